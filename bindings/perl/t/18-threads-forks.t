@@ -5,6 +5,7 @@ use Config;
 BEGIN { require threads if $Config{useithreads} }
 use Test::More;
 use t::Server;
+use POSIX ();
 use Haul;
 use Haul::Jar;
 
@@ -12,6 +13,7 @@ delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 
 my $server = t::Server->start(sub {
     my ($request) = @_;
+    return [200, {}, 'b' x 3_000_000] if $request->{target} eq '/large';
     return [200, { 'Set-Cookie' => "c$1=1" }, ''] if $request->{target} =~ m{\A/set/(\d+)};
     return [200, {}, "$request->{connection}.$request->{number}"];
 });
@@ -27,7 +29,6 @@ if (!$pid) {
     print {$write} $http->get($server->url('/'))->{content}, "\n";
     close $write;
     undef $http;
-    require POSIX;
     POSIX::_exit(0);
 }
 close $write;
@@ -36,6 +37,20 @@ waitpid $pid, 0;
 like($child, qr/\A\d+\.1\z/, 'a child has a connection of its own');
 isnt($child, "$mine.1", 'another one');
 is($http->get($server->url('/'))->{content}, "$mine.2", 'the parent goes on with its own');
+
+# Nor does it read on in what its parent reads: it would take what the parent waits for.
+my ($got, $forked) = (0);
+my $response = $http->get($server->url('/large'), { data_callback => sub {
+    $got += length $_[0];
+    defined $forked and return;
+    defined($forked = fork) or die $!;
+    waitpid $forked, 0 if $forked;
+} });
+if (!$forked) {
+    POSIX::_exit($response->{status} == 599 && $response->{content} =~ /belongs to the parent/ ? 0 : 1);
+}
+is($?, 0, 'a child is told that a body is not its own');
+is("$response->{status} $got", '200 3000000', 'and the parent has all of it');
 
 SKIP: {
     skip 'this Perl has no threads', 4 unless $Config{useithreads};

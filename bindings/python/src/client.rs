@@ -146,12 +146,18 @@ impl Asked {
             own.fields.push(("Cookie".to_owned(), cookie.clone()));
         }
         if let Some(body) = body {
-            let (body, errors) = body_of(body)?;
+            let (body, errors) = body_of(body, announced(&own.fields).or_else(|| announced(&options.fields)))?;
             own.body = Some(body);
             raised = errors;
         }
         Ok(Self { request: Request::new(target, options, own), url, raised, cookie })
     }
+}
+
+/// The length that the program has given to the body.
+fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
+    let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
 /// Fields with a value, with repeated names: the headers of a prepared request may hold one several times.

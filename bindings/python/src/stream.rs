@@ -52,8 +52,29 @@ struct State {
     ready: Vec<u8>,
     at: usize,
     ended: bool,
+    /// Some of it was decoded.
+    decodes: bool,
+    /// Why it ended before its end: whoever reads on is told again, and not that this was all.
+    broken: Option<Broken>,
     /// The stream's.
     stop: Stop,
+}
+
+struct Broken {
+    kind: ErrorKind,
+    cause: String,
+    url: Option<String>,
+}
+
+impl Broken {
+    fn by(error: &Error) -> Self {
+        Self { kind: error.kind(), cause: error.cause(), url: error.url().map(str::to_owned) }
+    }
+
+    fn again(&self) -> io::Error {
+        let error = Error::new(self.kind, self.cause.clone());
+        io::Error::other(if let Some(url) = &self.url { error.with_url(url.clone()) } else { error })
+    }
 }
 
 impl Stream {
@@ -61,8 +82,16 @@ impl Stream {
     pub(crate) fn new(response: Response, stop: Stop) -> Self {
         let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
         let is_prompt = is_of_chunks(response.head());
-        let state =
-            State { response: Some(response), decoder, ready: Vec::new(), at: 0, ended: false, stop: stop.clone() };
+        let state = State {
+            response: Some(response),
+            decoder,
+            ready: Vec::new(),
+            at: 0,
+            ended: false,
+            decodes: false,
+            broken: None,
+            stop: stop.clone(),
+        };
         Self {
             is_prompt,
             stop,
@@ -119,7 +148,7 @@ impl Stream {
     }
 
     fn put_back(&self, state: State) {
-        let is_over = state.ended && state.ready.len() == state.at;
+        let is_over = state.is_over();
         self.is_over.store(is_over, Ordering::Release);
         let mut place = self.place();
         place.reader = None;
@@ -191,6 +220,7 @@ fn given(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyByt
         Err(error) if error.kind() == io::ErrorKind::Deadlock => {
             Err(PyRuntimeError::new_err("the body is being read by this very thread"))
         }
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(PyRuntimeError::new_err(error.to_string())),
         Err(error) => {
             let error = match error.downcast::<Error>() {
                 Ok(error) => error,
@@ -204,12 +234,14 @@ fn given(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyByt
 impl State {
     /// Makes `size` bytes ready, if there are that many, and takes them.
     fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
+        self.turn(decode)?;
         while self.ready.len() - self.at < size && self.more(decode)? {}
         Ok(self.split(size))
     }
 
     /// Makes some bytes ready, if any are to come, and takes at most `size` of them.
     fn take_some(&mut self, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
+        self.turn(decode)?;
         while size != Some(0) && self.ready.len() == self.at && self.more(decode)? {}
         Ok(self.split(size.unwrap_or(PIECE)))
     }
@@ -225,8 +257,49 @@ impl State {
         taken
     }
 
+    /// All of it was taken.
+    fn is_over(&self) -> bool {
+        self.ended && self.broken.is_none() && self.ready.len() == self.at
+    }
+
+    /// Bytes that were received and not read before are decoded if the rest is to be. The other way round there is no way back, as in urllib3.
+    fn turn(&mut self, decode: bool) -> io::Result<()> {
+        if self.decoder.is_none() || decode == self.decodes || self.is_over() {
+            return Ok(());
+        }
+        if self.decodes {
+            let message = "what follows was decoded: it cannot be read as it was sent any more";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        let received = self.ready.split_off(self.at);
+        self.ready.clear();
+        self.at = 0;
+        self.decodes = !received.is_empty();
+        let pushed = push(&received, &mut self.ready, self.decoder.as_mut());
+        self.unless_broken(pushed)
+    }
+
     /// Takes the next received bytes; `false` at the end.
     fn more(&mut self, decode: bool) -> io::Result<bool> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.again());
+        }
+        let received = self.receive(decode);
+        self.unless_broken(received)
+    }
+
+    fn unless_broken<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &outcome
+            && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>())
+        {
+            self.broken = Some(Broken::by(error));
+            self.ended = true;
+            self.response = None;
+        }
+        outcome
+    }
+
+    fn receive(&mut self, decode: bool) -> io::Result<bool> {
         let Some(response) = self.response.as_mut().filter(|_| !self.ended) else { return Ok(false) };
         let filled = if self.stop.is_set() { Err(ended("the response was closed")) } else { response.fill_buf() };
         let came = match filled {
@@ -250,17 +323,21 @@ impl State {
             self.ready.drain(..self.at);
             self.at = 0;
         }
-        let ready = &mut self.ready;
-        match &mut self.decoder {
-            Some(decoder) if decode => decoder
-                .push(&came[..n], &mut |piece| {
-                    ready.extend_from_slice(piece);
-                    Ok(())
-                })
-                .map_err(io::Error::other)?,
-            _ => ready.extend_from_slice(&came[..n]),
-        }
+        push(&came[..n], &mut self.ready, self.decoder.as_mut().filter(|_| decode))?;
+        self.decodes |= decode;
         response.consume(n);
         Ok(true)
     }
+}
+
+fn push(received: &[u8], ready: &mut Vec<u8>, decoder: Option<&mut Decoder>) -> io::Result<()> {
+    let mut add = |piece: &[u8]| {
+        ready.extend_from_slice(piece);
+        Ok(())
+    };
+    match decoder {
+        Some(decoder) => decoder.push(received, &mut add),
+        None => add(received),
+    }
+    .map_err(io::Error::other)
 }

@@ -2,15 +2,21 @@
 //!
 //! An exception of the program's own code while it produces the next piece is kept ([`Raised`]) and raised again by the sending call: it is not an
 //! error of the network.
+//!
+//! With a `Content-Length`, what the program gives beyond it is an error, too: it would be left out, and the server would take a part for the whole.
+//! So the last bytes wait until the program has said that they are the last. Something with a descriptor is only read up to its length: a log
+//! may have grown meanwhile, and a socket would wait for ever.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::upload::Body;
+use haul::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::error::{Phase, failure};
 use crate::text::Octets;
 
 /// What the program raised while it produced more.
@@ -30,8 +36,8 @@ impl Raised {
     }
 }
 
-/// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces.
-pub(crate) fn body_of(given: &Bound<'_, PyAny>) -> PyResult<(Body, Raised)> {
+/// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces; and the value of its `Content-Length`.
+pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(Body, Raised)> {
     let raised = Raised::default();
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok((bytes.as_bytes().into(), raised));
@@ -55,8 +61,24 @@ pub(crate) fn body_of(given: &Bound<'_, PyAny>) -> PyResult<(Body, Raised)> {
             Source::Pieces(pieces.into_any().unbind())
         }
     };
-    let reader = Reader { source, rest: Vec::new(), at: 0, raised: raised.clone() };
+    let knows_more = announced.is_some() && (matches!(source, Source::Pieces(_)) || !has_descriptor(given));
+    let left = announced.map(|length| Left { length, bytes: length, knows_more });
+    let mut reader = Reader { source, rest: Vec::new(), at: 0, left, raised: raised.clone() };
+    if announced == Some(0) {
+        // Nothing of it will be read.
+        let end = reader.end();
+        end.map_err(|error| raised.take().unwrap_or_else(|| failure(&unreadable(error), Phase::Wait)))?;
+    }
     Ok((Body::reader(reader), raised))
+}
+
+fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
+    given.call_method0(pyo3::intern!(given.py(), "fileno")).is_ok()
+}
+
+/// As the engine says of a body.
+fn unreadable(error: io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
 enum Source {
@@ -70,7 +92,16 @@ struct Reader {
     /// What was produced but did not fit yet.
     rest: Vec<u8>,
     at: usize,
+    left: Option<Left>,
     raised: Raised,
+}
+
+/// What the announced length leaves to be sent.
+struct Left {
+    length: u64,
+    bytes: u64,
+    /// Whether the program may be asked for more than that.
+    knows_more: bool,
 }
 
 impl Reader {
@@ -96,10 +127,29 @@ impl Reader {
         // A file ends with an empty piece; a generator may give one in between.
         Ok(if bytes.is_empty() && matches!(self.source, Source::File(_)) { None } else { Some(bytes) })
     }
+
+    /// An error if there is more than was announced.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(Left { length, knows_more, .. }) = self.left else { return Ok(()) };
+        while knows_more && self.at == self.rest.len() {
+            match self.next(1)? {
+                Some(piece) => (self.rest, self.at) = (piece, 0),
+                None => break,
+            }
+        }
+        if self.at == self.rest.len() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("request body is longer than its announced length of {length} bytes")))
+    }
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // A thread that reads ahead asks for more than is to be sent.
+        let left = self.left.as_ref().map_or(usize::MAX, |left| usize::try_from(left.bytes).unwrap_or(usize::MAX));
+        let most = buffer.len().min(left);
+        let buffer = &mut buffer[..most];
         if buffer.is_empty() {
             return Ok(0);
         }
@@ -112,6 +162,12 @@ impl Read for Reader {
         let n = buffer.len().min(self.rest.len() - self.at);
         buffer[..n].copy_from_slice(&self.rest[self.at..self.at + n]);
         self.at += n;
+        if let Some(left) = &mut self.left {
+            left.bytes -= n as u64;
+            if left.bytes == 0 {
+                self.end()?;
+            }
+        }
         Ok(n)
     }
 }

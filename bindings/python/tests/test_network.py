@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import requests
@@ -436,6 +437,69 @@ def test_a_subclass_that_caches_reads_along(pages: Any, events: Any) -> None:
     response = adapter.build_response(requests.Request("GET", pages.url).prepare(), cached)
     assert (response.status_code, response.headers["x-a"], response.url) == (203, "1, 2", pages.url + "/")
     assert response.content == b"text " * 30000 and response.raw is cached and response.connection is adapter
+
+
+def test_a_bundle_without_certificates_is_an_error_of_tls(session: Any, secure_pages: Any, tmp_path: Path) -> None:
+    bundle = tmp_path / "empty.pem"
+    bundle.write_text("none here")
+    for verify in (str(bundle), str(tmp_path)):
+        with pytest.raises(requests.exceptions.SSLError, match="no usable CA certificate"):
+            session.get(secure_pages.url, verify=verify)
+        with pytest.raises(haul.exceptions.SSLError, match="no usable CA certificate") as caught:
+            haul.get(secure_pages.url, verify=verify)
+        assert caught.value.request is not None
+
+
+@pytest.mark.parametrize(
+    "part, name",
+    [
+        (requests.adapters.HTTPAdapter, "send"),
+        (urllib3.HTTPConnectionPool, "urlopen"),
+        (urllib3.HTTPConnectionPool, "ConnectionCls"),
+        (socket, "socket"),
+    ],
+)
+def test_what_stands_in_the_place_of_requests_own_sending_is_not_gone_past(
+    session: requests.Session, pages: Any, monkeypatch: pytest.MonkeyPatch, part: Any, name: str
+) -> None:
+    class Refused(Exception):
+        pass
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Refused
+
+    own = getattr(part, name)
+    assert session.get(pages.url).ok
+    monkeypatch.setattr(part, name, refuse)
+    with pytest.raises(Refused):
+        session.get(pages.url)
+    # What traces requests goes with them.
+    monkeypatch.setattr(part, name, functools.wraps(own)(refuse))
+    assert session.get(pages.url).ok
+    monkeypatch.setattr(part, name, own)
+    assert session.get(pages.url).ok and pages.connections == 1
+
+
+def test_a_mock_of_requests_adapter_is_asked_and_may_let_a_request_through(pages: Any) -> None:
+    class Counting(HaulAdapter):
+        built = 0
+
+        def build_response(self, req: Any, resp: Any) -> requests.Response:
+            self.built += 1
+            return super().build_response(req, resp)
+
+    adapter = Counting(max_retries=2)
+    assert adapter.max_retries.total == 2, "a Retry, as mocks expect it"  # type: ignore[union-attr]
+    with requests.Session() as session:
+        session.mount("http://", adapter)
+        with mock.patch("requests.adapters.HTTPAdapter.send", return_value=requests.Response()) as send:
+            assert session.get(pages.url) is send.return_value
+        own = requests.adapters.HTTPAdapter.send
+        with mock.patch.object(requests.adapters.HTTPAdapter, "send", autospec=True, side_effect=own) as spy:
+            response = session.get(pages.url)
+        assert response.text == "page /" and adapter.built == 1
+        assert vars(response)["connection"] is adapter
+        assert spy.call_count == 1
 
 
 def test_raw_gives_lines_as_urllib3_does(session: requests.Session, pages: Any) -> None:

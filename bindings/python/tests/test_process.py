@@ -125,6 +125,24 @@ def test_a_fork_while_many_are_under_way(pages: Any) -> None:
     assert [result.text for result in results] == [f"page /{i}" for i in range(1, 50)]
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_child_does_not_read_its_parents_streams(pages: Any, secure_pages: Any, scheme: str) -> None:
+    url = f"{(secure_pages if scheme == 'https' else pages).url}/bytes/3000000"
+    with haul.get(url, stream=True, verify=False) as response:
+        begun = response.raw.read(1000)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                response.raw.read()
+            except haul.exceptions.ChunkedEncodingError as error:
+                status = 0 if "belongs to the parent" in str(error) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert len(begun + response.content) == 3_000_000
+
+
 def test_importing_it_imports_little() -> None:
     out, err = python(
         """

@@ -113,3 +113,44 @@ def test_a_stream_that_is_read_gives_its_connection_back(pages: Any) -> None:
     session.get(f"{pages.url}/bytes/3000000", stream=True).close()
     session.get(f"{pages.url}/x")
     assert pages.connections == 2
+
+
+def read_on(raw: Any) -> bytes:
+    """All that is left, by a reader that stops only at the end."""
+    got = b""
+    while piece := raw.read(1000):
+        got += piece
+    return got
+
+
+def test_a_body_that_broke_stays_broken(pages: Any, raw: Any) -> None:
+    short = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort").url
+    pages.routes["/bad"] = lambda handler: handler.answer(b"not gzip at all", Content_Encoding="gzip")
+    for url, error in (
+        (short, haul.exceptions.ChunkedEncodingError), (f"{pages.url}/bad", haul.exceptions.ContentDecodingError),
+    ):  # fmt: skip
+        with haul.get(url, stream=True) as response:
+            response.raw.decode_content = True
+            for _ in range(2):
+                with pytest.raises(error):
+                    response.raw.read()
+                with pytest.raises(error):
+                    read_on(response.raw)
+            assert not response.raw.closed and not response.raw.isclosed()
+
+
+def test_bytes_as_sent_and_decoded_ones_are_not_mixed(pages: Any) -> None:
+    pages.routes["/gzip"] = lambda handler: handler.answer(gzip.compress(b"text " * 50_000), Content_Encoding="gzip")
+    with haul.get(f"{pages.url}/gzip", stream=True) as response:
+        assert response.raw.read(2) == b"\x1f\x8b"
+        with pytest.raises(haul.exceptions.ContentDecodingError):
+            assert not response.content, "what was received with these two bytes is no gzip"
+    with haul.get(f"{pages.url}/gzip", stream=True) as response:
+        assert response.raw.read(0) == b"" and response.content == b"text " * 50_000
+    with haul.get(f"{pages.url}/gzip", stream=True) as response:
+        assert response.raw.read(5, decode_content=True) == b"text "
+        with pytest.raises(RuntimeError, match="was decoded"):
+            response.raw.read(5)
+        assert response.raw.read(5, decode_content=True) == b"text "
+        response.raw.drain_conn()
+        assert response.raw.closed

@@ -41,10 +41,10 @@
 #ifdef __cplusplus
 #define HAUL_CALL_INIT \
     [] { \
-        haul_call call = haul_call(); \
-        call.size = sizeof call; \
-        call.read_length = call.max_redirects = -1; \
-        return call; \
+        haul_call haul_fresh = haul_call(); \
+        haul_fresh.size = sizeof haul_fresh; \
+        haul_fresh.read_length = haul_fresh.max_redirects = -1; \
+        return haul_fresh; \
     }()
 #else
 #define HAUL_CALL_INIT { .size = sizeof(haul_call), .read_length = -1, .max_redirects = -1 }

@@ -33,7 +33,7 @@ fn a_program_in_cpp() {
     let (true, Some(workshop)) = (has("c++"), Workshop::new()) else { return };
     let (_origin, base) = origin();
     for standard in ["-std=c++11", "-std=c++20"] {
-        let program = workshop.compile_by("c++", &[standard, "-pedantic"], "tests/c/plus.cpp");
+        let program = workshop.compile_by("c++", &[standard, "-pedantic", "-Wshadow"], "tests/c/plus.cpp");
         assert_eq!(program.run_well([&base]), "200 small 4\n", "{standard}");
     }
 }

@@ -117,6 +117,44 @@ fn a_stream_is_content_where_nothing_is_awaited_too() {
 }
 
 #[test]
+fn a_stream_that_gives_more_than_its_length_fails_and_a_reader_is_not_read_beyond_it() {
+    in_both_versions("content that is too long", async |client, origin| {
+        let url = origin.url("/echo");
+        for pieces in [&["abcd"][..], &["abc", "d"], &["a", "bcd"], &["abc", "", "d"], &["ab"]] {
+            for awaited in [true, false] {
+                let stream = given(pieces);
+                let post = client.post(&url).body_stream(stream, Some(3));
+                let error = if awaited {
+                    post.send_async().await.unwrap_err()
+                } else {
+                    let mut batch = client.fetch_all([post.build().unwrap()], BatchOptions::default());
+                    batch.next().unwrap().1.unwrap_err()
+                };
+                assert_eq!(error.kind(), ErrorKind::Read, "{pieces:?}: {error}");
+            }
+        }
+        let text = client.post(&url).body_stream(given(&["ab", "c", ""]), Some(3)).send_async().await.unwrap();
+        assert!(text.text().await.unwrap().contains("\"abc\""));
+        let (mut reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"abcdef").unwrap();
+        let post = client.post(&url).body_reader(reader.try_clone().unwrap(), Some(3)).send_async().await.unwrap();
+        assert!(post.text().await.unwrap().contains("\"abc\""));
+        drop(writer);
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "def");
+    });
+}
+
+fn given(pieces: &[&str]) -> Pieces {
+    let (send, stream) = unbounded_channel();
+    for piece in pieces {
+        send.send(Ok(piece.as_bytes().to_vec())).unwrap();
+    }
+    Pieces(stream)
+}
+
+#[test]
 fn a_source_that_fails_or_panics_fails_its_request_alone() {
     in_both_versions("sources that fail", async |client, origin| {
         let url = origin.url("/echo");

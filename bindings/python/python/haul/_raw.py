@@ -230,8 +230,8 @@ class RawBody(io.IOBase):
         if self._stream is not None:
             try:
                 self._stream.read(None, False)
-            except Failure:
-                # Then it is closed below, and serves nobody.
+            except (Failure, RuntimeError):
+                # Then it is closed below, and serves nobody: it broke, or some of it was decoded, and this would not decode the rest.
                 pass
             self.close()
 

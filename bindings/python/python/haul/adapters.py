@@ -22,7 +22,8 @@ from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, 
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 from urllib3.util import SKIP_HEADER
 
-from . import _settings
+from . import _settings, _standins
+from ._bodies import is_stream
 from ._haul import Client, Failure, Plan
 from ._raw import How, RawBody
 from ._retries import Attempts, as_requests, as_urllib3
@@ -110,9 +111,10 @@ class HaulAdapter(BaseAdapter):
         super().__init__()
         self.http2 = http2
         #: What is tried again, and when.
-        self.max_retries: Retry | int = max_retries or _NEVER
+        self.max_retries: Retry | int = Retry.from_int(max_retries) if max_retries else _NEVER
         self._client = Client()
         self._plans: dict[Any, Plan] = {}
+        self._own: _standins.Own | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__attrs__}
@@ -123,6 +125,8 @@ class HaulAdapter(BaseAdapter):
     def close(self) -> None:
         """Closes the idle connections."""
         self._client.close()
+        if self._own is not None:
+            self._own.close()
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
         """Headers for a proxy, besides its credentials."""
@@ -138,6 +142,8 @@ class HaulAdapter(BaseAdapter):
         proxies: Any = None,
     ) -> requests.Response:
         """Sends a prepared request."""
+        if _standins.are_there():
+            return self._requests_own().send(request, stream, timeout, verify, cert, proxies)
         url, method = request.url or "", request.method or "GET"
         if "@" in url:
             # requests has said by a header whether its user is logged in with: one that a redirect names is not.
@@ -148,6 +154,9 @@ class HaulAdapter(BaseAdapter):
             body = b""
         # What has this value is left out, as by urllib3.
         fields = [(name, value) for name, value in headers.items() if isinstance(value, bytes) or value != SKIP_HEADER]
+        if "Content-Length" in headers and is_stream(body):
+            # requests adds chunks to the length that the program has given to a generator.
+            fields = [(name, value) for name, value in fields if name.lower() != "transfer-encoding"]
         if not any(name.lower() == "accept-encoding" for name in headers):
             # http.client's word for a program that took the header away: without one, any coding would do (RFC 9110 section 12.5.3).
             fields.append(("Accept-Encoding", "identity"))
@@ -201,6 +210,11 @@ class HaulAdapter(BaseAdapter):
             response._content = reply.body
             response._content_consumed = True
         return response
+
+    def _requests_own(self) -> _standins.Own:
+        if self._own is None:
+            self._own = _standins.Own(self)
+        return self._own
 
     def _plan(
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, request: requests.PreparedRequest

@@ -160,6 +160,7 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
     "Proxy": ProxyError,
     "TlsHandshake": SSLError,
     "TlsRefused": SSLError,
+    "CaFile": SSLError,
     "PeerCertificate": SSLError,
     "ClientCertificate": SSLError,
     "ContentCoding": ContentDecodingError,
@@ -180,7 +181,7 @@ def from_failure(
         return MissingSchema(message, request=request)
     if kind == "Setup" and message.startswith("Invalid proxy URL"):
         return InvalidProxyURL(message, request=request)
-    if kind in ("CaFile", "Read") and phase == "connect":
+    if kind in ("CaFile", "Read") and phase == "connect" and "no usable CA certificate" not in message:
         # As requests: a file that the caller named is not there.
         return OSError(message)
     cls = _BY_KIND.get(kind)

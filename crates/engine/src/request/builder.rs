@@ -14,7 +14,7 @@ use super::form::Form;
 use super::pairs::{self, Pair};
 use super::{Particulars, RequestOptions, method};
 use crate::body::trailers::Trailers;
-use crate::body::upload::Body;
+use crate::body::upload::{Body, Measured};
 use crate::response::{Response, Sending};
 use crate::state::jar::Jar;
 use crate::transfer::basic;
@@ -188,8 +188,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Content that is read while it is sent, with a length if that is known, else in chunks (RFC 9112 section 7.1). It cannot
-    /// be sent a second time: a redirect that keeps the content, or a retry, fails.
+    /// Content that is read while it is sent, with a length if that is known, else in chunks (RFC 9112 section 7.1). No more than
+    /// the length is read. It cannot be sent a second time: a redirect that keeps the content, or a retry, fails.
     ///
     /// Hazard: a reader that ends before its length breaks the connection. If the request runs beside others, a separate thread
     /// reads it and ends with it; a reader that blocks for ever keeps its thread.
@@ -197,23 +197,27 @@ impl RequestBuilder {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
         }
-        self.body(Body::reader(reader))
+        // A thread that reads ahead asks for more than is to be sent.
+        self.body(Body::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
-    /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; otherwise as
+    /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; a stream that gives fewer
+    /// bytes or more breaks the connection. Otherwise as
     /// [`body_reader`](Self::body_reader). With [`send_async`](Self::send_async) it is polled by the task that awaits the response
     /// and then its body, so it may use that task's runtime, and comes no further while neither is awaited. Elsewhere it is polled
     /// by the thread that sends the request (of a batch one that carries others, too, and has no runtime). It must not block.
-    pub fn body_stream<S, B, E>(mut self, stream: S, length: Option<u64>) -> Self
+    pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
         B: AsRef<[u8]> + Send + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if let Some(length) = length {
-            self = self.header("Content-Length", length.to_string());
+        match length {
+            Some(length) => {
+                self.header("Content-Length", length.to_string()).body(Body::stream(Measured::new(stream, length)))
+            }
+            None => self.body(Body::stream(stream)),
         }
-        self.body(Body::stream(stream))
     }
 
     /// Trailer fields, produced after the content has been sent; see [`Trailers`].

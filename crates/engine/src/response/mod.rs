@@ -42,7 +42,7 @@ use crate::body::path::BodyPath;
 use crate::drive::blocking::Exchanges;
 use crate::request::{Request, Split};
 use crate::transfer::{Outcome, Transfer};
-use crate::{Client, Error, ErrorKind, Result};
+use crate::{Client, Error, ErrorKind, Result, fork};
 use decode::Unpacker;
 use intake::Outlet;
 
@@ -60,6 +60,8 @@ pub struct Response {
     outlet: Outlet,
     unpacker: Unpacker,
     source: Source,
+    /// Of the process that it belongs to ([`fork`]).
+    generation: u32,
 }
 
 /// Where the rest of the body comes from.
@@ -112,11 +114,15 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let decoder = Decoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
     let unpacker = Unpacker::new(decoder);
     let about = About { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
-    Ok(Response { client: client.clone(), about, outlet, unpacker, source })
+    Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::generation() })
 }
 
 fn no_head() -> Error {
     Error::new(ErrorKind::EmptyReply, "the response has no head")
+}
+
+fn inherited() -> Error {
+    Error::new(ErrorKind::Receive, "the rest of the body belongs to the parent of this process")
 }
 
 impl Response {
@@ -213,7 +219,9 @@ impl Response {
                 self.unpacker.put(piece);
                 continue;
             }
+            let is_inherited = self.is_inherited();
             match &mut self.source {
+                Source::Here(_) if is_inherited => return Err(inherited()),
                 Source::Here(exchanges) => {
                     let outlet = &self.outlet;
                     if let Some(end) = exchanges.go_on(&self.client, || outlet.has_bytes()) {
@@ -231,6 +239,9 @@ impl Response {
 
     /// Goes on to the end of the body, which is gathered.
     fn finish(&mut self) -> Result<()> {
+        if self.is_inherited() {
+            return Err(self.broke(inherited()));
+        }
         if let Source::Here(exchanges) = &mut self.source
             && let Some(end) = exchanges.go_on(&self.client, || false)
         {
@@ -241,6 +252,11 @@ impl Response {
             Source::Broken(error) => Err(error),
             Source::Here(_) | Source::Told => Ok(()),
         }
+    }
+
+    /// Whether the parent of this process reads it: what this one would read, the parent would wait for.
+    fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     fn is_over(&mut self, outcome: Outcome) {

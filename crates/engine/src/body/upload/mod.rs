@@ -27,8 +27,10 @@
 //! | `sending` | memory, files and pieces, as they are sent |
 //! | `once` | readers and streams; a reader that is not waited for has a thread of its own |
 //! | `feed` | streams that the task polls which awaits the response |
+//! | `measured` | streams with a length |
 
 mod feed;
+mod measured;
 mod once;
 mod sending;
 #[cfg(test)]
@@ -49,6 +51,7 @@ use futures_core::Stream;
 use haul_policy::multipart::{self, Layout};
 
 pub(crate) use feed::Feeder;
+pub(crate) use measured::Measured;
 pub use once::Once;
 pub(crate) use once::Panicked;
 

@@ -1,0 +1,118 @@
+"""Bodies that are longer or shorter than their Content-Length: nothing of what a program gives is lost without an error."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+import haul
+from haul.adapters import HaulAdapter
+
+
+def by_session(url: str, data: Any, **kwargs: Any) -> None:
+    haul.post(url, data=data, **kwargs).raise_for_status()
+
+
+def by_stream(url: str, data: Any, **kwargs: Any) -> None:
+    with haul.Session() as session:
+        session.post(url, data=data, stream=True, **kwargs).close()
+
+
+def by_many(url: str, data: Any, **kwargs: Any) -> None:
+    (result,) = haul.fetch_many([{"method": "POST", "url": url, "data": data, **kwargs}])
+    result.raise_for_status()
+
+
+def by_loop(url: str, data: Any, **kwargs: Any) -> None:
+    async def post() -> None:
+        async with haul.AsyncSession() as session:
+            await session.post(url, data=data, **kwargs)
+
+    asyncio.run(post())
+
+
+def by_adapter(url: str, data: Any, **kwargs: Any) -> None:
+    with requests.Session() as session:
+        session.mount("http://", HaulAdapter())
+        session.post(url, data=data, **kwargs)
+
+
+class Sized:
+    """Something with ``read`` that says how long it is, and may be wrong."""
+
+    def __init__(self, content: bytes, length: int) -> None:
+        self.content = io.BytesIO(content)
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Any:
+        return iter(self.content)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.content.read(size)
+
+
+ways = pytest.mark.parametrize("post", [by_session, by_stream, by_many, by_loop, by_adapter])
+
+
+@ways
+def test_a_body_that_is_not_as_long_as_announced_is_an_error(post: Callable[..., None], pages: Any) -> None:
+    url = f"{pages.url}/post"
+    for pieces in ([b"abcd"], [b"abc", b"d"], [b"a", b"bcd"], [b"abc", b"", b"d"]):
+        with pytest.raises(OSError, match="longer than its announced length of 3 bytes"):
+            post(url, iter(pieces), headers={"Content-Length": "3"})
+    with pytest.raises(OSError, match="longer than its announced length of 0 bytes"):
+        post(url, iter([b"a"]), headers={"Content-Length": "0"})
+    with pytest.raises(OSError, match="ends 1 bytes before its announced length"):
+        post(url, iter([b"ab"]), headers={"Content-Length": "3"})
+    with pytest.raises(OSError, match="longer than its announced length of 3 bytes"):
+        post(url, Sized(b"abcd", 3))
+    with pytest.raises(OSError, match="ends 1 bytes before its announced length"):
+        post(url, Sized(b"ab", 3))
+    assert b"abc" not in pages.bodies, "the server has not seen the end"
+    post(url, iter([b"ab", b"", b"c", b""]), headers={"Content-Length": "3"})
+    # The server may still be busy with what broke off.
+    assert "Transfer-Encoding" not in dict(pages.heads[pages.bodies.index(b"abc")][1])
+    post(url, Sized(b"abc", 3))
+    assert pages.bodies.count(b"abc") == 2
+
+
+@ways
+def test_a_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"lines\n")
+
+    class Growing(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            with log.open("ab") as more:
+                more.write(b"another\n")
+            return super().read(size) or b""
+
+    with Growing(log) as growing:
+        post(f"{pages.url}/post", growing)
+    # A pipe whose other end stays open: another read of it would wait for ever.
+    ours, theirs = os.pipe()
+    with open(ours, "rb", buffering=0) as reader, open(theirs, "wb", buffering=0) as writer:
+        writer.write(b"abc")
+        post(f"{pages.url}/post", reader, headers={"Content-Length": "3"})
+    assert pages.bodies == [b"lines\n", b"abc"]
+
+
+def test_an_asynchronous_generator_is_not_cut_off_at_its_content_length(pages: Any) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"abc"
+        yield b"d"
+
+    with pytest.raises(haul.ConnectionError, match="longer than its announced length of 3 bytes"):
+        by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "3"})
+    by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "4"})
+    assert b"abcd" in pages.bodies
