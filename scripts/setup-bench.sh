@@ -28,6 +28,7 @@ look_all() {
     look curl curl
     look wget2 wget2
     look aria2c aria2
+    [ -s /etc/ssl/certs/ca-certificates.crt ] || need "the system's roots" ca-certificates
     look h2load nghttp2-client
     look strace strace
     look valgrind valgrind

@@ -13,6 +13,8 @@ use crate::Result;
 
 /// The CA's certificate, for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
+/// The same behind all the roots that the system trusts: what a program reads that is told of no file.
+pub(crate) const ROOTS: &str = "roots.pem";
 /// The server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";
 /// The server's key.
@@ -36,4 +38,16 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
     fs::write(dir.join(LEAF), leaf.signed_by(&key, &issuer)?.pem())?;
     fs::write(dir.join(KEY), key.serialize_pem())?;
     Ok(())
+}
+
+/// Writes [`ROOTS`], of the [`CA`] in `dir`; says so and is false where the system has no store.
+pub(crate) fn write_roots(dir: &Path) -> Result<bool> {
+    const STORE: &str = "/etc/ssl/certs/ca-certificates.crt";
+    let Ok(mut roots) = fs::read(STORE) else {
+        println!("skipped with the system's roots: there is no {STORE}");
+        return Ok(false);
+    };
+    roots.extend(fs::read(dir.join(CA))?);
+    fs::write(dir.join(ROOTS), roots)?;
+    Ok(true)
 }

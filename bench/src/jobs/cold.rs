@@ -5,9 +5,10 @@ use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::cores::OneCore;
 use crate::digest::Print;
+use crate::identity::write_roots;
 
 pub(super) const JOB: Job =
-    Job { name: "cold", about: "one small request, a process each, 20 in a row; parts plain, tls", set_up };
+    Job { name: "cold", about: "one small request, a process each, 20 in a row; parts plain, tls, tls-roots", set_up };
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
@@ -34,7 +35,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             goals: vec![
                 Goal::ratio(What::Cpu, "haul", "curl", 1.0),
                 Goal::ratio(What::Wall, "haul", "curl", 1.0),
-                Goal::ratio(What::Cpu, "haul", "curl, system", if part == "tls" { 0.6 } else { 0.5 }),
+                Goal::ratio(What::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
             ],
             rounds: 30,
             warm_up: true,
@@ -44,10 +45,15 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             unit: Unit::Requests(1),
         }
     };
-    let cards = vec![
+    let url = format!("https://{}/small", server.tls);
+    let mut cards = vec![
         card("plain", format!("http://{}/small", server.addr), "", server.name.clone()),
-        card("tls", format!("https://{}/small", server.tls), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
+        card("tls", url.clone(), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
     ];
+    if write_roots(&bench.work)? {
+        let name = format!("{}, TLS 1.3, its root trusted beside the system's", server.name);
+        cards.push(card("tls-roots", url, "--cacert roots.pem ", name));
+    }
     bench.hold(server);
     Ok(cards)
 }
