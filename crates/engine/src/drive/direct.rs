@@ -164,9 +164,10 @@ mod sys {
     use crate::sink::null::is_null;
     use crate::sink::pipe::widen;
 
-    /// Whether bytes cannot be moved past us here at all: the file system, the kernel or a sandbox (EPERM) does not do that.
+    /// Whether bytes cannot be moved past us here at all: the file system, the kernel or a sandbox (EPERM) does not do that. (EFAULT, for a call that
+    /// names no memory, is gVisor's answer where the sink's pipe is full; nothing was taken from the socket.)
     fn is_not_done(error: Errno) -> bool {
-        matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
+        matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
     }
 
     /// The most that is asked for at once; a pipe takes less.

@@ -203,15 +203,24 @@ impl Socket {
     /// Those of `setsockopt(2)`.
     pub fn set_recv_lowat(&self, bytes: usize) -> io::Result<()> {
         let value = libc::c_int::try_from(bytes.max(1)).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name one valid `c_int`,
-        // which is what SO_RCVLOWAT reads.
+        // SAFETY: `SO_RCVLOWAT` reads one `c_int`.
+        unsafe { self.set(libc::SO_RCVLOWAT, &value) }
+    }
+
+    /// Sets one of the options of `SOL_SOCKET`.
+    ///
+    /// # Safety
+    /// `T` is what the option reads.
+    unsafe fn set<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name one valid `T`, which by this function's contract
+        // is what the option reads.
         let result = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
                 libc::SOL_SOCKET,
-                libc::SO_RCVLOWAT,
-                (&raw const value).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
+                option,
+                std::ptr::from_ref(value).cast(),
+                size_of::<T>() as libc::socklen_t,
             )
         };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -222,7 +231,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(sockopt::Timeout::Recv, timeout)
+        self.arm(Waits::Receive, timeout)
     }
 
     /// The longest a blocking send (or connect) waits; then it fails with `WouldBlock` (or "in progress").
@@ -230,7 +239,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn set_send_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(sockopt::Timeout::Send, timeout)
+        self.arm(Waits::Send, timeout)
     }
 
     /// Sees to it that neither a blocking receive nor a blocking send waits longer than about this (a sixteenth more at
@@ -240,7 +249,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn limit_waits(&self, most: Option<Duration>) -> io::Result<()> {
-        for (armed, which) in self.armed.iter().zip([sockopt::Timeout::Recv, sockopt::Timeout::Send]) {
+        for (armed, which) in self.armed.iter().zip([Waits::Receive, Waits::Send]) {
             if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
                 self.arm(which, most)?;
             }
@@ -248,11 +257,18 @@ impl Socket {
         Ok(())
     }
 
-    fn arm(&self, which: sockopt::Timeout, timeout: Option<Duration>) -> io::Result<()> {
+    /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes Linux's newer one, for which
+    /// gVisor answers that it was set, and waits for ever.
+    fn arm(&self, which: Waits, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_a_tick);
-        let armed = &self.armed[usize::from(matches!(which, sockopt::Timeout::Send))];
+        let armed = &self.armed[which as usize];
         if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
-            sockopt::set_socket_timeout(&self.fd, which, timeout)?;
+            let option = match which {
+                Waits::Receive => libc::SO_RCVTIMEO,
+                Waits::Send => libc::SO_SNDTIMEO,
+            };
+            // SAFETY: both options read one `timeval`.
+            unsafe { self.set(option, &timeval(timeout.unwrap_or_default()))? };
             armed.store(timeout.map_or(0, micros), Ordering::Relaxed);
         }
         Ok(())
@@ -314,6 +330,13 @@ impl Socket {
     }
 }
 
+/// The calls that have a timeout each.
+#[derive(Clone, Copy)]
+enum Waits {
+    Receive,
+    Send,
+}
+
 /// Looks, without waiting and without taking anything, whether an idle connection may be used again.
 pub fn peek_idle(fd: impl AsFd) -> Idle {
     use rustix::io::Errno;
@@ -332,6 +355,13 @@ pub fn peek_idle(fd: impl AsFd) -> Idle {
 /// A timeout of zero would mean "for ever" to the system.
 fn at_least_a_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
+}
+
+fn timeval(time: Duration) -> libc::timeval {
+    libc::timeval {
+        tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_usec: time.subsec_micros() as libc::suseconds_t,
+    }
 }
 
 fn micros(time: Duration) -> u64 {
