@@ -125,7 +125,6 @@ fn certificates_are_shown_by_the_agent_too_and_only_where_there_are_some() {
 
 #[test]
 fn a_refused_connection_is_told_with_its_reason() {
-    // One address is connected to in a shorter way than those of a race.
     for (url, more) in [(REFUSED, &[][..]), ("http://two:1", &["--resolve", "two:1:127.0.0.1,127.0.0.2"])] {
         let ran = run_haul([&["-s", "-v", "--retry", "0", url], more].concat());
         assert_eq!(ran.code, 7, "{}", ran.stderr);

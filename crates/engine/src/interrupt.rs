@@ -69,11 +69,6 @@ impl Ticker {
         }
     }
 
-    /// Whether there is a hook.
-    pub(crate) fn is_set(&self) -> bool {
-        self.hook.is_some()
-    }
-
     /// Whether a while has passed since the hook was last asked. The first call begins the while.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         // A wait may end a little before its time.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! [`Connector`] owns the sockets of the race and knows no loop: a reactor registers each socket it is shown and calls
-//! [`Connector::step`] when one of them, or the timer, fires. [`connect_blocking`] drives the same machine by `poll`,
-//! and goes a shorter way when there is one address only.
+//! [`Connector::step`] when one of them, or the timer, fires. [`connect_blocking`] drives the same machine by `poll`.
+//! (A blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits in it for ever.)
 //!
 //! ```
 //! use haul::net::connect::{ConnectOptions, connect_blocking};
@@ -395,22 +395,10 @@ pub(crate) fn connect_asking(
     deadline: Option<Instant>,
     ticker: &mut Ticker,
 ) -> Result<(Socket, Option<SocketAddr>)> {
-    let now = Instant::now();
+    let mut now = Instant::now();
     if let Some(deadline) = deadline {
         connector.deadline = connector.deadline.min(deadline);
     }
-    #[cfg(target_os = "linux")]
-    if let (Some(&peer), 1, false) = (connector.waiting.front(), connector.waiting.len(), ticker.is_set()) {
-        return connect_one(connector, peer, now).map(|(socket, peer)| (socket, Some(peer)));
-    }
-    race_blocking(connector, now, ticker)
-}
-
-fn race_blocking(
-    mut connector: Connector,
-    mut now: Instant,
-    ticker: &mut Ticker,
-) -> Result<(Socket, Option<SocketAddr>)> {
     loop {
         let (socket, peer) = match connector.step(now, &mut |_| ()) {
             Connect::Done { socket, peer } => (Some(socket), Some(peer)),
@@ -435,51 +423,6 @@ fn race_blocking(
         }
         now = Instant::now();
         ticker.tick(now)?;
-    }
-}
-
-/// One address has no rival: a blocking `connect(2)`, which Linux ends after the send timeout, is six system calls
-/// fewer than a non-blocking one with `poll`.
-#[cfg(target_os = "linux")]
-fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Result<(Socket, SocketAddr)> {
-    let left = connector.deadline.saturating_duration_since(now);
-    if left.is_zero() {
-        return Err(connector.out_of_time());
-    }
-    let refuse = |error| {
-        connector.tell_failure(&peer, &error);
-        Err(failure(&connector.host, peer.port(), error))
-    };
-    connector.tell_attempt(&peer);
-    let socket = match Socket::open(&peer, false).and_then(|socket| socket.set_send_timeout(Some(left)).and(Ok(socket)))
-    {
-        Ok(socket) => socket,
-        Err(error) => return refuse(error),
-    };
-    if let Err(error) = connector.bind.apply(&socket, &peer) {
-        return Err(connector.bind.failed(peer, error));
-    }
-    match socket.connect(&peer) {
-        Ok(()) => {}
-        // A signal came: the handshake goes on by itself, and the race can take it from here.
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            if let Err(error) = socket.set_nonblocking(true).and_then(|()| socket.set_send_timeout(None)) {
-                return refuse(error);
-            }
-            connector.waiting.clear();
-            connector.racing.push(Attempt { socket, peer });
-            let nobody = &mut Ticker::new(None);
-            return race_blocking(connector, Instant::now(), nobody).map(|(socket, won)| (socket, won.unwrap_or(peer)));
-        }
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Err(connector.out_of_time()),
-        Err(error) => return refuse(error),
-    }
-    if let Some(keepalive) = connector.keepalive {
-        socket.set_keepalive(keepalive);
-    }
-    match socket.set_send_timeout(None) {
-        Ok(()) => Ok((socket, peer)),
-        Err(error) => refuse(error),
     }
 }
 

@@ -234,14 +234,6 @@ impl Socket {
         self.arm(Waits::Receive, timeout)
     }
 
-    /// The longest a blocking send (or connect) waits; then it fails with `WouldBlock` (or "in progress").
-    ///
-    /// # Errors
-    /// Those of `setsockopt(2)`.
-    pub fn set_send_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(Waits::Send, timeout)
-    }
-
     /// Sees to it that neither a blocking receive nor a blocking send waits longer than about this (a sixteenth more at
     /// most); it may end earlier, as if the time were over, so the caller looks at the clock. `None` waits for ever. Where
     /// the limits that are set fit, this is no system call.
