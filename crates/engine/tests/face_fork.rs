@@ -6,6 +6,7 @@ mod common;
 use std::panic::AssertUnwindSafe;
 
 use common::start_origin;
+use haul::batch::BatchOptions;
 use haul::{Client, Response};
 
 #[test]
@@ -14,22 +15,53 @@ fn a_child_has_connections_of_its_own_and_leaves_its_parent_s_alone() {
     let origin = start_origin();
     let client = Client::new();
     let get = |client: &Client| client.get(&origin.url("/small")).send().and_then(Response::text).unwrap();
-    let mut half_read = client.get(&origin.url("/bytes/3000000")).send().unwrap();
+    let mut half_read = client.get(&origin.url("/bytes/3000000")).send().ok();
     get(&client);
     assert_eq!(origin.connections(), 2);
+    holds_in_a_child(|| {
+        get(&client);
+        get(&client);
+        // Its own, once, and not the inherited one.
+        assert_eq!(client.stats().totals().connections, 1);
+        // What it took of this body, the parent would miss.
+        let is_refused = |error: haul::Error| error.to_string().contains("belongs to the parent");
+        let mut inherited = half_read.take().unwrap();
+        assert!(read_on(&mut inherited).is_err_and(is_refused) && inherited.bytes().is_err_and(is_refused));
+    });
+    assert_eq!(origin.connections(), 3);
+    // The child's copies were closed; ours are as they were.
+    get(&client);
+    assert_eq!(read_on(&mut half_read.unwrap()).unwrap(), 3_000_000);
+    assert_eq!(origin.connections(), 3);
+}
+
+#[test]
+fn a_child_is_told_that_a_batch_is_its_parent_s() {
+    let origin = start_origin();
+    let client = Client::new();
+    let batch = client.batch(BatchOptions::default());
+    let request = || client.get(&origin.url("/delay/100/small")).build().unwrap();
+    batch.submit(request());
+    let mut all = client.fetch_all([request(), request()], BatchOptions::default());
+    all.next().unwrap().1.unwrap();
+    holds_in_a_child(|| {
+        let number = batch.submit(request());
+        assert!(!batch.cancel(number) && batch.outstanding() == 0 && batch.try_next().is_none());
+        assert!(batch.next().is_err_and(|error| error.to_string().contains("belong to the parent")));
+        assert!(all.next().is_none());
+    });
+    assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+    assert!(all.next().unwrap().1.is_ok() && all.next().is_none());
+}
+
+fn holds_in_a_child(check: impl FnOnce()) {
     // SAFETY: the child runs the code below alone, takes no lock that another thread of this test could hold but those
     // of the allocator, which the C library takes care of, and leaves by `_exit`.
     match unsafe { libc::fork() } {
         0 => {
-            let is_fine = std::panic::catch_unwind(AssertUnwindSafe(|| (get(&client), get(&client)))).is_ok();
-            // Its own, once, and not the inherited one.
-            let is_own = client.stats().totals().connections == 1;
-            // What it took of this body, the parent would miss.
-            let is_refused = |error: haul::Error| error.to_string().contains("belongs to the parent");
-            let is_own = is_own && read_on(&mut half_read).is_err_and(is_refused);
-            let is_own = is_own && half_read.bytes().is_err_and(is_refused);
+            let held = std::panic::catch_unwind(AssertUnwindSafe(check)).is_ok();
             // SAFETY: ends this process without running anything of the test harness.
-            unsafe { libc::_exit(if is_fine && is_own { 0 } else { 1 }) }
+            unsafe { libc::_exit(if held { 0 } else { 1 }) }
         }
         child => {
             let mut status = -1;
@@ -38,9 +70,4 @@ fn a_child_has_connections_of_its_own_and_leaves_its_parent_s_alone() {
             assert_eq!((waited, status), (child, 0));
         }
     }
-    assert_eq!(origin.connections(), 3);
-    // The child's copies were closed; ours are as they were.
-    get(&client);
-    assert_eq!(read_on(&mut half_read).unwrap(), 3_000_000);
-    assert_eq!(origin.connections(), 3);
 }

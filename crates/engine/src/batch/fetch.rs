@@ -35,10 +35,13 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
     /// The place of the request in its iterator, and the response. When the hook ends the wait that is the error, and there
-    /// is nothing more.
+    /// is nothing more. In a forked child there is nothing.
     type Item = (u64, Result<Reply>);
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.is_inherited() {
+            return None;
+        }
         self.fill();
         match self.batch.next() {
             Ok(finished) => finished.map(|finished| (finished.id(), finished.into_reply())),

@@ -37,8 +37,6 @@ use haul_policy::queue::Caps;
 
 pub use fetch::FetchAll;
 
-#[cfg(doc)]
-use crate::ErrorKind;
 use crate::fork;
 use crate::interrupt::{Interrupt, Ticker};
 use crate::request::Request;
@@ -46,7 +44,7 @@ use crate::response::Reply;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
 use crate::transfer::Outcome;
-use crate::{Client, Result};
+use crate::{Client, Error, ErrorKind, Result};
 use budget::Counted;
 use hall::{Counts, Hall};
 use tray::{State, Tray};
@@ -92,7 +90,7 @@ impl Default for BatchOptions {
 /// Many requests in progress. It may be used from any number of threads. Dropping it cancels all of them and closes their
 /// connections.
 ///
-/// In a forked child the requests of the parent do not exist: [`Batch::next`] returns `None`.
+/// In a forked child it serves no more: what is submitted is not sent, and [`Batch::next`] fails.
 pub struct Batch {
     client: Client,
     hall: Arc<Hall>,
@@ -156,6 +154,9 @@ impl Batch {
     /// Adds a request whose response body goes into this sink, which is returned with the result ([`Finished::into_parts`]).
     /// The sink is used on another thread.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
+        if self.is_inherited() {
+            return u64::MAX;
+        }
         self.tray.lock().outstanding += 1;
         self.hall.submit(&self.client, request, |id| {
             let sink = Counted::new(sink, id, Arc::clone(&self.tray.budget));
@@ -167,29 +168,29 @@ impl Batch {
     /// Cancels a request and closes its connection or stream. It still appears among the results, as a failure
     /// ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
     pub fn cancel(&self, id: u64) -> bool {
-        self.hall.cancel(id)
+        !self.is_inherited() && self.hall.cancel(id)
     }
 
     /// How many results have not been taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        self.tray.lock().outstanding
+        if self.is_inherited() { 0 } else { self.tray.lock().outstanding }
     }
 
     /// The next finished request, if there is one now.
     pub fn try_next(&self) -> Option<Finished> {
-        self.take(&mut self.tray.lock(), 1).pop()
+        self.try_bunch(1).pop()
     }
 
     /// All finished requests that can be taken now, at most `most`.
     pub fn try_bunch(&self, most: usize) -> Vec<Finished> {
-        self.take(&mut self.tray.lock(), most)
+        if self.is_inherited() { Vec::new() } else { self.take(&mut self.tray.lock(), most) }
     }
 
     /// Waits for the next finished request. `None` when all have been taken.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost.
+    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a forked child.
     pub fn next(&self) -> Result<Option<Finished>> {
         self.next_by(None)
     }
@@ -208,11 +209,17 @@ impl Batch {
     /// # Errors
     /// As [`next`](Self::next).
     pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<Finished>> {
+        if self.is_inherited() {
+            return Err(Error::new(
+                ErrorKind::Receive,
+                "the requests of this batch belong to the parent of this process",
+            ));
+        }
         let mut ticker = Ticker::new(self.interrupt.as_ref());
         let mut state = self.tray.lock();
         loop {
             let taken = self.take(&mut state, most);
-            if !taken.is_empty() || most == 0 || state.outstanding == 0 || self.generation != fork::generation() {
+            if !taken.is_empty() || most == 0 || state.outstanding == 0 {
                 return Ok(taken);
             }
             let now = Instant::now();
@@ -239,6 +246,11 @@ impl Batch {
         self.tray.fd()
     }
 
+    /// Whether this is a child of the process that made it: another thread of that one may have held a lock, and holds it here for ever.
+    fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
     fn take(&self, state: &mut State, most: usize) -> Vec<Finished> {
         let (taken, may_start) = self.tray.take(state, most);
         if may_start {
@@ -250,7 +262,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        if self.generation == fork::generation() {
+        if !self.is_inherited() {
             // Joined, since a thread must not use what the program unloads after this. It waits only in its event loop, so it ends at once. A panic
             // was reported already.
             let _ = self.hall.close().map(JoinHandle::join);

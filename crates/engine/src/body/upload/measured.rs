@@ -7,9 +7,10 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-/// Fails if there is more than was announced. The piece that completes it waits until the stream has ended.
+/// Fails if there is more than was announced. The piece that completes it waits until the stream has ended, which is not polled again then.
 pub(crate) struct Measured<S, B> {
-    stream: Pin<Box<S>>,
+    /// None when it has ended.
+    stream: Option<Pin<Box<S>>>,
     length: u64,
     left: u64,
     last: Option<B>,
@@ -17,7 +18,7 @@ pub(crate) struct Measured<S, B> {
 
 impl<S, B> Measured<S, B> {
     pub(crate) fn new(stream: S, length: u64) -> Self {
-        Self { stream: Box::pin(stream), length, left: length, last: None }
+        Self { stream: Some(Box::pin(stream)), length, left: length, last: None }
     }
 }
 
@@ -34,7 +35,9 @@ where
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let Some(piece) = ready!(self.stream.as_mut().poll_next(context)) else {
+            let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+            let Some(piece) = ready!(stream.as_mut().poll_next(context)) else {
+                self.stream = None;
                 return Poll::Ready(self.last.take().map(Ok));
             };
             let piece = piece.map_err(Into::into)?;
@@ -51,6 +54,42 @@ where
                 return Poll::Ready(Some(Ok(piece)));
             }
             self.last = Some(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Gives its pieces once; to ask again is against the rules of streams.
+    struct Once(Option<Vec<&'static str>>);
+
+    impl Stream for Once {
+        type Item = io::Result<&'static str>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            let pieces = self.0.as_mut().expect("it was polled after its end");
+            let piece = (!pieces.is_empty()).then(|| pieces.remove(0));
+            if piece.is_none() {
+                self.0 = None;
+            }
+            Poll::Ready(piece.map(Ok))
+        }
+    }
+
+    #[test]
+    fn a_stream_is_not_polled_after_its_end() {
+        for (pieces, expected) in [(vec!["ab", "c", ""], vec!["ab", "c"]), (vec!["ab"], vec!["ab"])] {
+            let mut measured = Measured::new(Once(Some(pieces)), 3);
+            let mut next = || match Pin::new(&mut measured).poll_next(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(piece) => piece.map(|piece| piece.expect("it has not failed")),
+                Poll::Pending => unreachable!("it never waits"),
+            };
+            let got: Vec<_> = std::iter::from_fn(&mut next).collect();
+            assert_eq!((got, next()), (expected, None));
         }
     }
 }
