@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
+use common::agent::Agent;
 use common::{HAUL, Ran, Running, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
 
@@ -93,12 +94,15 @@ fn a_sandbox_that_refuses_calls_costs_speed_alone() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
     let content = origin.pattern().slice(0, 2_000_000);
+    let agent = Agent::new();
+    agent.run(&[&origin.url("/small")]).ok();
     for (call, error) in
         [("splice", "EPERM"), ("splice", "ENOSYS"), ("splice", "EFAULT"), ("pwritev2", "EPERM"), ("pwritev2", "ENOSYS")]
     {
         let how = format!("{call}:error={error}");
         let Some(ran) = refused(dir, &how, &[&big]) else { return };
         assert!(ran.ok() == content, "{how}");
+        assert!(refused(dir, &how, &[&agent.option(), &big]).unwrap().ok() == content, "{how}, by the agent");
         refused(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
         assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
     }

@@ -405,8 +405,8 @@ impl Mover {
                 Ok(moved) => return Ok(moved),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => wait_for_room(out)?,
-                // A terminal, a file for appending: by hand.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => break,
+                // A terminal, a file for appending, a sandbox: by hand.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT) => break,
                 Err(error) => return Err(error.into()),
             }
         }
