@@ -350,10 +350,9 @@ fn at_least_a_tick(timeout: Duration) -> Duration {
 }
 
 fn timeval(time: Duration) -> libc::timeval {
-    libc::timeval {
-        tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_usec: time.subsec_micros() as libc::suseconds_t,
-    }
+    // 32 bits are enough for 68 years, and fit everywhere.
+    let seconds = i32::try_from(time.as_secs()).unwrap_or(i32::MAX);
+    libc::timeval { tv_sec: seconds.into(), tv_usec: time.subsec_micros() as _ }
 }
 
 fn micros(time: Duration) -> u64 {
