@@ -10,6 +10,7 @@ use common::{HAUL, REFUSED, haul, installed, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::packages::{Catalogue, Mirror, Package, Reader, Run};
+use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
 /// What may come of a package beyond what its reader needs before it can stop.
@@ -155,6 +156,25 @@ fn failures_are_told_in_the_words_of_ftp() {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert!(lines[0].starts_with("Requesting http://") && lines[1].contains(" bytes received in "), "{lines:?}");
     assert_eq!(ftp(&["-o", "-"]).code, 1);
+}
+
+/// pkg_add asks six times, and then the next mirror.
+#[test]
+fn a_mirror_that_is_down_is_asked_once_and_a_connection_that_breaks_is_made_good() {
+    let agent = Agent::new();
+    for words in [&["ftp"][..], &["ftp", &agent.option()]] {
+        let origin = Origin::builder().start().unwrap();
+        let url = origin.url("/status/503");
+        let ran = run(&mut haul([words, &["-o", "-", &url]].concat()));
+        assert_eq!(ran.code, 1);
+        assert_eq!(ran.stderr, format!("ftp: Error retrieving {url}: 503 Service Unavailable\n"));
+        assert_eq!(origin.requests(), 1);
+        let broken = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::Close],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Step::Close],
+        ]);
+        assert_eq!(run(&mut haul([words, &["-o", "-", &broken.url("/")]].concat())).text(), "ok");
+    }
 }
 
 #[test]

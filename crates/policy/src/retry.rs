@@ -36,6 +36,8 @@ pub struct RetryRules {
     pub all_errors: bool,
     /// A connection reset before or within the reply counts as transient; default on. curl, which cannot resume, has it off.
     pub resets: bool,
+    /// Nothing else counts as transient: for whoever tries again himself, or elsewhere; default off.
+    pub only_resets: bool,
     /// Methods that are not idempotent are retried after transient failures too, and sent again if a reused HTTP/1.1 connection was lost with them,
     /// as curl does; default off. Hazard: as `all_errors`.
     pub any_method: bool,
@@ -55,6 +57,7 @@ impl Default for RetryRules {
             connrefused: false,
             all_errors: false,
             resets: true,
+            only_resets: false,
             any_method: false,
             waits_as_curl: false,
             cap: Duration::from_secs(3600),
@@ -108,10 +111,11 @@ impl Outcome {
 
     fn is_transient(self, rules: &RetryRules) -> bool {
         match self {
+            Outcome::ResetBeforeRequest | Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
+            _ if rules.only_resets => false,
             Outcome::Status(status) => is_transient_status(status),
             Outcome::ConnectRefused => rules.connrefused,
             Outcome::ConnectTimeout | Outcome::Timeout => true,
-            Outcome::ResetBeforeRequest | Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
             Outcome::Dns { transient } => transient,
             Outcome::Permanent => false,
         }
@@ -224,6 +228,11 @@ mod tests {
         let curl = RetryRules { resets: false, any_method: true, ..RetryRules::default() };
         assert_eq!(wait(&curl, Outcome::ResetInBody, 0, true), None);
         assert!(wait(&curl, Outcome::Status(500), 0, false).is_some());
+        let resets = RetryRules { only_resets: true, ..RetryRules::default() };
+        let others =
+            [Outcome::Status(503), Outcome::ConnectTimeout, Outcome::Timeout, Outcome::Dns { transient: true }];
+        assert!(others.iter().all(|outcome| wait(&resets, *outcome, 0, true).is_none()));
+        assert!(wait(&resets, Outcome::ResetInBody, 0, true).is_some());
         let all = RetryRules { all_errors: true, ..RetryRules::default() };
         assert!(wait(&all, Outcome::Permanent, 0, false).is_some());
     }

@@ -318,10 +318,20 @@ fn put_rules(writer: &mut Writer, redirects: &RedirectRules, retry: &RetryRules)
     writer.maybe(is_post, Writer::flag);
     writer.flag(allow_http).flag(allow_https).flag(location_trusted);
     // Whose waits are curl's makes its further tries itself.
-    let RetryRules { max, delay, max_time, connrefused, all_errors, resets, any_method, waits_as_curl: _, cap } =
-        *retry;
+    let RetryRules {
+        max,
+        delay,
+        max_time,
+        connrefused,
+        all_errors,
+        resets,
+        only_resets,
+        any_method,
+        waits_as_curl: _,
+        cap,
+    } = *retry;
     writer.number(max.into()).maybe(delay, Writer::time).maybe(max_time, Writer::time);
-    writer.flag(connrefused).flag(all_errors).flag(resets).flag(any_method).time(cap);
+    writer.flag(connrefused).flag(all_errors).flag(resets).flag(only_resets).flag(any_method).time(cap);
 }
 
 fn get_redirects(reader: &mut Reader<'_>) -> Result<RedirectRules, Malformed> {
@@ -347,6 +357,7 @@ fn get_retry(reader: &mut Reader<'_>) -> Result<RetryRules, Malformed> {
         connrefused: reader.flag()?,
         all_errors: reader.flag()?,
         resets: reader.flag()?,
+        only_resets: reader.flag()?,
         any_method: reader.flag()?,
         waits_as_curl: false,
         cap: reader.time()?,
@@ -509,7 +520,7 @@ mod tests {
         options.connect.keepalive = Some(Keepalive { idle: second, interval: second, count: Some(5) });
         options.decode_limits.max_output = Some(8);
         options.redirects.is_post = Some(true);
-        (options.retry.delay, options.retry.max_time) = (Some(second), Some(second));
+        (options.retry.delay, options.retry.max_time, options.retry.only_resets) = (Some(second), Some(second), true);
         options.tls.ca_file = Some("/ca".into());
         options.tls.identity = Some(Identity { certificate: "/c".into(), key: Some("/k".into()) });
         options.tls.alpn = vec![b"h2".to_vec()];

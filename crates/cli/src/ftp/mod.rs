@@ -134,7 +134,8 @@ impl Fetcher {
         let mut options = RequestOptions {
             fail: true,
             redirects: RedirectRules::default(),
-            retry: RetryRules::default(),
+            // Its callers try again, or elsewhere: a mirror that is down must not keep them waiting.
+            retry: RetryRules { only_resets: true, ..RetryRules::default() },
             split: Split { connections: 1, ..Split::default() },
             family: match args.family {
                 Some(4) => Family::V4,
