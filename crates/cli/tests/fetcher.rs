@@ -2,7 +2,9 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use common::agent::Agent;
@@ -15,6 +17,9 @@ use testkit::relay::Relay;
 
 /// What may come of a package beyond what its reader needs before it can stop.
 const WASTE: u64 = 64 << 10;
+
+/// A user that is nobody here.
+const OTHER: u32 = 65_533;
 
 struct Pass {
     run: Run,
@@ -158,22 +163,15 @@ fn failures_are_told_in_the_words_of_ftp() {
     assert_eq!(ftp(&["-o", "-"]).code, 1);
 }
 
-/// pkg_add asks six times, and then the next mirror.
 #[test]
-fn a_mirror_that_is_down_is_asked_once_and_a_connection_that_breaks_is_made_good() {
+fn a_connection_that_breaks_is_made_good_for_a_package_too() {
     let agent = Agent::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
-        let origin = Origin::builder().start().unwrap();
-        let url = origin.url("/status/503");
-        let ran = run(&mut haul([words, &["-o", "-", &url]].concat()));
-        assert_eq!(ran.code, 1);
-        assert_eq!(ran.stderr, format!("ftp: Error retrieving {url}: 503 Service Unavailable\n"));
-        assert_eq!(origin.requests(), 1);
         let broken = RawPeer::start(vec![
             vec![Step::ReadHead, Step::Close],
             vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Step::Close],
         ]);
-        assert_eq!(run(&mut haul([words, &["-o", "-", &broken.url("/")]].concat())).text(), "ok");
+        assert_eq!(run(&mut haul([words, &["-o", "-", &broken.url("/p.tgz")]].concat())).text(), "ok");
     }
 }
 
@@ -201,4 +199,113 @@ fn files_get_their_name_and_are_gone_on_with() {
     let mut command = program(&link);
     command.args(["-o", "-", &origin.url("/small")]);
     assert_eq!(run(&mut command).text(), "small\n");
+}
+
+#[test]
+fn a_package_that_a_server_fails_is_asked_for_once_by_each_call() {
+    let origin = Origin::builder().start().unwrap();
+    for path in ["/status/503", "/status/500", "/retry-after/3600/small"] {
+        let ran = run(&mut haul(["ftp", "-o", "-", &origin.url(path)]));
+        assert_eq!((ran.code, origin.hits(path)), (1, 1), "{path}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("ftp: Error retrieving "), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_missing_file_is_not_found_by_http2_either() {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let tls = format!("cafile={}", ca.display());
+    let missing = origin.https_url("/nothing.tgz");
+    let ran = run(&mut haul(["ftp", "-N", "error", "-S", &tls, "-o-", &missing]));
+    assert_eq!((ran.code, ran.stderr), (1, format!("error: Error retrieving {missing}: 404 Not Found\n")));
+}
+
+#[test]
+fn a_file_in_a_directory_of_another_user_is_written_in_place() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("SHA256.sig");
+    fs::write(&file, "").unwrap();
+    let own = fs::metadata(dir.path()).unwrap();
+    let root = own.uid() == 0;
+    if root {
+        // As sysupgrade does it for its user.
+        std::os::unix::fs::chown(&file, Some(OTHER), None).unwrap();
+    }
+    fs::set_permissions(dir.path(), Permissions::from_mode(if root { 0o711 } else { 0o555 })).unwrap();
+    let mut command = haul(["ftp", "-Vmo", file.to_str().unwrap(), &origin.url("/small")]);
+    if root {
+        command.uid(OTHER).gid(OTHER);
+    }
+    let ran = run(&mut command);
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(fs::read(&file).unwrap(), b"small\n");
+}
+
+#[test]
+fn files_of_this_machine_are_copied() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a file"), "local\n").unwrap();
+    let ftp = |args: &[&str]| {
+        let mut command = program(HAUL);
+        run(command.arg("ftp").args(args).current_dir(dir.path()))
+    };
+    let path = dir.path().join("a file");
+    for url in [format!("file:{}", path.display()), format!("file://{}", path.display()), "FILE:./a file".to_owned()] {
+        assert_eq!(ftp(&["-N", "fw_update", "-D", "Install", "-VM", "-o-", &url]).text(), "local\n", "{url}");
+    }
+    assert_eq!(ftp(&["-o", "copy", "file:a file"]).text(), "");
+    assert_eq!(fs::read(dir.path().join("copy")).unwrap(), b"local\n");
+    assert!(ftp(&["file:a file"]).stderr.contains("it is what is to be copied"));
+    assert_eq!(fs::read(&path).unwrap(), b"local\n", "it was emptied");
+    let ran = ftp(&["-o", "-", "file:/nowhere/a"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "ftp: Can't open file /nowhere/a: No such file or directory\n"));
+    let ran = ftp(&["file:/nowhere/"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+}
+
+#[test]
+fn dates_are_the_server_s_and_are_asked_about() {
+    let date = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n\r\nhi";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(date), Step::Close]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a");
+    let name = file.to_str().unwrap();
+    let year = || fs::metadata(&file).unwrap().mtime() / (365 * 86_400) + 1970;
+    assert_eq!(run(&mut haul(["ftp", "-V", "-o", name, &peer.url("/a")])).text(), "");
+    assert_eq!(year(), 1994);
+    assert_eq!(run(&mut haul(["ftp", "-Vu", "-o", name, &peer.url("/a")])).text(), "");
+    assert!(year() > 2000);
+    let unchanged = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 304 Not Modified\r\n\r\n"), Step::Close]);
+    let ran = run(&mut haul(["ftp", "-V", "-T", "-o", name, &unchanged.url("/a")]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "ftp: File is not modified on the server\n"));
+    assert_eq!(fs::read(&file).unwrap(), b"hi");
+}
+
+#[test]
+fn https_goes_by_http_proxy_too() {
+    let answer = "HTTP/1.1 403 no tunnel\r\nContent-Length: 0\r\n\r\n";
+    let proxy = RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close]);
+    let ftp = |names: &[&str]| {
+        let mut command = haul(["ftp", "-o", "-", &REFUSED.replace("http:", "https:")]);
+        run(command.envs(names.iter().map(|name| (*name, proxy.url("/")))))
+    };
+    let refused = ftp(&["http_proxy"]).stderr;
+    assert!(refused.starts_with("ftp: ") && refused.contains("403"), "{refused}");
+    assert_eq!(ftp(&[]).stderr, "ftp: connect: Connection refused\n");
+}
+
+#[test]
+fn a_quiet_call_says_nothing_of_a_redirect_and_a_directory_is_no_name() {
+    let origin = Origin::builder().start().unwrap();
+    let other = Origin::builder().start().unwrap();
+    let url = origin.url(&format!("/redirect/302?to={}", other.url("/small")));
+    let ran = run(&mut haul(["ftp", "-MVo", "-", &url]));
+    assert_eq!((ran.stdout.as_slice(), ran.stderr.as_str()), (&b"small\n"[..], ""));
+    let ran = run(&mut haul(["ftp", &origin.url("/small/")]));
+    assert!(ran.code == 1 && ran.stderr.contains("(use -o)"), "{}", ran.stderr);
 }

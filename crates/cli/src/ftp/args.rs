@@ -36,6 +36,10 @@ pub struct Args {
     pub connect_timeout: Option<Duration>,
     /// `-c`: a file of cookies.
     pub cookies: Option<PathBuf>,
+    /// `-T`; fetch(1)'s `-m`: a file that is as new as the server's is left alone.
+    pub newer: bool,
+    /// `-u`; fetch(1)'s `-n`: files do not get the date that the server gives.
+    pub drops_date: bool,
     /// `-4`, `-6`.
     pub family: Option<u8>,
     /// `-s`: the address to leave from.
@@ -57,10 +61,6 @@ pub struct Args {
 pub struct FetchArgs {
     /// `-S`: how long the content has to be.
     pub length: Option<u64>,
-    /// `-n`: files do not get the date that the server gives.
-    pub drops_date: bool,
-    /// `-m`: a file that is as new as the server's is left alone.
-    pub mirrors: bool,
     /// `-A`: redirects are not followed.
     pub stays: bool,
     /// `-d`: no proxy.
@@ -83,10 +83,10 @@ pub enum Output {
     Named,
 }
 
-/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries of ftp's own (`DkPrTx`).
-const VALUED: &str = "oSNUwcsDkPrTx";
+/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries of ftp's own (`DkPrx`).
+const VALUED: &str = "oSNUwcsDkPrx";
 /// Letters without a value that mean nothing here.
-const IGNORED: &str = "AadeEginptu";
+const IGNORED: &str = "AadeEginpt";
 
 impl Args {
     /// Reads a command line without the program's name.
@@ -96,7 +96,7 @@ impl Args {
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let args = parse(words, &Letters { valued: VALUED, set: Self::set, give: Self::give })?;
         if args.urls.is_empty() {
-            return Err("usage: ftp [-46CMmVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
+            return Err("usage: ftp [-46CMmTuVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
         }
         Ok(args)
     }
@@ -131,6 +131,8 @@ impl Args {
             'v' => self.verbose = Some(true),
             'M' => self.meter = Some(false),
             'm' => self.meter = Some(true),
+            'T' => self.newer = true,
+            'u' => self.drops_date = true,
             '4' => self.family = Some(4),
             '6' => self.family = Some(6),
             _ if IGNORED.contains(letter) => {}
@@ -146,6 +148,8 @@ impl Args {
 
     fn give(&mut self, letter: char, value: String) -> Result<(), String> {
         match letter {
+            // As if it had not been given.
+            'o' if value.is_empty() => self.output = Output::Named,
             'o' => self.output_to(value),
             'N' => self.name = Some(value),
             'U' => self.user_agent = Some(value),
@@ -162,6 +166,8 @@ impl Args {
     fn tls(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
+            "cafile" if value.is_empty() => return Err("missing CA file".into()),
+            "capath" if value.is_empty() => return Err("missing CA directory path".into()),
             "cafile" => self.ca_file = Some(value.into()),
             "capath" => self.ca_path = Some(value.into()),
             "dont" => self.insecure = true,
@@ -254,6 +260,15 @@ mod tests {
     }
 
     #[test]
+    fn openbsd_s_letters_t_and_u_take_no_value() {
+        let args = parse("-Tu -o file http://h/a").unwrap();
+        assert!(args.newer && args.drops_date);
+        assert_eq!((args.output, args.urls), (Output::File("file".into()), vec!["http://h/a".to_owned()]));
+        let words = ["-o", "", "http://h/a"].map(OsString::from);
+        assert_eq!(Args::parse(words).unwrap().output, Output::Named);
+    }
+
+    #[test]
     fn an_agent_is_named_by_arguments() {
         let agent = parse("--agent=/run/a --agent-idle 5 u").unwrap().agent.unwrap();
         assert_eq!((agent.socket, agent.idle), (Some("/run/a".into()), Duration::from_secs(5)));
@@ -262,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for line in ["-o -", "-o", "-Z u", "--what u", "-S what=1 u", "-w soon u", "--agent-idle u"] {
+        for line in ["-o -", "-o", "-Z u", "--what u", "-S what=1 u", "-w soon u", "-S cafile u", "--agent-idle u"] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("-- -u").unwrap().urls, ["-u"]);

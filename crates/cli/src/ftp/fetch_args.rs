@@ -34,8 +34,8 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, String> 
     if args.urls.is_empty() {
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }
-    let fetch = args.fetch.get_or_insert_default();
-    if args.goes_on && fetch.mirrors {
+    args.fetch.get_or_insert_default();
+    if args.goes_on && args.newer {
         return Err("the -m and -r flags are mutually exclusive".into());
     }
     Ok(args)
@@ -49,8 +49,8 @@ fn set(args: &mut Args, letter: char) -> Result<(), String> {
         'A' => fetch.stays = true,
         'a' => fetch.retry_after = fetch.retry_after.or(Some(WAIT)),
         'd' => fetch.direct = true,
-        'M' | 'm' => fetch.mirrors = true,
-        'n' => fetch.drops_date = true,
+        'M' | 'm' => args.newer = true,
+        'n' => args.drops_date = true,
         'q' => args.verbose = Some(false),
         'r' => args.goes_on = true,
         'v' => args.verbose = Some(true),
@@ -85,7 +85,7 @@ mod tests {
     fn the_lines_of_ports_are_read() {
         let args = read("-Fpr -S 77 -o dir/file http://h/file").unwrap();
         let fetch = args.fetch.unwrap();
-        assert_eq!((args.goes_on, fetch.length, fetch.drops_date), (true, Some(77), false));
+        assert_eq!((args.goes_on, fetch.length, args.drops_date), (true, Some(77), false));
         assert_eq!((args.output, args.urls), (Output::File("dir/file".into()), vec!["http://h/file".to_owned()]));
         let args = read("-ApRrq http://h/file").unwrap();
         assert!(args.fetch.unwrap().stays && args.verbose == Some(false));

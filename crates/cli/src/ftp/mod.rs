@@ -19,20 +19,25 @@
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
 //! ```
 //!
+//! ftp(1) copies local files, too (`file:PATH`): fw_update installs what it has fetched that way, and mirrors may be directories.
+//!
 //! Left out: everything about the FTP protocol.
 
 pub mod args;
 pub mod fetch_args;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use haul::net::dns::Family;
 use haul::net::local::Interface;
-use haul::net::proxy::ProxyOptions;
+use haul::net::proxy::{Environment, ProxyOptions};
 use haul::request::{RequestOptions, Split};
 use haul::sink::file::{Append, FileOptions};
 use haul::state::jar::Jar;
@@ -40,11 +45,16 @@ use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
+use rustix::fs::{Access, access};
 
 use crate::run::carrier::Carrier;
 use crate::run::stamps;
 use crate::usage::one_line;
 use args::{Args, FetchArgs, Output};
+
+/// The longest Retry-After that is obeyed: nobody sees why the program is silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+const NOT_MODIFIED: u16 = 304;
 
 /// Whose place is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +144,7 @@ impl Fetcher {
         let mut options = RequestOptions {
             fail: true,
             redirects: RedirectRules::default(),
-            // Its callers try again, or elsewhere: a mirror that is down must not keep them waiting.
-            retry: RetryRules { only_resets: true, ..RetryRules::default() },
+            retry: RetryRules { cap: PATIENCE, ..RetryRules::default() },
             split: Split { connections: 1, ..Split::default() },
             family: match args.family {
                 Some(4) => Family::V4,
@@ -166,7 +175,10 @@ impl Fetcher {
         options.tls.ca_path.clone_from(&args.ca_path);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
-            options.proxy = Some(ProxyOptions::from_environment());
+            options.proxy = Some(match args.fetch {
+                None => proxies_of_ftp(),
+                Some(_) => ProxyOptions::from_environment(),
+            });
         }
         let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {
@@ -178,6 +190,9 @@ impl Fetcher {
     }
 
     fn fetch(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
+        if let Some(path) = local(url).filter(|_| self.args.fetch.is_none()) {
+            return Ok(self.copy(path));
+        }
         let target = match Target::parse(url) {
             Ok(target) => target,
             Err(error) => {
@@ -188,25 +203,102 @@ impl Fetcher {
         if self.is_verbose() {
             say(&format!("Requesting {}", target.to_url()));
         }
+        let is_list = target.path().ends_with('/');
+        if is_list && self.args.output == Output::Named && self.args.fetch.is_none() {
+            self.say(&format!("No filename after directory (use -o): {}", target.to_url()));
+            return Ok(1);
+        }
         let Some(path) = self.file_for(&target)? else {
             // A list is text, and read to its end.
-            let decode = target.path().ends_with('/');
-            let options = RequestOptions { decode, ..options.clone() };
-            let outcome = carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd());
+            let mut options = RequestOptions { decode: is_list, ..options.clone() };
+            if !is_list && self.args.fetch.is_none() {
+                // pkg_add asks six times itself, for each package and each mirror; but a connection that breaks nobody else makes good.
+                options.retry.only_resets = true;
+            }
+            let outcome = carrier.fetch_to_descriptor(url, &options, io::stdout().as_fd());
             return Ok(self.tell(&target, &outcome));
         };
         let outcome = self.fetch_to_file(carrier, options, url, &path);
         let code = self.tell(&target, &outcome);
         match &self.args.fetch {
-            Some(fetch) if code == 0 => self.check(fetch, url, &path, &outcome),
-            _ => Ok(code),
+            _ if code != 0 => Ok(code),
+            Some(fetch) => self.check(fetch, url, &path, &outcome),
+            None if outcome.facts.status == NOT_MODIFIED => {
+                self.say("File is not modified on the server");
+                Ok(1)
+            }
+            None => self.date(&path, &outcome).map(|()| 0),
         }
+    }
+
+    /// What `file:PATH` names, as it stands: the answer is the exit code.
+    fn copy(&self, from: &str) -> u8 {
+        let started = Instant::now();
+        let to = match &self.args.output {
+            Output::Stdout => None,
+            Output::File(path) => Some(path.clone()),
+            Output::Named => match Path::new(from).file_name().filter(|_| !from.ends_with('/')) {
+                Some(name) => Some(name.into()),
+                None => {
+                    self.say(&format!("No filename after directory (use -o): {}", crate::usage::shown_url(from)));
+                    return 1;
+                }
+            },
+        };
+        let mut source = match File::open(from) {
+            Ok(source) => source,
+            Err(error) => {
+                self.say(&format!("Can't open file {}: {}", one_line(from), words(&error)));
+                return 1;
+            }
+        };
+        let name = to.as_ref().map_or("-".into(), |path| one_line(&path.display().to_string()));
+        if to.as_ref().is_some_and(|path| is_same(&source, path)) {
+            self.say(&format!("Can't open {name}: it is what is to be copied"));
+            return 1;
+        }
+        let sink = match &to {
+            None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+            Some(path) => File::create(path),
+        };
+        let mut sink = match sink {
+            Ok(sink) => sink,
+            Err(error) => {
+                self.say(&format!("Can't open {name}: {}", words(&error)));
+                return 1;
+            }
+        };
+        match io::copy(&mut source, &mut sink) {
+            Ok(bytes) => {
+                self.tell_rate(bytes, started.elapsed());
+                0
+            }
+            Err(error) => {
+                if error.kind() != io::ErrorKind::BrokenPipe {
+                    self.say(&format!("Writing {name}: {}", words(&error)));
+                }
+                1
+            }
+        }
+    }
+
+    /// Gives a file the date that the server gives.
+    fn date(&self, path: &Path, outcome: &Outcome) -> Result<()> {
+        if !self.args.drops_date
+            && let Some(head) = &outcome.head
+            && path.metadata().is_ok_and(|metadata| metadata.is_file())
+        {
+            stamps::date(path, head)
+                .map_err(|error| Error::with_source(ErrorKind::Write, path.display().to_string(), error))?;
+        }
+        Ok(())
     }
 
     fn fetch_to_file(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str, path: &Path) -> Outcome {
         let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
-        let fetch = self.args.fetch.clone().unwrap_or_default();
         let mut options = options.clone();
+        // sysupgrade and syspatch make the file for a user who may write it, in a directory that is not that user's.
+        let in_place = there.is_some() && !may_rename_in(path);
         if self.args.goes_on && there.is_some() {
             let how = FileOptions { append: Some(Append::AtEnd), ..FileOptions::default() };
             let outcome = carrier.fetch_to_file(url, &options, path, &how);
@@ -215,14 +307,14 @@ impl Fetcher {
                 return outcome;
             }
         }
-        if let Some(changed) = there.filter(|_| fetch.mirrors).and_then(|there| there.modified().ok())
+        if let Some(changed) = there.filter(|_| self.args.newer).and_then(|there| there.modified().ok())
             && let Ok(since) = changed.duration_since(UNIX_EPOCH)
         {
             let date = crate::date::http(since.as_secs());
             options.fields.push(("If-Modified-Since".to_owned(), date.into_bytes()));
         }
-        options.max_size = fetch.length;
-        carrier.fetch_to_file(url, &options, path, &FileOptions::default())
+        options.max_size = self.args.fetch.as_ref().and_then(|fetch| fetch.length);
+        carrier.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
     }
 
     /// What fetch(1) sees to when a file is there: its length, and its date.
@@ -237,11 +329,7 @@ impl Fetcher {
             }
             return Ok(1);
         }
-        if !fetch.drops_date
-            && let Some(head) = &outcome.head
-        {
-            stamps::date(path, head).map_err(failed)?;
-        }
+        self.date(path, outcome)?;
         Ok(0)
     }
 
@@ -258,20 +346,17 @@ impl Fetcher {
     }
 
     fn is_verbose(&self) -> bool {
-        self.args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal())
+        self.args.verbose.unwrap_or_else(|| io::stderr().is_terminal())
     }
 
     /// Reports the result and returns the exit code.
     fn tell(&self, target: &Target, outcome: &Outcome) -> u8 {
-        if outcome.facts.redirects > 0 && outcome.target.origin() != target.origin() {
+        if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
+        {
             say(&format!("Redirected to {}", outcome.target.to_url()));
         }
         let Err(error) = &outcome.result else {
-            if self.is_verbose() {
-                let seconds = outcome.facts.total.as_secs_f64();
-                let rate = outcome.facts.body_bytes as f64 / 1024.0 / seconds.max(1e-6);
-                say(&format!("{} bytes received in {seconds:.2} seconds ({rate:.2} KB/s)", outcome.facts.body_bytes));
-            }
+            self.tell_rate(outcome.facts.body_bytes, outcome.facts.total);
             return 0;
         };
         let line = match &self.args.fetch {
@@ -284,9 +369,57 @@ impl Fetcher {
         1
     }
 
+    fn tell_rate(&self, bytes: u64, took: Duration) {
+        if self.is_verbose() {
+            let seconds = took.as_secs_f64();
+            let rate = bytes as f64 / 1024.0 / seconds.max(1e-6);
+            say(&format!("{bytes} bytes received in {seconds:.2} seconds ({rate:.2} KB/s)"));
+        }
+    }
+
     fn say(&self, message: &str) {
         say(&format!("{}: {message}", self.name));
     }
+}
+
+/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is coded.
+fn local(url: &str) -> Option<&str> {
+    let (scheme, path) = url.split_at_checked("file:".len())?;
+    scheme.eq_ignore_ascii_case("file:").then_some(path)
+}
+
+/// Whether a path leads to this file: to open it for writing would empty it.
+fn is_same(file: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(one), Ok(other)) => identity(one) == identity(other),
+        _ => false,
+    }
+}
+
+/// Whether a file of that name can be replaced by another one.
+fn may_rename_in(path: &Path) -> bool {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+/// ftp(1) reaches https by `http_proxy`, too, and pkg_add keeps no `https_proxy` for it. Variables of their own come first.
+fn proxies_of_ftp() -> ProxyOptions {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let environment = Environment::read(|name| {
+        // What https looks for last.
+        let value = variable(name).or_else(|| if name == "ALL_PROXY" { variable("http_proxy") } else { None });
+        value.map(OsString::into_vec)
+    });
+    let mut proxies = ProxyOptions::default();
+    proxies.environment = environment;
+    proxies
+}
+
+/// The system's words for an error, without its number.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
 /// ftp's words for a failure; none for a reader that has seen enough.
@@ -294,6 +427,8 @@ fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> 
     let url = target.to_url();
     Some(match error.kind() {
         ErrorKind::Write if is_left(error) => return None,
+        // It was a proxy's.
+        ErrorKind::Status if outcome.facts.status == 0 => one_line(&error.to_string()),
         ErrorKind::Status => {
             format!("Error retrieving {url}: {} {}", outcome.facts.status, reason(outcome)).trim_end().into()
         }
@@ -330,16 +465,34 @@ fn mismatch(url: &str, expected: u64, actual: &str) -> String {
 
 /// The reader of the output has seen enough.
 fn is_left(error: &Error) -> bool {
-    error.io_source().map(std::io::Error::kind) == Some(std::io::ErrorKind::BrokenPipe)
+    error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// The server's words about its status: no control character of theirs reaches the terminal.
+/// The server's words about its status: no control character of theirs reaches the terminal. HTTP/2 has none, but callers look for them
+/// (fw_update for "404 Not Found").
 fn reason(outcome: &Outcome) -> String {
     let head = outcome.head.as_ref();
-    head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default()
+    let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();
+    if !given.is_empty() {
+        return given;
+    }
+    let usual = match outcome.facts.status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        410 => "Gone",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    };
+    usual.to_owned()
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{line}");
 }
