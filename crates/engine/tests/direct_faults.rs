@@ -156,8 +156,7 @@ fn a_full_device_is_a_write_error_that_names_it() {
 #[test]
 fn a_body_that_cannot_fit_fails_before_it_is_fetched() {
     let dir = TempDir::new().unwrap();
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 1_u64 << 62);
-    let script = vec![Step::ReadHead, Step::send(head), Step::ReadToEnd];
+    let script = vec![Step::ReadHead, head(1_u64 << 62), Step::ReadToEnd];
     let peer = Arc::new(RawPeer::start(vec![script]));
     let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &within(10_000));
     let expected = if cfg!(target_os = "linux") { 23 } else { 28 };

@@ -19,19 +19,16 @@
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
 //! ```
 //!
-//! ftp(1) copies local files, too (`file:PATH`): fw_update installs what it has fetched that way, and mirrors may be directories.
-//!
 //! Left out: everything about the FTP protocol.
 
 pub mod args;
 pub mod fetch_args;
+mod local;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -47,14 +44,13 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
-use crate::run::carrier::Carrier;
+use crate::run::carrier::{Carrier, NOT_MODIFIED};
 use crate::run::stamps;
 use crate::usage::one_line;
 use args::{Args, FetchArgs, Output};
 
 /// The longest Retry-After that is obeyed: nobody sees why the program is silent.
 const PATIENCE: Duration = Duration::from_secs(60);
-const NOT_MODIFIED: u16 = 304;
 
 /// Whose place is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +186,7 @@ impl Fetcher {
     }
 
     fn fetch(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
-        if let Some(path) = local(url).filter(|_| self.args.fetch.is_none()) {
+        if let Some(path) = local::path(url).filter(|_| self.args.fetch.is_none()) {
             return Ok(self.copy(path));
         }
         let target = match Target::parse(url) {
@@ -205,7 +201,7 @@ impl Fetcher {
         }
         let is_list = target.path().ends_with('/');
         if is_list && self.args.output == Output::Named && self.args.fetch.is_none() {
-            self.say(&format!("No filename after directory (use -o): {}", target.to_url()));
+            self.say(&unnamed(&target.to_url()));
             return Ok(1);
         }
         let Some(path) = self.file_for(&target)? else {
@@ -234,48 +230,14 @@ impl Fetcher {
     /// What `file:PATH` names, as it stands: the answer is the exit code.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
-        let to = match &self.args.output {
-            Output::Stdout => None,
-            Output::File(path) => Some(path.clone()),
-            Output::Named => match Path::new(from).file_name().filter(|_| !from.ends_with('/')) {
-                Some(name) => Some(name.into()),
-                None => {
-                    self.say(&format!("No filename after directory (use -o): {}", crate::usage::shown_url(from)));
-                    return 1;
-                }
-            },
-        };
-        let mut source = match File::open(from) {
-            Ok(source) => source,
-            Err(error) => {
-                self.say(&format!("Can't open file {}: {}", one_line(from), words(&error)));
-                return 1;
-            }
-        };
-        let name = to.as_ref().map_or("-".into(), |path| one_line(&path.display().to_string()));
-        if to.as_ref().is_some_and(|path| is_same(&source, path)) {
-            self.say(&format!("Can't open {name}: it is what is to be copied"));
-            return 1;
-        }
-        let sink = match &to {
-            None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
-            Some(path) => File::create(path),
-        };
-        let mut sink = match sink {
-            Ok(sink) => sink,
-            Err(error) => {
-                self.say(&format!("Can't open {name}: {}", words(&error)));
-                return 1;
-            }
-        };
-        match io::copy(&mut source, &mut sink) {
+        match local::copy(from, &self.args.output) {
             Ok(bytes) => {
                 self.tell_rate(bytes, started.elapsed());
                 0
             }
-            Err(error) => {
-                if error.kind() != io::ErrorKind::BrokenPipe {
-                    self.say(&format!("Writing {name}: {}", words(&error)));
+            Err(line) => {
+                if let Some(line) = line {
+                    self.say(&line);
                 }
                 1
             }
@@ -382,21 +344,6 @@ impl Fetcher {
     }
 }
 
-/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is coded.
-fn local(url: &str) -> Option<&str> {
-    let (scheme, path) = url.split_at_checked("file:".len())?;
-    scheme.eq_ignore_ascii_case("file:").then_some(path)
-}
-
-/// Whether a path leads to this file: to open it for writing would empty it.
-fn is_same(file: &File, path: &Path) -> bool {
-    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), path.metadata()) {
-        (Ok(one), Ok(other)) => identity(one) == identity(other),
-        _ => false,
-    }
-}
-
 /// Whether a file of that name can be replaced by another one.
 fn may_rename_in(path: &Path) -> bool {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -416,10 +363,9 @@ fn proxies_of_ftp() -> ProxyOptions {
     proxies
 }
 
-/// The system's words for an error, without its number.
-fn words(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
+/// ftp's words for a URL that names no file, where one is needed.
+fn unnamed(url: &str) -> String {
+    format!("No filename after directory (use -o): {url}")
 }
 
 /// ftp's words for a failure; none for a reader that has seen enough.

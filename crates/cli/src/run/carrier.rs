@@ -38,7 +38,7 @@ use crate::agent::request::Request;
 use crate::agent::socket::Refusal;
 
 /// The file that the caller has is still good (RFC 9110 section 15.4.5).
-const NOT_MODIFIED: u16 = 304;
+pub(crate) const NOT_MODIFIED: u16 = 304;
 
 /// The first piece of what may not be read to its end: two blocks of signify, and its header for packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);

@@ -78,6 +78,13 @@ pub enum Waited {
     Late,
 }
 
+/// Whether bytes cannot be moved past us at all, by this answer to `splice(2)`: the file system, the kernel or a sandbox (EPERM) does not do that.
+/// (EFAULT, for a call that names no memory, is gVisor's answer where the sink's pipe is full; nothing was taken from the socket.)
+#[must_use]
+pub fn is_not_done(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
+}
+
 /// Whether a pipe has room now.
 ///
 /// # Errors
@@ -160,15 +167,9 @@ mod sys {
     use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
-    use super::{Step, Stop, Way};
+    use super::{Step, Stop, Way, is_not_done};
     use crate::sink::null::is_null;
     use crate::sink::pipe::widen;
-
-    /// Whether bytes cannot be moved past us here at all: the file system, the kernel or a sandbox (EPERM) does not do that. (EFAULT, for a call that
-    /// names no memory, is gVisor's answer where the sink's pipe is full; nothing was taken from the socket.)
-    fn is_not_done(error: Errno) -> bool {
-        matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
-    }
 
     /// The most that is asked for at once; a pipe takes less.
     const PIECE: u64 = 1 << 30;

@@ -1,6 +1,7 @@
 //! Bodies of known content, sinks that tell how they were filled, and peers that send them.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub fn body(len: usize) -> Vec<u8> {
     Pattern::new(7).slice(0, len)
 }
 
-pub fn head(len: usize) -> Step {
+pub fn head(len: impl Display) -> Step {
     Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
