@@ -32,7 +32,7 @@ MANDIR := $(DATADIR)/man/man1
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
-	generate install uninstall clean msrv
+	generate install uninstall clean msrv words
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -170,6 +170,9 @@ purity: ## who may depend on whom, and that the protocol crate is no_std
 
 licences: ## licences of all dependencies, and versions that are there twice
 	sh scripts/licences.sh
+
+words: ## for each crate: doc comments, test names and type names that CONTRIBUTING.md's rules do not allow, counted
+	sh scripts/words.sh
 
 # libFuzzer itself is not built for a check: nothing is linked.
 fuzz-check: ## that the fuzz targets compile
