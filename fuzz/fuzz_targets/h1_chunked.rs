@@ -23,17 +23,19 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(naive(data).as_deref(), Some(body));
 });
 
+/// Any line may end in LF without CR.
 fn naive(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
-        let line_end = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        let line_end = rest.iter().position(|byte| *byte == b'\n')?;
         let line = core::str::from_utf8(rest[..line_end].split(|byte| *byte == b';').next()?).ok()?;
-        let size = usize::from_str_radix(line.trim_end_matches([' ', '\t']), 16).ok()?;
-        rest = &rest[line_end + 2..];
+        let size = usize::from_str_radix(line.trim_end_matches('\r').trim_end_matches([' ', '\t']), 16).ok()?;
+        rest = &rest[line_end + 1..];
         if size == 0 {
             return Some(body);
         }
         body.extend_from_slice(rest.get(..size)?);
-        rest = rest.get(size..)?.strip_prefix(b"\r\n")?;
+        rest = rest.get(size..)?;
+        rest = rest.strip_prefix(b"\r").unwrap_or(rest).strip_prefix(b"\n")?;
     }
 }

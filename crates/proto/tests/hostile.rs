@@ -57,8 +57,10 @@ fn transfer_coding() {
         ("Transfer-Encoding: gzip", CodingFault::Unsupported),
         ("Transfer-Encoding: chunked, gzip", CodingFault::Unsupported),
         ("Transfer-Encoding: chunked, identity", CodingFault::Unsupported),
-        ("Transfer-Encoding: identity, chunked", CodingFault::Unsupported),
-        ("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: identity, chunked, chunked", CodingFault::Repeated),
+        ("Transfer-Encoding: identity, chunked, identity", CodingFault::Unsupported),
+        ("Transfer-Encoding: identity, gzip, chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: identity chunked", CodingFault::Unsupported),
         ("Transfer-Encoding: xchunked", CodingFault::Unsupported),
         ("Transfer-Encoding: chunked;q=1", CodingFault::Unsupported),
         ("Transfer-Encoding: \"chunked\"", CodingFault::Unsupported),
@@ -89,16 +91,14 @@ fn chunk_framing() {
         ("NUL", b"5\0\r\n", ChunkFault::SizeEnd),
         ("17 digits", b"10000000000000005\r\nhello\r\n", ChunkFault::SizeOverflow),
         ("17 zeros", b"00000000000000005\r\nhello\r\n", ChunkFault::SizeOverflow),
-        ("space behind", b"5 \r\nhello\r\n", ChunkFault::SizeSpaced),
-        ("tab behind", b"5\t\r\nhello\r\n", ChunkFault::SizeSpaced),
         ("space between", b"1 0\r\n", ChunkFault::SizeSpaced),
-        ("LF behind the size", b"5\nhello\r\n", ChunkFault::BareLf),
-        ("LF behind an extension", b"5;a\nhello\r\n", ChunkFault::BareLf),
-        ("LF behind the payload", b"5\r\nhello\n0\r\n\r\n", ChunkFault::BareLf),
-        ("LF behind the last chunk", b"0\n\r\n", ChunkFault::BareLf),
-        ("LF as the end", b"0\r\n\n", ChunkFault::BareLf),
-        ("LF in trailers", b"0\r\nA: b\n\r\n", ChunkFault::BareLf),
-        ("LF behind trailers", b"0\r\nA: b\r\n\n", ChunkFault::BareLf),
+        ("blanks and NUL", b"5 \0\r\nhello\r\n", ChunkFault::SizeSpaced),
+        ("LF instead of a size", b"\nhello\r\n", ChunkFault::Size),
+        ("blanks instead of a size", b"5\r\nhello\r\n \r\n", ChunkFault::Size),
+        ("an empty line between chunks", b"5\r\nhello\n\r\n0\r\n\r\n", ChunkFault::Size),
+        ("an empty line of LF between chunks", b"5\nhello\n\n0\n\n", ChunkFault::Size),
+        ("blanks, then CR without LF", b"5 \rhello\r\n", ChunkFault::BareCr),
+        ("blanks behind the payload", b"5\r\nhello \n0\r\n\r\n", ChunkFault::DataEnd),
         ("CR behind the size", b"5\rhello\r\n", ChunkFault::BareCr),
         ("CR behind an extension", b"5;a\rb\r\n", ChunkFault::BareCr),
         ("CR behind the payload", b"5\r\nhello\r0\r\n", ChunkFault::BareCr),
@@ -114,6 +114,55 @@ fn chunk_framing() {
         let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *body].concat();
         refused(class, &wire, Error::Chunk(*fault));
     }
+}
+
+/// Breaches that leave no doubt about the content: it is delivered, and its connection is not used again.
+#[test]
+fn loose_framing_is_delivered_and_ends_the_connection() {
+    let chunked = "Transfer-Encoding: chunked";
+    let cases: &[(&str, &[u8])] = &[
+        (chunked, b"5 \r\nhello\r\n0\r\n\r\n"),
+        (chunked, b"5\t \t\r\nhello\r\n0\r\n\r\n"),
+        (chunked, b"5\r\nhello\r\n0 \r\n\r\n"),
+        (chunked, b"5\nhello\r\n0\r\n\r\n"),
+        (chunked, b"5 \nhello\r\n0\r\n\r\n"),
+        (chunked, b"5;a=b\nhello\r\n0\r\n\r\n"),
+        (chunked, b"5\r\nhello\n0\r\n\r\n"),
+        (chunked, b"5\r\nhello\r\n0\n\r\n"),
+        (chunked, b"5\r\nhello\r\n0\r\n\n"),
+        (chunked, b"5\r\nhello\r\n0\r\nA: b\n\r\n"),
+        (chunked, b"5\r\nhello\r\n0\r\nA: b\r\n\n"),
+        (chunked, b"2\nhe\n3\nllo\n0\n\n"),
+        ("Transfer-Encoding: identity, chunked", b"5\r\nhello\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: Identity\r\nTransfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: identity, identity, chunked", b"5\r\nhello\r\n0\r\n\r\n"),
+    ];
+    for (fields, body) in cases {
+        let reply = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n").as_bytes(), *body].concat();
+        let behind = [&reply[..], b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"].concat();
+        let shown = reply.escape_ascii().to_string();
+        // Nothing is read of the second response, whether it was asked for or not.
+        for (wire, requests) in [(&reply, 1), (&behind, 2)] {
+            let whole = feed(&mut asked(Config::default(), &vec![get(); requests]), wire, &[], End::Open);
+            assert_eq!(body_of(&whole), b"hello", "{shown}");
+            assert_eq!(reuse_of(&whole), Some(Err(CloseReason::LooseFraming)), "{shown}");
+            for cut in 0..=reply.len() {
+                let seen = feed(&mut asked(Config::default(), &vec![get(); requests]), wire, &[cut], End::Open);
+                assert_eq!(seen, whole, "{shown} cut at {cut}");
+            }
+        }
+        for end in 0..reply.len() {
+            let seen = answer(&reply[..end], End::Clean);
+            assert!(matches!(seen.last(), Some(Seen::Error(_))), "{shown} ended at {end}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn strict_chunks_keep_their_connection() {
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 ;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
+    let seen = answer(wire, End::Open);
+    assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"hello"[..], Some(Ok(()))));
 }
 
 #[test]

@@ -23,6 +23,7 @@ const SESSIONS: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nshort",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n",
     b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f\r\nContent-Length: 1\r\n\r\nx",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, chunked\r\n\r\n2 \nok\n1;x\n\n\n0\nA: b\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nServer:",
     b"",
 ];
@@ -76,6 +77,7 @@ fn the_sessions_are_what_they_are_meant_to_be() {
         (0, Some(Error::EndedInBody { expected: 7, got: 5 })),
         (0, Some(Error::EndedInChunks { got: 2 })),
         (1, Some(Error::EndedBeforeResponse)),
+        (1, None),
         (0, Some(Error::EndedInHead { got: 24 })),
         (0, Some(Error::EndedBeforeResponse)),
     ];
@@ -102,10 +104,12 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         Just(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()),
         Just(b"Content-Length: 3\r\n".to_vec()),
         Just(b"Transfer-Encoding: chunked\r\n".to_vec()),
+        Just(b"Transfer-Encoding: identity\r\n".to_vec()),
         Just(b"Connection: keep-alive\r\n".to_vec()),
         Just(b" folded\r\n".to_vec()),
         Just(b"3\r\nabc\r\n".to_vec()),
         Just(b"0\r\n".to_vec()),
+        Just(b"3 \nabc\n".to_vec()),
         Just(b"1;x=y\r\n".to_vec()),
         Just(b"X: y\r\n".to_vec()),
         proptest::collection::vec(any::<u8>(), 0..4),

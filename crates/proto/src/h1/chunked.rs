@@ -1,10 +1,13 @@
 //! The chunked transfer coding of a response (RFC 9112 §7.1).
 //!
-//! Framing is read byte by byte and strictly: which bytes are payload must not depend on whose parser reads them.
-//! Refused: no digit at the start, more than 16 digits, `0x`, signs, a bare LF or CR anywhere, control bytes in
-//! extensions, payload that is not followed by CR LF. Spaces after a size are refused, too, with the one exception that
-//! the grammar has for them, before the `;` of an extension. Extensions are skipped and counted. Since each byte is
-//! decided on by itself, the result does not depend on how the input was cut.
+//! Framing is read byte by byte: which bytes are payload must not depend on whose parser reads them. Refused: no digit at
+//! the start, more than 16 digits, `0x`, signs, a CR without LF, control bytes in extensions, payload that is not followed
+//! by a line end.
+//!
+//! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its line end, and lines that
+//! end in LF without CR. The decoder is [loose](Decoder::is_loose) then, and its connection takes no further request: a
+//! proxy on the way may have read the rest differently. Extensions are skipped and counted. Since each byte is decided on by
+//! itself, the result does not depend on how the input was cut.
 //!
 //! ```text
 //!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
@@ -14,10 +17,11 @@
 //! ```
 
 use super::error::{ChunkFault, Error};
-use super::parse::{self, LineEnds, Scan};
+use super::parse::{self, Scan};
 use crate::Limits;
 use crate::fields::Fields;
 use core::ops::Range;
+use memchr::memchr_iter;
 
 /// More digits than this cannot be a size, leading zeros or not.
 const MAX_DIGITS: u8 = 16;
@@ -57,12 +61,18 @@ pub(crate) struct Decoder {
     /// Payload so far.
     got: u64,
     trailers: Scan,
+    is_loose: bool,
 }
 
 impl Decoder {
     /// Payload received so far.
     pub(crate) fn got(&self) -> u64 {
         self.got
+    }
+
+    /// Whether the framing so far breaks RFC 9112, though it can be read in one way only.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.is_loose
     }
 
     /// Reads on; also returns how much of the input was consumed.
@@ -107,6 +117,11 @@ impl Decoder {
                 return Err(Error::ChunkLineTooLong { limit: limits.chunk_line });
             }
         }
+        self.is_loose |= match (self.state, byte) {
+            (State::Size, b'\n') => self.digits > 0,
+            (State::Padding | State::Extension | State::DataCr, b'\n') | (State::Padding, b'\r') => true,
+            _ => false,
+        };
         self.state = match (self.state, byte) {
             (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if self.digits == MAX_DIGITS {
@@ -116,14 +131,16 @@ impl Decoder {
                 self.size = (self.size << 4) | u64::from(hex(byte));
                 State::Size
             }
-            (State::Size, b'\n') => return fault(ChunkFault::BareLf),
             (State::Size, _) if self.digits == 0 => return fault(ChunkFault::Size),
-            (State::Size | State::Extension, b'\r') => State::SizeLf,
+            (State::Size | State::Padding | State::Extension, b'\r') => State::SizeLf,
+            (State::Size | State::Padding | State::Extension | State::SizeLf, b'\n') => {
+                (self.line, self.digits) = (0, 0);
+                if self.size == 0 { State::Trailers } else { State::Data }
+            }
             (State::Size | State::Padding, b';') => State::Extension,
             (State::Size | State::Padding, b' ' | b'\t') => State::Padding,
             (State::Size, _) => return fault(ChunkFault::SizeEnd),
             (State::Padding, _) => return fault(ChunkFault::SizeSpaced),
-            (State::Extension, b'\n') => return fault(ChunkFault::BareLf),
             (State::Extension, b'\t' | b' '..=b'~' | 0x80..) => {
                 self.extensions += 1;
                 if self.extensions > limits.chunk_extensions_total {
@@ -132,17 +149,11 @@ impl Decoder {
                 State::Extension
             }
             (State::Extension, _) => return fault(ChunkFault::Extension),
-            (State::SizeLf, b'\n') => {
-                (self.line, self.digits) = (0, 0);
-                if self.size == 0 { State::Trailers } else { State::Data }
-            }
-            (State::SizeLf, _) => return fault(ChunkFault::BareCr),
+            (State::SizeLf | State::DataLf, _) if byte != b'\n' => return fault(ChunkFault::BareCr),
+            (State::DataCr | State::DataLf, b'\n') => State::Size,
             (State::DataCr, b'\r') => State::DataLf,
-            (State::DataCr, b'\n') => return fault(ChunkFault::BareLf),
-            (State::DataLf, b'\n') => State::Size,
-            (State::DataLf, _) => return fault(ChunkFault::BareCr),
             (State::DataCr, _) => return fault(ChunkFault::DataEnd),
-            (state @ (State::Data | State::Trailers), _) => state,
+            (state, _) => state,
         };
         Ok(())
     }
@@ -151,17 +162,19 @@ impl Decoder {
         match input {
             [] | [b'\r'] => return Ok((0, Decoded::NeedInput)),
             [b'\r', b'\n', ..] => return Ok((2, Decoded::End(None))),
+            [b'\n', ..] => {
+                self.is_loose = true;
+                return Ok((1, Decoded::End(None)));
+            }
             [b'\r', ..] => return Err(Error::Chunk(ChunkFault::BareCr)),
             _ => {}
         }
         let limit = limits.trailer_bytes;
-        let found = self
-            .trailers
-            .find_end(&input[..input.len().min(limit)], LineEnds::Strict)
-            .map_err(|_| Error::Chunk(ChunkFault::BareLf))?;
-        match found {
+        match self.trailers.find_end(&input[..input.len().min(limit)]) {
             Some(end) => {
-                let fields = parse::trailers(&input[..end], &self.trailers, limits.trailer_fields)?;
+                let section = &input[..end];
+                let fields = parse::trailers(section, &self.trailers, limits.trailer_fields)?;
+                self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
                 Ok((end, Decoded::End(Some(fields))))
             }
             None if input.len() >= limit => Err(Error::TrailersTooLarge { limit }),

@@ -168,15 +168,13 @@ pub enum ChunkFault {
     SizeEnd,
     /// More than 16 hexadecimal digits.
     SizeOverflow,
-    /// Spaces after the size with no extension after them.
+    /// Blanks after the size, and then neither an extension nor a line end.
     SizeSpaced,
-    /// LF without CR.
-    BareLf,
     /// CR without LF.
     BareCr,
     /// A control byte in an extension.
     Extension,
-    /// The payload is not followed by CR LF: the size was wrong.
+    /// The payload is not followed by a line end: the size was wrong.
     DataEnd,
 }
 
@@ -280,8 +278,7 @@ impl fmt::Display for ChunkFault {
             ChunkFault::Size => "no size where one has to stand",
             ChunkFault::SizeEnd => "a size followed by something else",
             ChunkFault::SizeOverflow => "a size of more than 16 digits",
-            ChunkFault::SizeSpaced => "a size padded with spaces",
-            ChunkFault::BareLf => "LF without CR",
+            ChunkFault::SizeSpaced => "blanks within a size line",
             ChunkFault::BareCr => "CR without LF",
             ChunkFault::Extension => "a control byte in an extension",
             ChunkFault::DataEnd => "a chunk longer than its size",

@@ -109,6 +109,9 @@ pub enum CloseReason {
     LengthAndCoding,
     /// Transfer-Encoding in an HTTP/1.0 response, which does not have it (RFC 9112 §6.1).
     CodingInHttp10,
+    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or without CR, or
+    /// `Transfer-Encoding: identity, chunked`. A proxy on the way may read it differently.
+    LooseFraming,
     /// The response was complete before all of the request had been sent.
     RequestUnfinished,
     /// Bytes came that no request had asked for.
@@ -130,6 +133,7 @@ impl fmt::Display for CloseReason {
             CloseReason::UntilClose => "the body lasted until the connection ended",
             CloseReason::LengthAndCoding => "the response had both Transfer-Encoding and Content-Length",
             CloseReason::CodingInHttp10 => "an HTTP/1.0 server sent Transfer-Encoding",
+            CloseReason::LooseFraming => "the framing of the response was not what RFC 9112 allows",
             CloseReason::RequestUnfinished => "the response was complete before the request was",
             CloseReason::UnsolicitedBytes => "the server sent bytes that no request had asked for",
             CloseReason::PeerClosed => "the server closed it",

@@ -5,6 +5,7 @@
 //! | to HEAD; 204; 304 | none, whatever the fields say | by the keep-alive rules |
 //! | `Transfer-Encoding: chunked` | chunks | by the rules; closed in HTTP/1.0 |
 //! | the same with Content-Length | chunks | closed |
+//! | `Transfer-Encoding: identity, chunked` | chunks | closed |
 //! | `Transfer-Encoding: identity` | as if the field were absent | closed if there is a Content-Length |
 //! | any other Transfer-Encoding | error | |
 //! | one Content-Length, or equal ones (`42, 42`) | that long | by the rules |
@@ -54,7 +55,7 @@ pub(crate) fn of_response(
             16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let takes_others = liberties.codings || liberties.raw;
-                coding = Some(transfer_coding(value, coding.unwrap_or_default(), takes_others)?);
+                coding.get_or_insert_with(Codings::default).read(value, takes_others)?;
             }
             _ => {}
         }
@@ -65,10 +66,12 @@ pub(crate) fn of_response(
         Connection { keep_alive: false, .. } if old => Some(CloseReason::Http10),
         _ => None,
     };
-    let (framing, faulty) = match (coding, length) {
+    let is_loose = coding.is_some_and(|codings: Codings| codings.has_identity);
+    let (framing, faulty) = match (coding.map(|codings| codings.last), length) {
         _ if bodiless => (BodyFraming::None, None),
         (Some(Coding::Unnamed), _) => return Err(Error::TransferCoding(CodingFault::Empty)),
         (Some(Coding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
+        (Some(Coding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
         (Some(Coding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
         (Some(Coding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
         (Some(Coding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
@@ -94,6 +97,7 @@ pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
     length.ok_or(LengthFault::Malformed)
 }
 
+/// The last coding of a list, as far as it decides about framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Coding {
     /// The field was there but empty.
@@ -105,28 +109,38 @@ enum Coding {
     Other,
 }
 
-/// Codings of several fields form one list (RFC 9110 §5.3), so this is the list read so far.
-fn transfer_coding(value: &[u8], mut coding: Coding, takes_others: bool) -> Result<Coding, Error> {
-    for element in list(value) {
-        let one = if element.eq_ignore_ascii_case(b"chunked") {
-            Coding::Chunked
-        } else if element.eq_ignore_ascii_case(b"identity") {
-            Coding::Identity
-        } else if takes_others {
-            Coding::Other
-        } else {
-            return Err(Error::TransferCoding(CodingFault::Unsupported));
-        };
-        coding = match (coding, one) {
-            (Coding::Unnamed, one) => one,
-            (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
-            (Coding::Identity, Coding::Identity) => Coding::Identity,
-            (Coding::Other | Coding::Identity, Coding::Other) => Coding::Other,
-            (Coding::Other, Coding::Chunked) => Coding::Chunked,
-            _ => return Err(Error::TransferCoding(CodingFault::Unsupported)),
-        };
+/// The list of codings read so far: those of several fields form one list (RFC 9110 §5.3).
+#[derive(Copy, Clone, Default)]
+struct Codings {
+    last: Coding,
+    /// `identity`, which RFC 9112 no longer has, is among them.
+    has_identity: bool,
+}
+
+impl Codings {
+    fn read(&mut self, value: &[u8], takes_others: bool) -> Result<(), Error> {
+        for element in list(value) {
+            let one = if element.eq_ignore_ascii_case(b"chunked") {
+                Coding::Chunked
+            } else if element.eq_ignore_ascii_case(b"identity") {
+                Coding::Identity
+            } else if takes_others {
+                Coding::Other
+            } else {
+                return Err(Error::TransferCoding(CodingFault::Unsupported));
+            };
+            self.has_identity |= one == Coding::Identity;
+            self.last = match (self.last, one) {
+                (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
+                // What stands behind chunked would be coded chunks, and not the other way round (RFC 9112 §7.1).
+                (Coding::Chunked, _) => return Err(Error::TransferCoding(CodingFault::Unsupported)),
+                // It changes nothing.
+                (Coding::Other, Coding::Identity) => Coding::Other,
+                (_, one) => one,
+            };
+        }
+        Ok(())
     }
-    Ok(coding)
 }
 
 /// The tokens of Connection that matter here.

@@ -19,19 +19,6 @@ use memchr::memchr;
 /// Fields read without an allocation. A head with more is rare and takes a second pass.
 const FIELDS_ON_STACK: usize = 96;
 
-/// The line ends that a section may have.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum LineEnds {
-    /// CR LF, and a bare LF (RFC 9112 §2.2 lets a recipient accept it as a line end): heads.
-    Lenient,
-    /// CR LF only: trailers, which are part of the chunked framing.
-    Strict,
-}
-
-/// LF without CR in a section with [`LineEnds::Strict`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BareLf;
-
 /// A search for the empty line that ends a section. Each call is given the section from its first byte.
 #[derive(Default, Debug)]
 pub(crate) struct Scan {
@@ -48,8 +35,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// The length of the section with its empty line, once that has arrived.
-    pub(crate) fn find_end(&mut self, input: &[u8], ends: LineEnds) -> Result<Option<usize>, BareLf> {
+    /// The length of the section with its empty line, once that has arrived. A line may end in LF without CR (RFC 9112 §2.2).
+    pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
         loop {
@@ -57,21 +44,17 @@ impl Scan {
                 self.examine(input.len() - at);
                 self.has_line |= at > self.resume;
                 self.resume = input.len();
-                return Ok(None);
+                return None;
             };
             self.examine(line_feed + 1 - at);
-            if ends == LineEnds::Strict && (line_feed == 0 || input[line_feed - 1] != b'\r') {
-                return Err(BareLf);
-            }
             match &input[line_feed + 1..] {
-                [b'\r', b'\n', ..] => return Ok(Some(line_feed + 3)),
-                [b'\n', ..] if ends == LineEnds::Strict => return Err(BareLf),
-                [b'\n', ..] => return Ok(Some(line_feed + 2)),
+                [b'\r', b'\n', ..] => return Some(line_feed + 3),
+                [b'\n', ..] => return Some(line_feed + 2),
                 // The next byte decides; the next search begins at this line feed again.
                 [] | [b'\r'] => {
                     self.has_line = true;
                     self.resume = line_feed;
-                    return Ok(None);
+                    return None;
                 }
                 [b' ' | b'\t', ..] => self.folded = true,
                 _ => {}
@@ -228,7 +211,7 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
 pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
     const HTTP2: &[u8] = b"HTTP/2 ";
     let mut scan = Scan::default();
-    if scan.find_end(raw, LineEnds::Lenient) != Ok(Some(raw.len())) {
+    if scan.find_end(raw) != Some(raw.len()) {
         return None;
     }
     let Some(rest) = raw.strip_prefix(HTTP2) else { return head(raw, &scan, lines(raw)).ok() };
@@ -310,9 +293,9 @@ mod tests {
         head.extend_from_slice(b"\r\n");
         let mut scan = Scan::default();
         for cut in 0..head.len() {
-            assert_eq!(scan.find_end(&head[..cut], LineEnds::Lenient), Ok(None), "{cut}");
+            assert_eq!(scan.find_end(&head[..cut]), None, "{cut}");
         }
-        assert_eq!(scan.find_end(&head, LineEnds::Lenient), Ok(Some(head.len())));
+        assert_eq!(scan.find_end(&head), Some(head.len()));
         assert!(scan.examined <= 2 * head.len(), "{} bytes examined of {}", scan.examined, head.len());
     }
 
@@ -332,17 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_found_in_both_dialects() {
-        let find = |text: &[u8], ends| Scan::default().find_end(text, ends);
-        assert_eq!(find(b"a\r\n\r\nrest", LineEnds::Lenient), Ok(Some(5)));
-        assert_eq!(find(b"a\n\nrest", LineEnds::Lenient), Ok(Some(3)));
-        assert_eq!(find(b"a\n\r\nrest", LineEnds::Lenient), Ok(Some(4)));
-        assert_eq!(find(b"a\r\n\n", LineEnds::Lenient), Ok(Some(4)));
-        assert_eq!(find(b"a\r\n\r", LineEnds::Lenient), Ok(None));
-        assert_eq!(find(b"a\r\n\r\n", LineEnds::Strict), Ok(Some(5)));
-        for bad in [&b"a\n"[..], b"\n", b"a\r\n\n", b"a\r\nb\n\r\n"] {
-            assert_eq!(find(bad, LineEnds::Strict), Err(BareLf), "{bad:?}");
-        }
+    fn section_ends_at_an_empty_line_of_either_kind() {
+        let find = |text: &[u8]| Scan::default().find_end(text);
+        assert_eq!(find(b"a\r\n\r\nrest"), Some(5));
+        assert_eq!(find(b"a\n\nrest"), Some(3));
+        assert_eq!(find(b"a\n\r\nrest"), Some(4));
+        assert_eq!(find(b"a\r\n\n"), Some(4));
+        assert_eq!(find(b"a\r\n\r"), None);
+        assert_eq!(find(b"a\r\n\r\n"), Some(5));
     }
 
     #[test]

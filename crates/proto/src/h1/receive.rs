@@ -2,9 +2,8 @@
 
 use super::chunked::{Decoded, Decoder};
 use super::conn::Conn;
-use super::error::FieldFault;
 use super::framing::{self, AnswerTo};
-use super::parse::{self, LineEnds, Scan};
+use super::parse::{self, Scan};
 use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
 use crate::fields::Fields;
 use crate::head::Head;
@@ -119,25 +118,33 @@ impl Conn {
                 *got = got.saturating_add(input.len() as u64);
                 step(input.len(), Event::Body { id, range: 0..input.len() })
             }
-            State::Chunked(decoder) if self.config.liberties.raw => {
+            State::Chunked(decoder) => {
                 let (consumed, decoded) = decoder.decode(&self.config.limits, input)?;
-                if let Decoded::End(_) = decoded {
-                    self.receiver.state = State::Length { total: 0, left: 0 };
+                if decoder.is_loose() {
+                    self.closing.get_or_insert(CloseReason::LooseFraming);
                 }
-                let event = match consumed {
-                    0 => Event::NeedInput,
-                    _ => Event::Body { id, range: 0..consumed },
+                let event = if self.config.liberties.raw {
+                    self.raw_chunk(id, consumed, &decoded)
+                } else {
+                    match decoded {
+                        Decoded::NeedInput => Event::NeedInput,
+                        Decoded::Data(range) => Event::Body { id, range },
+                        Decoded::End(trailers) => self.complete(trailers, consumed < input.len()),
+                    }
                 };
                 step(consumed, event)
             }
-            State::Chunked(decoder) => match decoder.decode(&self.config.limits, input)? {
-                (consumed, Decoded::NeedInput) => step(consumed, Event::NeedInput),
-                (consumed, Decoded::Data(range)) => step(consumed, Event::Body { id, range }),
-                (consumed, Decoded::End(trailers)) => {
-                    let event = self.complete(trailers, consumed < input.len());
-                    step(consumed, event)
-                }
-            },
+        }
+    }
+
+    /// Delivers a chunked body with its framing.
+    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &Decoded) -> Event {
+        if let Decoded::End(_) = decoded {
+            self.receiver.state = State::Length { total: 0, left: 0 };
+        }
+        match consumed {
+            0 => Event::NeedInput,
+            _ => Event::Body { id, range: 0..consumed },
         }
     }
 
@@ -182,10 +189,7 @@ impl Conn {
             checked => checked?,
         }
         let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
-        let found = scan
-            .find_end(&input[..input.len().min(room)], LineEnds::Lenient)
-            .map_err(|_| Error::Field(FieldFault::LineEnd))?;
-        let Some(end) = found else {
+        let Some(end) = scan.find_end(&input[..input.len().min(room)]) else {
             return if input.len() >= room {
                 Err(Error::HeadTooLarge { limit: limits.head_bytes })
             } else {
