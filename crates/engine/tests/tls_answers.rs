@@ -5,9 +5,10 @@ mod common;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::Duration;
 
 use common::{DRIVERS, trusting};
-use haul::{Client, ErrorKind};
+use haul::{Client, ErrorKind, RequestOptions};
 use rustls::ServerConnection;
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
@@ -60,6 +61,25 @@ fn a_handshake_that_breaks_off_is_tried_again_whatever_the_method() {
                 got.message
             );
             assert_eq!(peer.connections(), 3);
+        }
+    }
+}
+
+#[test]
+fn stalled_opening_is_named_alike_by_both_drivers() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let mut direct = RequestOptions::default();
+    direct.connect.timeout = Duration::from_millis(100);
+    let by_proxy = common::through(&format!("http://127.0.0.1:{port}"), &direct);
+    for driver in DRIVERS {
+        for (options, phase) in [
+            (&direct, "the TLS handshake with 127.0.0.1 timed out"),
+            (&by_proxy, "the CONNECT request to the proxy timed out"),
+        ] {
+            let got = driver.get(&Client::new(), &format!("https://127.0.0.1:{port}/"), options);
+            assert_eq!(got.kind, Some(ErrorKind::Timeout), "{driver:?}: {}", got.message);
+            assert!(got.message.contains(phase), "{driver:?}: {}", got.message);
         }
     }
 }

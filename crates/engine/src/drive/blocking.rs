@@ -19,6 +19,7 @@
 //! the answer to a large upload, which may begin before the upload has ended.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,10 +29,9 @@ use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::interrupt::Ticker;
-use crate::net::connect::connect_asking;
+use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
+use crate::net::dns::Family;
 use crate::net::pool::Key;
-use crate::net::proxy::{Opening, Route};
-use crate::net::stream::Stream;
 use crate::request::Split;
 use crate::split::{self, Scout};
 use crate::transfer::{After, Broke, Outcome, Transfer};
@@ -476,59 +476,63 @@ fn timed_out() -> Error {
 fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let key = Key::new(transfer.target(), transfer.options());
     transfer.goes_by(&key);
-    open(client, key, transfer, ticker, 0)
+    open(client, key, transfer, ticker)
 }
 
-/// Makes a connection: names, address, proxies, TLS; `reopened` so often because a proxy had asked who we are and left.
-fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker, reopened: u32) -> Result<Link> {
-    let started = transfer.facts.started;
+/// Makes a connection by the connecting machine, waiting in `poll` and in the resolver.
+fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let options = Arc::clone(transfer.options());
-    let deadline =
-        [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
-    let ask = |host: &str, port, family| {
-        loop {
-            let now = Instant::now();
-            let answer = client.resolver().resolve(host, port, family, ticker.cut(deadline, now));
-            let is_late = || deadline.is_some_and(|at| at <= Instant::now());
-            match answer {
-                Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => ticker.tick(Instant::now())?,
-                answer => return answer.map(Some),
+    let key = Arc::new(key);
+    let opens_by = crate::clock::after(Instant::now(), options.connect.timeout);
+    let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
+    let mut connecting = Connecting::new(Arc::clone(&key), Arc::clone(&options), 0, opens_by);
+    // Most plain connections need no buffer.
+    let mut buffer = None;
+    loop {
+        let now = Instant::now();
+        ticker.tick(now)?;
+        let lease = connecting.needs_buffer().then(|| buffer.get_or_insert_with(|| client.shelf().take()));
+        let progress = connecting.step(&mut ConnectContext {
+            now,
+            tls: client.tls(),
+            buffer: lease.map_or(&mut [], |buffer| &mut buffer[..]),
+            resolve: &mut |host, port, family| resolve(client, host, port, family, opens_by, ticker).map(Some),
+            watch: &mut |_| Ok(()),
+            observer: transfer,
+        })?;
+        match progress {
+            ConnectProgress::Resolved | ConnectProgress::Advanced => {}
+            ConnectProgress::Waits => {
+                let until = connecting.next_timeout();
+                connecting.wait(ticker.cut(Some(until), Instant::now()).unwrap_or(until))?;
             }
-        }
-    };
-    let Some(route) = Route::find(&key, ask)? else { return Err(timed_out()) };
-    transfer.facts.resolved = started.elapsed();
-    let mut opening = Opening::new(&key, &route)?;
-    let connector = route.connector(&options.connect, 0, Instant::now()).watched(options.trace.clone());
-    let (socket, peer) = connect_asking(connector, deadline, ticker)?;
-    transfer.facts.connects += 1;
-    transfer.facts.connected = started.elapsed();
-    transfer.facts.local = socket.local_addr().ok();
-    let mut stream = Stream::plain(socket, peer);
-    stream.local = transfer.facts.local;
-    opening.connected(stream);
-    if !opening.is_done() {
-        let mut buffer = client.shelf().take();
-        loop {
-            let outcome = opening.step(client.tls(), &mut buffer, ticker.cut(deadline, Instant::now()));
-            transfer.facts.connect_status = opening.connect_status();
-            opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
-            if outcome.is_err() && opening.wants_another(reopened) {
-                drop(opening);
-                return open(client, key, transfer, ticker, reopened + 1);
+            ConnectProgress::Open(stream) => {
+                if let Err(error) = stream.socket().set_nonblocking(false) {
+                    let message = format!("failed to connect to {}", key.host);
+                    return Err(Error::with_source(ErrorKind::Connect, message, error));
+                }
+                return Ok(Link::new(*stream, key, 1, client.windows(), options.limit_rate));
             }
-            if outcome? {
-                break;
-            }
-            let now = Instant::now();
-            if deadline.is_none_or(|at| at <= now) {
-                return Err(Error::new(ErrorKind::Timeout, "the TLS handshake or that with a proxy timed out"));
-            }
-            ticker.tick(now)?;
-        }
-        if key.tls.is_some() {
-            transfer.facts.secured = started.elapsed();
         }
     }
-    Ok(Link::new(opening.into_stream()?, Arc::new(key), 1, client.windows(), options.limit_rate))
+}
+
+/// Looks a name up and waits for the answer until `deadline`, asking the interrupt hook meanwhile.
+fn resolve(
+    client: &Client,
+    host: &str,
+    port: u16,
+    family: Family,
+    deadline: Instant,
+    ticker: &mut Ticker,
+) -> Result<Arc<[IpAddr]>> {
+    loop {
+        let now = Instant::now();
+        let answer = client.resolver().resolve(host, port, family, ticker.cut(Some(deadline), now));
+        let is_late = || deadline <= Instant::now();
+        match answer {
+            Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => ticker.tick(Instant::now())?,
+            answer => return answer,
+        }
+    }
 }

@@ -7,20 +7,27 @@
 //!  └────┴────┴────┴────┘                     winner   the others are closed
 //! ```
 //!
-//! [`Connector`] owns the sockets of the race and knows no loop: a reactor registers each socket it is shown and calls
-//! [`Connector::step`] when one of them, or the timer, fires. [`connect_blocking`] drives the same machine by `poll`.
+//! [`Connector`] owns the sockets of the race and knows no loop: its caller watches each socket that it is shown and calls
+//! [`Connector::step`] when one of them, or the timer, fires.
 //! (A blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits in it for ever.)
 //!
 //! ```
-//! use haul::net::connect::{ConnectOptions, connect_blocking};
+//! use haul::net::connect::{Connect, ConnectOptions, Connector};
 //! use std::net::TcpListener;
+//! use std::time::Instant;
 //!
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
-//! let (socket, peer) =
-//!     connect_blocking("localhost", vec![address], &ConnectOptions::default(), None)?;
+//! let options = ConnectOptions::default();
+//! let mut race = Connector::new("localhost", vec![address], &options, Instant::now());
+//! let peer = loop {
+//!     match race.step(Instant::now(), &mut |_| ()) {
+//!         Connect::Pending => std::thread::yield_now(),
+//!         Connect::Done { peer, .. } => break peer,
+//!         other => panic!("{other:?}"),
+//!     }
+//! };
 //! assert_eq!(peer, address);
-//! # drop(socket);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -33,14 +40,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::clock;
-use crate::interrupt::Ticker;
 use crate::trace::{Event, Trace, system_words};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind};
 
 /// How connections are made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -347,7 +351,8 @@ impl Connector {
         }
     }
 
-    fn out_of_time(&mut self) -> Error {
+    /// Ends the race and returns the error for a time limit that ran out.
+    pub(super) fn out_of_time(&mut self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
         let port = port.map_or(0, |peer| peer.port());
         self.racing.clear();
@@ -360,69 +365,6 @@ impl Connector {
             Some((peer, error)) => failure(&self.host, peer.port(), error),
             None => Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host)),
         }
-    }
-}
-
-/// Connects and waits for it, until the connect timeout or the deadline, whichever is first. The socket is blocking,
-/// without timeouts of its own.
-///
-/// # Errors
-/// [`ErrorKind::Connect`] when no address takes the connection; [`ErrorKind::Timeout`] when time runs out.
-pub fn connect_blocking(
-    host: &str,
-    addresses: Vec<SocketAddr>,
-    options: &ConnectOptions,
-    deadline: Option<Instant>,
-) -> Result<(Socket, SocketAddr)> {
-    let connector = Connector::new(host, addresses, options, Instant::now());
-    connect_blocking_by(connector, deadline).map(|(socket, peer)| {
-        let peer = peer.unwrap_or_else(|| unreachable!("a race has addresses"));
-        (socket, peer)
-    })
-}
-
-/// The same with a race that is set up already. The address is that of the peer, where it has one.
-///
-/// # Errors
-/// As [`connect_blocking`]; [`ErrorKind::Interface`] when no socket could leave from where it should.
-pub fn connect_blocking_by(connector: Connector, deadline: Option<Instant>) -> Result<(Socket, Option<SocketAddr>)> {
-    connect_asking(connector, deadline, &mut Ticker::new(None))
-}
-
-/// The same, asking now and then whether to go on.
-pub(crate) fn connect_asking(
-    mut connector: Connector,
-    deadline: Option<Instant>,
-    ticker: &mut Ticker,
-) -> Result<(Socket, Option<SocketAddr>)> {
-    let mut now = Instant::now();
-    if let Some(deadline) = deadline {
-        connector.deadline = connector.deadline.min(deadline);
-    }
-    loop {
-        let (socket, peer) = match connector.step(now, &mut |_| ()) {
-            Connect::Done { socket, peer } => (Some(socket), Some(peer)),
-            Connect::Local(socket) => (Some(socket), None),
-            Connect::Failed(error) => return Err(error),
-            Connect::Pending => (None, None),
-        };
-        if let Some(socket) = socket {
-            return match socket.set_nonblocking(false) {
-                Ok(()) => Ok((socket, peer)),
-                Err(error) => Err(failure(&connector.host, peer.map_or(0, |peer| peer.port()), error)),
-            };
-        }
-        let wait = ticker.cut(connector.next_timeout(), now).map(|at| at.saturating_duration_since(now));
-        let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
-        match poll(&mut fds, wait.and_then(|wait| Timespec::try_from(wait).ok()).as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => {
-                let message = format!("failed to connect to {}", connector.host);
-                return Err(Error::with_source(ErrorKind::Connect, message, io::Error::from(errno)));
-            }
-        }
-        now = Instant::now();
-        ticker.tick(now)?;
     }
 }
 

@@ -1,7 +1,8 @@
 //! The stages between a host's name and a connection that carries bytes; none of them knows a loop.
 //!
 //! ```text
-//! dns ─► connect (happy eyeballs) ─► socket ─► [proxy: SOCKS, CONNECT] ─► [tls] ─► tcp_info counts what it cost
+//! connecting: dns ─► connect (happy eyeballs) ─► socket ─► [SOCKS, CONNECT] ─► [tls] ─► stream
+//! tcp_info counts what a connection cost
 //! ```
 //!
 //! Each stage is a state machine or a call that may be bounded by a deadline, so that the reactor (one loop, many
@@ -9,6 +10,7 @@
 //! pooling policy, no retries.
 
 pub mod connect;
+pub(crate) mod connecting;
 pub mod dns;
 mod layer;
 pub mod local;

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use super::layer::{Secured, Transport};
 use super::socket::Socket;
@@ -62,11 +61,9 @@ impl Stream {
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
-    /// Goes on as TLS: the handshake has not begun.
-    #[must_use]
-    pub fn secure(mut self, tls: Tls) -> Self {
+    /// Adds a layer of TLS. [`Stream::handshake`] begins its handshake.
+    pub fn secure(&mut self, tls: Tls) {
         self.tls = Some(Box::new(Secured::new(tls)));
-        self
     }
 
     /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream again, inside the previous one. It begins with
@@ -145,13 +142,12 @@ impl Stream {
         lines
     }
 
-    /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
-    ///
-    /// On a blocking socket it waits, until the deadline if there is one; then the socket has a receive timeout.
+    /// Continues the TLS handshake as far as the non-blocking socket allows. Returns whether it is
+    /// complete.
     ///
     /// # Errors
     /// A refused certificate, a broken handshake, a broken connection.
-    pub fn handshake(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> Result<bool> {
+    pub fn handshake(&mut self, buffer: &mut [u8]) -> Result<bool> {
         loop {
             let Some(secured) = &mut self.tls else { return Ok(true) };
             let outcome = secured.tls.handshake(&mut secured.partial, &mut secured.outgoing);
@@ -165,14 +161,6 @@ impl Stream {
                 Handshake::Done => return Ok(true),
                 Handshake::NeedRead => {
                     let broke = "the connection broke in the TLS handshake";
-                    // Before each receive: a peer that sends a byte now and then must not outlive the deadline.
-                    if let Some(deadline) = deadline {
-                        let left = deadline.saturating_duration_since(Instant::now());
-                        if left.is_zero() {
-                            return Ok(false);
-                        }
-                        self.transport.socket.set_recv_timeout(Some(left)).map_err(|error| tls_error(broke, error))?;
-                    }
                     match self.transport.recv(buffer) {
                         Ok(0) => {
                             let message = "the server closed the connection in the TLS handshake";

@@ -17,6 +17,7 @@
 //! | `coding` | whether compressed content is asked for, and decoded |
 //! | `auth` | in whose name, and how challenges are answered |
 //! | `answer` | what a response's head means |
+//! | `connecting` | the milestones of its connection |
 //! | `leaves` | what a response leaves behind for later requests |
 //! | `delivery` | the body on its way to the sink |
 //! | `ending`, `outcome` | what becomes of it when an exchange is over |
@@ -32,6 +33,7 @@ mod alternative;
 mod answer;
 mod auth;
 mod coding;
+mod connecting;
 mod content;
 mod cut;
 mod delivery;

@@ -88,17 +88,6 @@ impl Transfer {
         }
     }
 
-    /// What a proxy has answered to CONNECT.
-    pub fn on_connect_answer(&mut self, head: &Head) {
-        self.facts.head_bytes += head.raw().len() as u64;
-        if let Some(trace) = &self.options.trace {
-            trace.event(&Event::Connect { head });
-        }
-        if self.options.include_head && self.options.as_curl.connect_heads {
-            self.keep_aside(head);
-        }
-    }
-
     /// An interim response (1xx).
     pub fn on_interim(&mut self, head: &Head) {
         self.facts.head_bytes += head.raw().len() as u64;
@@ -111,7 +100,7 @@ impl Transfer {
     }
 
     /// It is delivered with the heads of redirects.
-    fn keep_aside(&mut self, head: &Head) {
+    pub(super) fn keep_aside(&mut self, head: &Head) {
         if self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
             self.aside = Some(Box::new(head.clone()));

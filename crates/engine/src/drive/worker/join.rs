@@ -40,13 +40,13 @@ impl Worker {
 
     fn find_host(&self, token: usize) -> Option<usize> {
         let lane = self.lanes.get(token)?;
-        let State::Connecting(connector, _) = &lane.state else { return None };
+        let State::Connecting(connecting) = &lane.state else { return None };
         if lane.waiting.iter().any(|transfer| transfer.wants_fresh) || self.apart.contains(&lane.key) {
             return None;
         }
         let may_carry = |other: &Lane| match &other.state {
             State::Open(link) if link.is_shared() && !link.is_closing() => {
-                carries(link, &lane.key, |peer| connector.addresses().any(|address| *address == peer))
+                carries(link, &lane.key, |peer| connecting.untried_addresses().any(|address| *address == peer))
                     // Not what was sent away from there, because it would find no room.
                     && lane.waiting.iter().all(|transfer| other.takes(transfer))
             }

@@ -183,7 +183,7 @@ impl Worker {
     pub(super) fn serve(&mut self, token: usize, ended: bool) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         // While addresses are raced it may be another socket that ended.
-        lane.ended |= ended && matches!(lane.state, State::Securing(_) | State::Open(_));
+        lane.ended |= ended && !lane.is_racing();
         if !matches!(lane.state, State::Open(_)) {
             self.open(token);
             return;
@@ -312,14 +312,16 @@ impl Worker {
     pub(super) fn end_late(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         let late = lane.overdue(self.now);
+        let why = match &mut lane.state {
+            State::Open(_) => Error::new(ErrorKind::Timeout, "the operation timed out"),
+            State::Connecting(connecting) => connecting.timed_out(),
+        };
         let is_open = matches!(lane.state, State::Open(_));
         if !is_open && !late.is_empty() && lane.waiting.is_empty() {
             self.remove(token);
         }
-        let why = if is_open { "the operation timed out" } else { "the connection could not be made in time" };
         for mut transfer in late {
-            let error = Error::new(ErrorKind::Timeout, why);
-            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            let after = transfer.on_failure(why.again(), Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }
     }

@@ -50,7 +50,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when no answer can be made.
-    pub(super) fn authorization(
+    pub(in crate::net) fn authorization(
         &self,
         proxy: &Proxy,
         auth: ProxyAuth,
@@ -80,7 +80,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] when the proxy asks for what there is not.
-    pub(super) fn asked(&self, proxy: &Proxy, auth: ProxyAuth, head: &Head, answered: bool) -> Result<bool> {
+    pub(in crate::net) fn asked(&self, proxy: &Proxy, auth: ProxyAuth, head: &Head, answered: bool) -> Result<bool> {
         if proxy.credentials().is_none() || auth == ProxyAuth::Basic {
             return Ok(false);
         }

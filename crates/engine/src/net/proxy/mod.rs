@@ -1,7 +1,7 @@
 //! The way to an origin: direct, or through proxies.
 //!
 //! ```text
-//!  ProxyOptions ──Via::of(target)──▶ Via ──in the pool's key──▶ Route (names resolved) ──▶ Opening (a machine over a Stream)
+//!  ProxyOptions ──Via::of(target)──▶ Via ──in the pool's key──▶ net::connecting (names, addresses, stages)
 //!
 //!  forward   TCP [TLS with the proxy]                        GET http://origin/ ..      any origin's requests
 //!  tunnel    TCP [TLS with the proxy] CONNECT [TLS]          GET / ..                   one origin's
@@ -28,9 +28,6 @@
 //! ```
 
 mod auth;
-mod connect;
-mod opening;
-mod route;
 mod via;
 
 use std::ffi::OsString;
@@ -40,8 +37,6 @@ use haul_policy::auth::Credentials;
 pub use haul_policy::proxy::{Environment, NoProxy, Proxy};
 
 pub use auth::{Memory, ProxyAuth};
-pub use opening::Opening;
-pub use route::Route;
 pub use via::{Hop, Via};
 
 use crate::net::tls::TlsOptions;

@@ -162,7 +162,7 @@ impl Hop {
     }
 
     /// Takes out of the fields made for it those that it is not to be sent.
-    pub(super) fn leave_out(&self, fields: &mut Fields) {
+    pub(in crate::net) fn leave_out(&self, fields: &mut Fields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
         let is_given = |name: &str| self.fields.iter().any(|(field, _)| is(name, field));

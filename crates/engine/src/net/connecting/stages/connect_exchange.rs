@@ -12,8 +12,8 @@ use haul_proto::h2::{self, ErrorCode, RequestId};
 use haul_proto::head::Head;
 use haul_proto::time::Time;
 
-use super::Hop;
 use crate::clock;
+use crate::net::proxy::Hop;
 use crate::net::tunnel::{self, Tunnel};
 use crate::{Error, ErrorKind, Result};
 

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A way whose names are resolved.
 #[derive(Debug)]
-pub struct Route {
+pub(super) struct Route {
     /// The peer of the connection, for messages.
     entry: String,
     to: To,
@@ -35,7 +35,7 @@ impl Route {
     ///
     /// # Errors
     /// Where there is no way: a name without an address, or a proxy that cannot be used.
-    pub fn find(
+    pub(super) fn find(
         key: &Key,
         mut ask: impl FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>>,
     ) -> Result<Option<Self>> {
@@ -101,7 +101,7 @@ impl Route {
 
     /// The race to its first address; `spread` is which of them begins.
     #[must_use]
-    pub fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> Connector {
+    pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> Connector {
         match &self.to {
             To::Local(socket) => Connector::local(socket.clone(), options, now),
             To::Addresses(addresses) => {

@@ -1,0 +1,274 @@
+//! The connecting machine: one connection on its way from a host's name to its first request.
+//!
+//! ```text
+//! Resolving ──▶ Racing ──▶ Staging ──▶ ConnectProgress::Open(stream)
+//!     ▲                      │ a proxy asked for credentials and closed the connection
+//!     └──────────────────────┘
+//! ```
+//!
+//! | phase | purpose | code |
+//! |---|---|---|
+//! | Resolving | looks up the origin's name or the proxy's | [`route`] |
+//! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
+//! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
+//!
+//! The machine owns its sockets and knows no loop. The worker registers each socket with its poll
+//! and calls [`Connecting::step`] after an event; the blocking driver calls
+//! [`Connecting::wait`] between two steps. Sockets are non-blocking until the connection is open.
+
+mod route;
+mod stages;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::alt_svc::Protocol;
+use haul_proto::head::Head;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use self::route::Route;
+use self::stages::{Stage, StageOutcome, Wire};
+use super::connect::{Connect, Connector};
+use super::dns::Family;
+use super::pool::Key;
+use super::stream::Stream;
+use super::tls::TlsContexts;
+use crate::request::RequestOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// Connections that are opened in place of one because a proxy closes after each challenge. The
+/// bound stops a proxy that calls every nonce stale.
+const MAX_REOPENED: u32 = 3;
+
+/// A connection in the making.
+pub(crate) struct Connecting {
+    key: Arc<Key>,
+    options: Arc<RequestOptions>,
+    /// The index of the address that is tried first.
+    first_address: usize,
+    deadline: Instant,
+    reopened: u32,
+    phase: Phase,
+}
+
+enum Phase {
+    Resolving,
+    Racing { race: Box<Connector>, stages: Stages },
+    Staging { wire: Box<Wire>, stages: Stages },
+    Over,
+}
+
+type Stages = VecDeque<Box<dyn Stage>>;
+
+/// The result of [`Connecting::step`].
+pub(crate) enum ConnectProgress {
+    /// Nothing more can be done before an event, a notification of the resolver, or
+    /// [`Connecting::next_timeout`].
+    Waits,
+    /// The addresses are known and no connection was attempted yet. Another step continues.
+    Resolved,
+    /// A phase ended. Another step continues.
+    Advanced,
+    /// The connection can carry requests. Its socket is non-blocking.
+    Open(Box<Stream>),
+}
+
+/// Access to the driver during a step.
+pub(crate) struct ConnectContext<'a> {
+    /// The current time.
+    pub(crate) now: Instant,
+    /// The TLS configurations.
+    pub(crate) tls: &'a TlsContexts,
+    /// A read buffer; used only while [`Connecting::needs_buffer`] is true.
+    pub(crate) buffer: &'a mut [u8],
+    /// Looks up a name; `None` while the lookup is pending.
+    pub(crate) resolve: &'a mut dyn FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>>,
+    /// Registers a new socket for events.
+    pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
+    /// Receives the milestones.
+    pub(crate) observer: &'a mut dyn ConnectObserver,
+}
+
+/// Receives the milestones of a connection in the making.
+pub(crate) trait ConnectObserver {
+    /// The addresses are known.
+    fn resolved(&mut self);
+    /// An address accepted the connection; `local` is the socket's own address.
+    fn connected(&mut self, local: Option<SocketAddr>);
+    /// Reports the status of the last response to a CONNECT (0 if there is none) and the heads
+    /// received since the last report.
+    fn connect_answered(&mut self, status: u16, heads: &[Head]);
+    /// The TLS handshake with the origin is complete.
+    fn secured(&mut self);
+}
+
+impl Connecting {
+    /// Prepares a connection for `key`. The whole of it must be done by `deadline`.
+    pub(crate) fn new(key: Arc<Key>, options: Arc<RequestOptions>, first_address: usize, deadline: Instant) -> Self {
+        Self { key, options, first_address, deadline, reopened: 0, phase: Phase::Resolving }
+    }
+
+    /// Advances by one phase, or as far as the sockets allow.
+    ///
+    /// # Errors
+    /// The connection cannot be made; the machine is of no further use.
+    pub(crate) fn step(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
+        if self.deadline <= context.now {
+            return Err(self.timed_out());
+        }
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Resolving => self.resolve(context),
+            Phase::Racing { race, stages } => self.race(race, stages, context),
+            Phase::Staging { wire, stages } => self.stage(wire, stages, context),
+            Phase::Over => Err(Error::new(ErrorKind::Setup, "the connection was already opened, or failed")),
+        }
+    }
+
+    /// Returns the time of the next timeout: call [`Connecting::step`] then, even without an event.
+    #[must_use]
+    pub(crate) fn next_timeout(&self) -> Instant {
+        match &self.phase {
+            Phase::Racing { race, .. } => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
+            _ => self.deadline,
+        }
+    }
+
+    /// Returns the error for a time limit that ran out in the current phase.
+    #[must_use]
+    pub(crate) fn timed_out(&mut self) -> Error {
+        match &mut self.phase {
+            Phase::Resolving | Phase::Over => {
+                Error::new(ErrorKind::Timeout, format!("resolving timed out: {}", self.key.host))
+            }
+            Phase::Racing { race, .. } => race.out_of_time(),
+            Phase::Staging { stages, .. } => {
+                let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
+                Error::new(ErrorKind::Timeout, format!("{name} timed out"))
+            }
+        }
+    }
+
+    /// Whether the next step may read from the socket.
+    #[must_use]
+    pub(crate) fn needs_buffer(&self) -> bool {
+        matches!(self.phase, Phase::Staging { .. })
+    }
+
+    /// The addresses that were found and not tried yet.
+    pub(crate) fn untried_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        let race = match &self.phase {
+            Phase::Racing { race, .. } => Some(race),
+            _ => None,
+        };
+        race.into_iter().flat_map(|race| race.addresses())
+    }
+
+    /// Blocks in `poll` until a socket is ready or `until` has passed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Connect`] if the system refuses to poll.
+    pub(crate) fn wait(&self, until: Instant) -> Result<()> {
+        let mut fds: Vec<PollFd<'_>> = match &self.phase {
+            Phase::Racing { race, .. } => {
+                race.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect()
+            }
+            Phase::Staging { wire, .. } => {
+                let flags = if wire.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                vec![PollFd::from_borrowed_fd(wire.stream.as_fd(), flags)]
+            }
+            Phase::Resolving | Phase::Over => Vec::new(),
+        };
+        let wait = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
+        match poll(&mut fds, wait.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => {
+                let message = format!("failed to connect to {}", self.key.host);
+                Err(Error::with_source(ErrorKind::Connect, message, io::Error::from(errno)))
+            }
+        }
+    }
+
+    fn resolve(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
+        let Some(route) = Route::find(&self.key, &mut *context.resolve)? else {
+            self.phase = Phase::Resolving;
+            return Ok(ConnectProgress::Waits);
+        };
+        context.observer.resolved();
+        let race = route.connector(&self.options.connect, self.first_address, context.now);
+        let race = Box::new(race.watched(self.options.trace.clone()));
+        self.phase = Phase::Racing { race, stages: stages::list(&self.key, &route)? };
+        Ok(ConnectProgress::Resolved)
+    }
+
+    fn race(
+        &mut self,
+        mut race: Box<Connector>,
+        stages: Stages,
+        context: &mut ConnectContext<'_>,
+    ) -> Result<ConnectProgress> {
+        let mut failed = None;
+        let outcome = race.step(context.now, &mut |fd| failed = (context.watch)(fd).err());
+        if let Some(error) = failed {
+            return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
+        }
+        let (socket, peer) = match outcome {
+            Connect::Pending => {
+                self.phase = Phase::Racing { race, stages };
+                return Ok(ConnectProgress::Waits);
+            }
+            Connect::Failed(error) => return Err(error),
+            Connect::Done { socket, peer } => (socket, Some(peer)),
+            Connect::Local(socket) => (socket, None),
+        };
+        let local = socket.local_addr().ok();
+        context.observer.connected(local);
+        let mut stream = Stream::plain(socket, peer);
+        stream.local = local;
+        if stages.is_empty() {
+            return self.open(stream);
+        }
+        self.phase = Phase::Staging { wire: Box::new(Wire::new(stream)), stages };
+        Ok(ConnectProgress::Advanced)
+    }
+
+    fn stage(
+        &mut self,
+        mut wire: Box<Wire>,
+        mut stages: Stages,
+        context: &mut ConnectContext<'_>,
+    ) -> Result<ConnectProgress> {
+        while let Some(stage) = stages.front_mut() {
+            let outcome = stage.step(&mut wire, context.tls, context.buffer);
+            context.observer.connect_answered(wire.connect_status, &std::mem::take(&mut wire.connect_heads));
+            match outcome {
+                Ok(StageOutcome::Done) => drop(stages.pop_front()),
+                Ok(StageOutcome::Blocked) => {
+                    self.phase = Phase::Staging { wire, stages };
+                    return Ok(ConnectProgress::Waits);
+                }
+                Err(_) if wire.wants_another && self.reopened < MAX_REOPENED => {
+                    self.reopened += 1;
+                    self.phase = Phase::Resolving;
+                    return Ok(ConnectProgress::Advanced);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if self.key.tls.is_some() {
+            context.observer.secured();
+        }
+        self.open(wire.stream)
+    }
+
+    /// Checks that an alternative service speaks its advertised protocol (RFC 7838 section 2.4).
+    fn open(&self, stream: Stream) -> Result<ConnectProgress> {
+        if self.key.alternative == Some(Protocol::H2) && stream.alpn() != Some(b"h2") {
+            return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));
+        }
+        Ok(ConnectProgress::Open(Box::new(stream)))
+    }
+}

@@ -1,0 +1,46 @@
+//! The PROXY protocol, version 1: one line that names both ends of the connection.
+
+use std::net::IpAddr;
+
+use super::{Stage, StageOutcome, Wire};
+use crate::Result;
+use crate::net::stream::Stream;
+use crate::net::tls::TlsContexts;
+
+/// The line of the PROXY protocol.
+pub(super) struct ProxyProtocolStage {
+    /// The address given in place of the socket's own.
+    client: Option<IpAddr>,
+    is_queued: bool,
+}
+
+impl ProxyProtocolStage {
+    /// Names `client` as the source, or the socket's own address.
+    pub(super) fn new(client: Option<IpAddr>) -> Self {
+        Self { client, is_queued: false }
+    }
+}
+
+impl Stage for ProxyProtocolStage {
+    fn step(&mut self, wire: &mut Wire, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
+        if !std::mem::replace(&mut self.is_queued, true) {
+            wire.queue(line(&wire.stream, self.client));
+        }
+        Ok(if wire.flush()? { StageOutcome::Done } else { StageOutcome::Blocked })
+    }
+
+    fn name(&self) -> String {
+        "sending the PROXY protocol's line".to_owned()
+    }
+}
+
+fn line(stream: &Stream, client: Option<IpAddr>) -> Vec<u8> {
+    let Some((local, peer)) = stream.socket().local_addr().ok().zip(stream.peer) else {
+        return b"PROXY UNKNOWN\r\n".to_vec();
+    };
+    // The two addresses of a line must be of one family, and only the client's is known of the
+    // given one: like curl, haul writes it for both ends.
+    let (source, destination) = client.map_or((local.ip(), peer.ip()), |client| (client, client));
+    let family = if source.is_ipv4() { "TCP4" } else { "TCP6" };
+    format!("PROXY {family} {source} {destination} {} {}\r\n", local.port(), peer.port()).into_bytes()
+}

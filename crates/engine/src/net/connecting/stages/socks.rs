@@ -1,0 +1,54 @@
+//! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a).
+
+use haul_policy::proxy::Proxy;
+use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
+
+use super::{Stage, StageOutcome, Wire};
+use crate::net::tls::TlsContexts;
+use crate::{Error, ErrorKind, Result};
+
+/// The SOCKS handshake.
+pub(super) struct SocksStage {
+    handshake: Handshake,
+    has_begun: bool,
+}
+
+impl SocksStage {
+    /// Asks `proxy` for `destination`.
+    pub(super) fn new(proxy: &Proxy, destination: Destination<'_>, port: u16) -> Result<Self> {
+        let handshake = Handshake::new(proxy.kind(), destination, port, proxy.credentials());
+        Ok(Self { handshake: handshake.map_err(socks_error)?, has_begun: false })
+    }
+}
+
+impl Stage for SocksStage {
+    fn step(&mut self, wire: &mut Wire, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            wire.queue(self.handshake.start().to_vec());
+        }
+        loop {
+            if !wire.flush()? {
+                return Ok(StageOutcome::Blocked);
+            }
+            // Bytes after the proxy's answer belong to the next stage and stay in the socket.
+            let wants = self.handshake.wants().min(buffer.len());
+            let Some(filled) = wire.receive(&mut buffer[..wants])? else { return Ok(StageOutcome::Blocked) };
+            if filled == 0 {
+                return Err(Error::new(ErrorKind::Proxy, "the SOCKS proxy closed the connection in the handshake"));
+            }
+            match self.handshake.feed(&buffer[..filled]).map_err(socks_error)?.1 {
+                Step::NeedMore => {}
+                Step::Done => return Ok(StageOutcome::Done),
+                Step::Send(bytes) => wire.queue(bytes),
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        "the handshake with the SOCKS proxy".to_owned()
+    }
+}
+
+fn socks_error(error: SocksError) -> Error {
+    Error::with_source(ErrorKind::Proxy, "cannot go through the SOCKS proxy", error)
+}

@@ -1,0 +1,46 @@
+//! The TLS handshake with an origin or a proxy.
+
+use super::{Stage, StageOutcome, Wire};
+use crate::Result;
+use crate::net::tls::{Place, Tls, TlsContexts, TlsOptions};
+
+/// The TLS handshake.
+pub(super) struct TlsStage {
+    options: TlsOptions,
+    place: Place,
+    host: String,
+    is_proxy: bool,
+    has_begun: bool,
+}
+
+impl TlsStage {
+    /// A handshake with the origin `host`.
+    pub(super) fn with_origin(options: &TlsOptions, place: Place, host: &str) -> Self {
+        Self { options: options.clone(), place, host: host.to_owned(), is_proxy: false, has_begun: false }
+    }
+
+    /// A handshake with the https proxy `host`.
+    pub(super) fn with_proxy(options: &TlsOptions, place: Place, host: &str) -> Self {
+        Self { is_proxy: true, ..Self::with_origin(options, place, host) }
+    }
+}
+
+impl Stage for TlsStage {
+    fn step(&mut self, wire: &mut Wire, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+        if !self.has_begun {
+            let context = contexts.context(&self.options)?.at(&self.place);
+            wire.stream.secure(Tls::new(&context, &self.host)?);
+            self.has_begun = true;
+        }
+        match wire.stream.handshake(buffer) {
+            Ok(true) => Ok(StageOutcome::Done),
+            Ok(false) => Ok(StageOutcome::Blocked),
+            Err(error) => Err(if self.is_proxy { error.about("the proxy") } else { error }),
+        }
+    }
+
+    fn name(&self) -> String {
+        let peer = if self.is_proxy { "the proxy " } else { "" };
+        format!("the TLS handshake with {peer}{}", self.host)
+    }
+}
