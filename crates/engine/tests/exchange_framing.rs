@@ -76,6 +76,27 @@ fn transfer_codings_that_cannot_be_followed() {
 }
 
 #[test]
+fn transfer_coding_that_a_program_asks_for_is_decoded() {
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+    let reply = [
+        &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"[..],
+        format!("{:x}\r\n", gzip.len()).as_bytes(),
+        gzip,
+        b"\r\n0\r\n\r\n",
+    ]
+    .concat();
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(&reply[..]), Step::ReadHead, Step::send(OK)]]);
+        let client = Client::new();
+        let fields = vec![("TE".to_owned(), b"gzip".to_vec()), ("Connection".to_owned(), b"TE".to_vec())];
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions { fields, ..RequestOptions::default() });
+        assert_eq!(got.ok(), b"hello", "{driver:?}");
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.ok(), peer.connections()), (&b"ok"[..], 1), "{driver:?}");
+    }
+}
+
+#[test]
 fn loose_chunks_are_delivered_and_the_connection_ends() {
     for (coding, body) in [
         ("chunked", "5 \r\nhello\r\n0\r\n\r\n"),

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
-use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, Liberties, RequestId};
+use haul_proto::h1::{
+    BodyFraming, CloseReason, CodingFault, Config, Conn, Error, Event, Liberties, Request, RequestId,
+};
 use haul_proto::time::Time;
 use haul_proto::{Head, Limits};
 
@@ -381,4 +383,26 @@ fn a_head_is_read_anew_from_its_raw_bytes() {
     for bad in [&b"HTTP/2 20 \r\n\r\n"[..], b"HTTP/2 200\r\n\r\n", b"HTTP/2 +20 \r\n\r\n", b"HTTP/3 200 \r\n\r\n"] {
         assert!(Head::from_raw(bad).is_none());
     }
+}
+
+#[test]
+fn te_of_the_request_allows_other_codings() {
+    let asking = |value: &'static [u8]| {
+        let fields: &'static [(&str, &[u8])] = Box::leak(Box::new([("Host", &b"h"[..]), ("TE", value)]));
+        Request { fields, ..get() }
+    };
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    let answered = |value| feed(&mut asked(Config::default(), &[asking(value)]), wire, &[], End::Open);
+    for value in [&b"gzip"[..], b"trailers, deflate;q=0.5, gzip"] {
+        let seen = answered(value);
+        assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"ok"[..], Some(Ok(()))), "undecoded, for the caller");
+    }
+    for value in [&b"trailers"[..], b""] {
+        let refused = Some(&Seen::Error(Error::TransferCoding(CodingFault::Unsupported)));
+        assert_eq!(answered(value).last(), refused, "{}", value.escape_ascii());
+    }
+    // The next request on the connection did not ask.
+    let mut conn = asked(Config::default(), &[asking(b"gzip"), get()]);
+    let seen = feed(&mut conn, &wire.repeat(2), &[], End::Open);
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::TransferCoding(CodingFault::Unsupported))));
 }

@@ -264,10 +264,15 @@ impl Transfer {
         if !liberties.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
-        // Transfer codings were applied last and are undone first; chunks are undone already.
-        if liberties.codings && !liberties.raw && length != Some(0) {
+        // Transfer codings were applied last and are undone first; chunks are undone already. The machine passes those
+        // alone that the request asked for.
+        if !liberties.raw && length != Some(0) && head.version() <= Version::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
-            codings.extend(of_transfer.filter(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"chunked")));
+            let is_to_undo = |coding: &&[u8]| {
+                let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];
+                !none.iter().any(|other| coding.trim_ascii().eq_ignore_ascii_case(other))
+            };
+            codings.extend(of_transfer.filter(is_to_undo));
         }
         let coding = codings.join(&b", "[..]);
         self.body.begin(

@@ -12,7 +12,8 @@
 //! | any other Content-Length | error | |
 //! | neither | until the connection ends | closed |
 //!
-//! `gzip, chunked` is an error unless [`Liberties::codings`](super::Liberties::codings) says that it was requested: to deliver the coded bytes as the body would be a false
+//! `gzip, chunked` is an error unless the request's TE asked for a coding, or
+//! [`Liberties::codings`](super::Liberties::codings) allows it: to deliver the coded bytes as the body would be a false
 //! success. If it was requested, the last coding frames the body: chunks, or everything until the close, even if there is a Content-Length.
 
 use super::error::{CodingFault, Error, LengthFault};
@@ -34,6 +35,7 @@ pub(crate) enum AnswerTo {
 pub(crate) fn of_response(
     head: &Head,
     answer_to: AnswerTo,
+    asks_coding: bool,
     config: &Config,
 ) -> Result<(BodyFraming, Option<CloseReason>), Error> {
     let Config { liberties, is_proxy, .. } = *config;
@@ -54,7 +56,7 @@ pub(crate) fn of_response(
             }
             16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let takes_others = liberties.codings || liberties.raw;
+                let takes_others = asks_coding || liberties.codings || liberties.raw;
                 coding.get_or_insert_with(Codings::default).read(value, takes_others)?;
             }
             _ => {}

@@ -119,8 +119,8 @@ pub struct Liberties {
     pub ignore_length: bool,
     /// Bodies are delivered as received: chunked ones with their framing, and other transfer codings undecoded.
     pub raw: bool,
-    /// Transfer codings other than chunked were requested (TE, RFC 9110 section 10.1.4): bodies are delivered
-    /// undecoded, and the caller undoes the codings that Transfer-Encoding names before chunked.
+    /// Transfer codings other than chunked are taken even if no TE asked for them (RFC 9110 section 10.1.4): bodies are
+    /// delivered undecoded, and the caller undoes the codings that Transfer-Encoding names before chunked.
     pub codings: bool,
     /// A 101 to a request with an Upgrade field is a response whose content is everything that follows, until the peer
     /// closes.

@@ -231,7 +231,7 @@ impl Conn {
             }
             200..=299 if facts.answer_to == AnswerTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
-                let (framing, closing) = framing::of_response(&head, facts.answer_to, &self.config)?;
+                let (framing, closing) = framing::of_response(&head, facts.answer_to, facts.asks_coding, &self.config)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }

@@ -175,6 +175,8 @@ pub(crate) struct Facts {
     pub(crate) upgrade: bool,
     /// It said `Connection: close`.
     pub(crate) close: bool,
+    /// Its TE names a coding, so the response may have others than chunked (RFC 9110 §10.1.4).
+    pub(crate) asks_coding: bool,
     missing: Missing,
 }
 
@@ -202,6 +204,7 @@ pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
         BodyLength::Chunked => missing.chunked = true,
     }
     let (mut upgrade, mut connection, mut framed) = (false, Connection::default(), false);
+    let mut asks_coding = false;
     for (index, (name, value)) in request.fields.iter().enumerate() {
         if name.eq_ignore_ascii_case("connection") {
             connection.read(value);
@@ -209,6 +212,8 @@ pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
             upgrade = true;
         } else if name.eq_ignore_ascii_case("expect") {
             missing.expect = false;
+        } else if name.eq_ignore_ascii_case("te") {
+            asks_coding |= list(value).any(|element| !element.eq_ignore_ascii_case(b"trailers"));
         } else if is_framing(name) {
             if framed || !agrees(name, value, request.body) {
                 return Err(RequestError::FramingField { index });
@@ -222,7 +227,7 @@ pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
         "CONNECT" => AnswerTo::Connect,
         _ => AnswerTo::Other,
     };
-    Ok(Facts { answer_to, upgrade, close: connection.close, missing })
+    Ok(Facts { answer_to, upgrade, close: connection.close, asks_coding, missing })
 }
 
 /// Writes the head of a request that [`check`] has passed.
