@@ -145,7 +145,7 @@ impl SigV4 {
 
         let (lines, names) = canonical_fields(request, &fields);
         let path = request.target.path();
-        let path = if is_store { path.to_owned() } else { percent_path(path.as_bytes()) };
+        let path = if is_store { path.to_owned() } else { percent_path(normal_path(path).as_bytes()) };
         let query = canonical_query(request.target.query().unwrap_or_default());
         let head = format!("{}\n{path}\n{query}\n", request.method);
         let canonical = [head.as_bytes(), &lines, format!("\n{names}\n{hash}").as_bytes()].concat();
@@ -229,6 +229,21 @@ fn encoded_anew(text: &str) -> String {
 /// A path, fully encoded except its slashes.
 fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
+}
+
+/// Removes dot segments and repeated slashes, as every service but the stores does before it checks
+/// a signature.
+fn normal_path(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    let end = if path.ends_with('/') && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{end}", segments.join("/"))
 }
 
 fn is_store(service: &str) -> bool {
@@ -316,6 +331,16 @@ mod tests {
         let vanilla = signed("aws:amz:us-east-1:service", suites, "https://example.amazonaws.com/", &vanilla).unwrap();
         assert_eq!(signature(&vanilla), "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
 
+        let slashes = Unsigned { unix: 1_440_938_160, ..get(&target) };
+        for (path, expected) in [
+            ("//", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
+            ("//example//", "9a624bd73a37c9a373b5312afbebe7a714a789de108f0bdfe846570885f57e84"),
+        ] {
+            let url = format!("https://example.amazonaws.com{path}");
+            let made = signed("aws:amz:us-east-1:service", suites, &url, &slashes).unwrap();
+            assert_eq!(signature(&made), expected, "{path}");
+        }
+
         let s3s = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
         let date: &[u8] = b"Fri, 24 May 2013 00:00:00 GMT";
         let class: &[u8] = b"REDUCED_REDUNDANCY";
@@ -347,6 +372,31 @@ mod tests {
             let request = Unsigned { method, fields, content: Some(content), unix: DAY_OF_EXAMPLES, ..get(&target) };
             assert_eq!(signature(&signed("aws:amz:us-east-1:s3", s3s, &url, &request).unwrap()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn signed_path_is_normal_except_for_stores() {
+        for (path, expected) in [
+            ("/", "/"),
+            ("//", "/"),
+            ("/./", "/"),
+            ("/..", "/"),
+            ("/a/./b/../c", "/a/c"),
+            ("/a//b///c/", "/a/b/c/"),
+            ("/a/b/..", "/a"),
+            ("/a/b/../", "/a/"),
+            ("/a%2Fb//.x/..y", "/a%2Fb/.x/..y"),
+        ] {
+            assert_eq!(normal_path(path), expected, "{path}");
+        }
+        let target = somewhere();
+        let made = |service: &str, url: &str| {
+            let option = format!("aws:amz:us-east-1:{service}");
+            signed(&option, ("u", "p"), url, &get(&target)).unwrap().authorization
+        };
+        let (plain, odd) = ("http://h.example/a/b", "http://h.example//a//b");
+        assert_eq!(made("es", plain), made("es", odd));
+        assert_ne!(made("s3", plain), made("s3", odd), "an object's name may hold two slashes");
     }
 
     /// A date and a hash of the request's own are signed as they are, and take the place of ours.
