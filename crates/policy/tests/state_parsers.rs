@@ -121,7 +121,7 @@ proptest! {
     ])) {
         let text = String::from_utf8_lossy(&text);
         let site = Target::parse("https://a.example/").unwrap();
-        let _ = NoProxy::parse(&text).matches(site.host());
+        let _ = NoProxy::parse(&text).matches(&site);
         let _ = hsts::parse(text.as_bytes());
         let _ = alt_svc::parse(text.as_bytes());
         let mut known = Hsts::new();

@@ -87,7 +87,7 @@ impl ProxyArgs {
             ProxyChoice::Direct => return Ok(None),
             ProxyChoice::Given { proxy, environment } => {
                 let no_proxy = self.no_proxy.as_ref().unwrap_or(environment.no_proxy());
-                if no_proxy.matches(target.host()) {
+                if no_proxy.matches(target) {
                     return Ok(None);
                 }
                 proxy.clone()

@@ -90,6 +90,12 @@ impl Resolver<'_> {
 
     pub(super) fn proxy(&mut self, low: ProxyLow) -> Result<ProxyArgs, UsageError> {
         let environment = Environment::read(|name| self.files.variable(name).map(OsString::into_vec));
+        let is_curl = self.persona.is_curl();
+        let environment = if is_curl { environment.without_ports() } else { environment };
+        let no_proxy = |list: String| {
+            let list = NoProxy::parse(&list);
+            if is_curl { list.without_ports() } else { list }
+        };
         let default = ProxyArgs::default();
         Ok(ProxyArgs {
             choice: match low.proxy {
@@ -110,7 +116,7 @@ impl Resolver<'_> {
             http10: low.http10,
             suppress_connect_headers: low.suppress_connect_headers,
             fields: self.fields(low.fields, "--proxy-header")?,
-            no_proxy: low.no_proxy.map(|list| NoProxy::parse(&list)),
+            no_proxy: low.no_proxy.map(no_proxy),
             tls: low.tls,
         })
     }

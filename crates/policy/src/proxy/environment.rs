@@ -39,7 +39,7 @@ impl Environment {
             Scheme::Http => self.http.as_deref(),
             Scheme::Https => self.https.as_deref(),
         };
-        value.filter(|_| !no_proxy.matches(target.host()))
+        value.filter(|_| !no_proxy.matches(target))
     }
 
     /// Whether one of its proxies is spoken to by TLS.
@@ -68,6 +68,12 @@ impl Environment {
     #[must_use]
     pub fn without_proxies(self) -> Environment {
         Environment { no_proxy: self.no_proxy, ..Environment::default() }
+    }
+
+    /// The same without entries of `no_proxy` that name a port ([`NoProxy::without_ports`]).
+    #[must_use]
+    pub fn without_ports(self) -> Environment {
+        Environment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
     /// The value of `no_proxy`; it counts for `-x` too, unless there is a `--noproxy`.

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::target::Host;
+use crate::target::{Host, Target};
 
 /// A list of hosts, between commas or blanks.
 ///
@@ -13,17 +13,19 @@ use crate::target::Host;
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// As by curl: an entry with a port matches nothing (`example.com:80`), and no name is resolved to compare it with a network. Unlike in curl, a
-/// prefix of length 0 matches all addresses of its family.
+/// An entry that ends in a port, `example.com:8080` or `[::1]:8080`, counts for that port only. To curl
+/// such an entry matches nothing: see [`NoProxy::without_ports`]. As by curl, no name is resolved to
+/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its family.
 ///
 /// ```
 /// use haul_policy::Target;
 /// use haul_policy::proxy::NoProxy;
 ///
-/// let direct = NoProxy::parse("example.com .Internal,10.0.0.0/8");
-/// let matches = |url: &str| direct.matches(Target::parse(url).unwrap().host());
+/// let direct = NoProxy::parse("example.com .Internal,10.0.0.0/8 other.example:81");
+/// let matches = |url: &str| direct.matches(&Target::parse(url).unwrap());
 /// assert!(matches("http://www.example.com/") && matches("http://internal/") && matches("http://10.9.8.7:81/"));
 /// assert!(!matches("http://badexample.com/") && !matches("http://11.0.0.1/"));
+/// assert!(matches("http://other.example:81/") && !matches("http://other.example/"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy {
@@ -31,7 +33,14 @@ pub struct NoProxy {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
+struct Entry {
+    hosts: Hosts,
+    /// The only port that it counts for.
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hosts {
     All,
     /// In lower case, without a dot at either end.
     Name(String),
@@ -45,15 +54,23 @@ impl NoProxy {
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
-    /// Whether `host` is reached directly.
-    pub fn matches(&self, host: &Host) -> bool {
-        self.entries.iter().any(|entry| match (entry, host) {
-            (Entry::All, _) => true,
-            (Entry::Name(suffix), Host::Name(name)) => is_under(name.strip_suffix('.').unwrap_or(name), suffix),
-            (Entry::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
-            (Entry::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
+    /// Whether `target` is reached directly.
+    pub fn matches(&self, target: &Target) -> bool {
+        let is_for_port = |entry: &&Entry| entry.port.is_none_or(|port| port == target.port());
+        self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {
+            (Hosts::All, _) => true,
+            (Hosts::Name(suffix), Host::Name(name)) => is_under(name.strip_suffix('.').unwrap_or(name), suffix),
+            (Hosts::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
+            (Hosts::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
             _ => false,
         })
+    }
+
+    /// The list without entries that name a port, which match nothing in curl.
+    #[must_use]
+    pub fn without_ports(mut self) -> NoProxy {
+        self.entries.retain(|entry| entry.port.is_none());
+        self
     }
 }
 
@@ -63,10 +80,14 @@ impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, entry) in self.entries.iter().enumerate() {
             f.write_str(if number == 0 { "" } else { "," })?;
-            match entry {
-                Entry::All => f.write_str("*")?,
-                Entry::Name(name) => write!(f, ".{name}.")?,
-                Entry::Network(network, bits) => write!(f, "{network}/{bits}")?,
+            match (&entry.hosts, entry.port) {
+                (Hosts::All, _) => f.write_str("*")?,
+                (Hosts::Name(name), _) => write!(f, ".{name}.")?,
+                (Hosts::Network(network, bits), Some(_)) => write!(f, "[{network}]/{bits}")?,
+                (Hosts::Network(network, bits), None) => write!(f, "{network}/{bits}")?,
+            }
+            if let Some(port) = entry.port {
+                write!(f, ":{port}")?;
             }
         }
         Ok(())
@@ -74,8 +95,24 @@ impl core::fmt::Display for NoProxy {
 }
 
 fn parse_entry(word: &str) -> Option<Entry> {
+    let (hosts, port) = split_port(word);
+    parse_hosts(hosts).map(|hosts| Entry { hosts, port })
+}
+
+/// An entry's hosts and port. What looks like a port behind an address without brackets is a part of
+/// that address.
+fn split_port(word: &str) -> (&str, Option<u16>) {
+    let Some((hosts, digits)) = word.rsplit_once(':') else { return (word, None) };
+    let is_port = digits.bytes().all(|b| b.is_ascii_digit()) && (!hosts.contains(':') || hosts.starts_with('['));
+    match digits.parse() {
+        Ok(port) if is_port && !hosts.is_empty() => (hosts, Some(port)),
+        _ => (word, None),
+    }
+}
+
+fn parse_hosts(word: &str) -> Option<Hosts> {
     if word == "*" {
-        return Some(Entry::All);
+        return Some(Hosts::All);
     }
     let (address, bits) = word.split_once('/').map_or((word, None), |(address, bits)| (address, Some(bits)));
     let bare = address.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(address);
@@ -86,12 +123,12 @@ fn parse_entry(word: &str) -> Option<Entry> {
             Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok()?,
             Some(_) => return None,
         };
-        return (bits <= width).then_some(Entry::Network(network, bits));
+        return (bits <= width).then_some(Hosts::Network(network, bits));
     }
     // One dot at each end, as by curl.
     let name = word.strip_prefix('.').unwrap_or(word);
     let name = name.strip_suffix('.').unwrap_or(name);
-    (!name.is_empty()).then(|| Entry::Name(name.to_ascii_lowercase()))
+    (!name.is_empty()).then(|| Hosts::Name(name.to_ascii_lowercase()))
 }
 
 fn is_under(name: &str, suffix: &str) -> bool {

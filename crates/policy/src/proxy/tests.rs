@@ -97,7 +97,16 @@ fn no_proxy() {
         ),
         (".example.com", &["http://example.com/", "http://a.example.com/"], &["http://nexample.com/"]),
         ("Example.COM.", &["http://example.com/", "http://a.example.com./"], &[]),
-        ("example.com:80", &[], &["http://example.com/"]),
+        (
+            "example.com:80",
+            &["http://example.com/", "https://a.example.com:80/"],
+            &["http://example.com:81/", "https://example.com/"],
+        ),
+        (".example.com.:8080", &["http://example.com:8080/"], &["http://example.com/"]),
+        ("10.0.0.1:81,[::1]:81", &["http://10.0.0.1:81/", "http://[::1]:81/"], &["http://10.0.0.1/", "http://[::1]/"]),
+        ("10.0.0.0/8:81", &["http://10.9.9.9:81/"], &["http://10.9.9.9/"]),
+        ("*:81", &["http://h:81/"], &["http://h/"]),
+        ("h:,h:x,h:99999,:80,h:+80", &[], &["http://h/", "http://h:80/"]),
         ("a b\tc,d", &["http://a/", "http://b/", "http://c/", "http://d/"], &["http://e/"]),
         (
             "10.0.0.1",
@@ -121,10 +130,10 @@ fn no_proxy() {
     for (list, direct, proxied) in table {
         let rules = NoProxy::parse(list);
         for url in *direct {
-            assert!(rules.matches(target(url).host()), "{list:?} {url}");
+            assert!(rules.matches(&target(url)), "{list:?} {url}");
         }
         for url in *proxied {
-            assert!(!rules.matches(target(url).host()), "{list:?} {url}");
+            assert!(!rules.matches(&target(url)), "{list:?} {url}");
         }
     }
 }
@@ -290,6 +299,20 @@ fn what_socks_cannot_express() {
 }
 
 #[test]
+fn no_proxy_entries_with_ports_can_be_left_out() {
+    let list = NoProxy::parse("a:80,b").without_ports();
+    assert!(!list.matches(&target("http://a/")) && list.matches(&target("http://b/")));
+    let pairs = |name: &str| match name {
+        "http_proxy" => Some("p"),
+        "no_proxy" => Some("a:80"),
+        _ => None,
+    };
+    let environment = Environment::read(pairs);
+    assert_eq!(environment.proxy_for(&target("http://a/")), None);
+    assert_eq!(environment.without_ports().proxy_for(&target("http://a/")), Some("p"));
+}
+
+#[test]
 fn a_list_is_written_as_it_is_read() {
     // The last line: names that without the dots at their ends would be all hosts, a network, or other names.
     for text in [
@@ -297,11 +320,12 @@ fn a_list_is_written_as_it_is_read() {
         "*",
         "example.com,10.0.0.0/8,fd00::/8",
         ".Internal. [::1],x",
+        "example.com:80,10.0.0.1:81,fd00::/8 [::1]:82 .a:1:2 ..b:3",
         ".* .10.0.0.1 .10.0.0.0/8 .[::1] ..a a.. .a/b",
     ] {
         let list = NoProxy::parse(text);
         assert_eq!(NoProxy::parse(&list.to_string()), list, "{text}");
     }
     let nobody = NoProxy::parse(&NoProxy::parse(".*").to_string());
-    assert!(!nobody.matches(Target::parse("http://a.example/").unwrap().host()));
+    assert!(!nobody.matches(&target("http://a.example/")));
 }

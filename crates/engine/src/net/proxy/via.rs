@@ -64,7 +64,7 @@ impl Via {
             }
         };
         let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
-        let preproxy = given.preproxy.clone().filter(|_| !no_proxy.matches(target.host()));
+        let preproxy = given.preproxy.clone().filter(|_| !no_proxy.matches(target));
         if preproxy.as_ref().is_some_and(|proxy| !proxy.kind().is_socks()) {
             return Self::Unusable(ErrorKind::Setup, "a proxy before the proxy has to be a SOCKS proxy".into());
         }
@@ -135,7 +135,7 @@ fn tls_with(given: &ProxyOptions) -> TlsOptions {
 fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyError> {
     let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
     let proxy = match &given.proxy {
-        Some(_) if no_proxy.matches(target.host()) => None,
+        Some(_) if no_proxy.matches(target) => None,
         Some(proxy) => Some(proxy.clone()),
         None => given.environment.proxy_unless(target, no_proxy).map(Proxy::parse).transpose()?,
     };
