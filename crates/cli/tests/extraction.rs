@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::{page, run_haul};
+use common::{answering, page, run_haul};
 use testkit::origin::Origin;
 use testkit::site::Site;
 
@@ -184,4 +184,20 @@ fn an_origin_written_in_the_template_gets_the_secrets_of_its_stage() {
     assert!(first.log().iter().all(|request| request.header("authorization").is_none()));
     assert_eq!(second.requests(), 3);
     assert!(second.log().iter().all(|request| request.header("authorization").is_some()));
+}
+
+/// Pages are asked for compressed where values are extracted; the user did not say so.
+#[test]
+fn unknown_content_codings_are_taken_as_none_unless_asked_for() {
+    for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
+        let body = "id=12345";
+        let reply =
+            format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let peer = answering(&reply);
+        assert_eq!(text(&run_haul([&*peer.url("/"), "--extract", "id=([0-9]+)"]).ok()), "12345\n", "{coding}");
+        assert_eq!(text(&run_haul([&peer.url("/")]).ok()), body, "{coding}");
+        if ["UTF-8", "binary"].contains(&coding) {
+            run_haul(["--compressed", &peer.url("/")]).failed(61);
+        }
+    }
 }
