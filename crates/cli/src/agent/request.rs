@@ -142,6 +142,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         probes: _,
         spares_once: _,
         trusts_end,
+        fails_tunnels,
     } = as_curl;
     let stays =
         jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some() || wants.is_some();
@@ -182,7 +183,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         .flag(*path_as_is)
         .flag(*prior_knowledge)
         .flag(*auto_referer)
-        .flag(*trusts_end);
+        .flag(*trusts_end)
+        .flag(*fails_tunnels);
     put_rules(writer, redirects, retry);
     writer
         .maybe(*max_time, Writer::time)
@@ -232,7 +234,13 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         path_as_is: reader.flag()?,
         prior_knowledge: reader.flag()?,
         auto_referer: reader.flag()?,
-        as_curl: AsCurl { omits_empty: true, decodes_all: true, trusts_end: reader.flag()?, ..AsCurl::default() },
+        as_curl: AsCurl {
+            omits_empty: true,
+            decodes_all: true,
+            trusts_end: reader.flag()?,
+            fails_tunnels: reader.flag()?,
+            ..AsCurl::default()
+        },
         redirects: get_redirects(reader)?,
         retry: get_retry(reader)?,
         max_time: reader.maybe(Reader::time)?,

@@ -113,13 +113,15 @@ fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
     AsCurl {
         cookies_by_host: stage.transfer.cookies.as_curl,
         omits_empty: true,
-        decodes_all: true,
+        // A page that --extract asks for compressed need not be so.
+        decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_none(),
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the server or by a proxy.
         probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         spares_once: true,
         trusts_end: is_curl,
+        fails_tunnels: is_curl,
     }
 }
 

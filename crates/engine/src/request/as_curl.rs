@@ -33,4 +33,7 @@ pub struct AsCurl {
     /// behind the end is complete though no Content-Range says where the end is; an unrequested 206 is delivered as it is, and
     /// so is a 401 whose challenge cannot be answered.
     pub trusts_end: bool,
+    /// With [`fail`](super::RequestOptions::fail): a proxy that refuses a tunnel by a status of 400 or above is an
+    /// [`ErrorKind::Status`](crate::ErrorKind::Status), and not an [`ErrorKind::Connect`](crate::ErrorKind::Connect).
+    pub fails_tunnels: bool,
 }

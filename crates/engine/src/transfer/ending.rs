@@ -133,10 +133,9 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
-        let fails = self.options.fail && !self.options.fail_with_body;
+        let fails = self.options.as_curl.fails_tunnels && self.options.fail && !self.options.fail_with_body;
         let error = match error.status() {
-            // As to curl: who wants statuses to fail wants a proxy's that refuses a tunnel to fail so.
-            Some(status) if fails && error.kind() == ErrorKind::Connect => {
+            Some(status) if fails && status >= 400 && error.kind() == ErrorKind::Connect => {
                 Error::new(ErrorKind::Status, error.cause()).with_status(status)
             }
             _ => error,
@@ -239,7 +238,7 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
     }
 
-    fn done(&mut self, result: Result<()>, now: Instant) -> After {
+    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> After {
         if !self.has_begun && !self.is_part {
             // What came was dropped.
             self.facts.body_bytes = 0;
