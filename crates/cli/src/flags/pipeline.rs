@@ -15,7 +15,9 @@ impl Flag for Pipeline {
             help: "Requests in flight on one HTTP/1.1 connection",
             doc: "Sends up to NUM idempotent HTTP/1.1 requests without waiting for their replies, from 1 to 1000. \
                   Default 1. If the connection breaks, unanswered requests are sent again on a new one; a server that \
-                  misbehaves is not pipelined to again.",
+                  misbehaves is not pipelined to again. A server that sends one response too many gives later URLs \
+                  the content of others: what a connection delivered is kept until its end has shown that there is \
+                  none, and else fetched again or failed. A connection carries at most four times NUM requests.",
             example: "haul --pipeline 32 --input-file list.txt",
             see_also: &["parallel-max-host"],
         }

@@ -41,7 +41,7 @@ impl Secured {
     }
 
     /// Adds the closing alert, if there is one: not after a truncated record, where it would not be a record.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
             self.tls.close_notify(&mut self.outgoing);

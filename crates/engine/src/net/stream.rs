@@ -269,6 +269,20 @@ impl Stream {
         transport.flush()
     }
 
+    /// Says that nothing follows; what the peer still sends can be received. Inside a proxy's TLS the connection itself
+    /// stays open.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn end_sending(&mut self) -> io::Result<()> {
+        let transport = &mut self.transport;
+        if let Some(secured) = &mut self.tls {
+            secured.close();
+            secured.flush(|sealed| transport.send(sealed))?;
+        }
+        if transport.is_secure() { Ok(()) } else { transport.socket.shutdown_write() }
+    }
+
     /// Whether sealed bytes are waiting for room.
     #[must_use]
     pub fn has_output(&self) -> bool {

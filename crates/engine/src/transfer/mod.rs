@@ -21,6 +21,7 @@
 //! | `leaves` | what a response leaves behind for later requests |
 //! | `delivery` | the body on its way to the sink |
 //! | `ending`, `outcome` | what becomes of it when an exchange is over |
+//! | `retract` | a response that may be another request's |
 //! | `told` | what is noted on the way, and shown to who watches |
 //! | `extent` | which bytes are delivered, and how a broken body goes on |
 //! | `pace` | how fast it may and must be |
@@ -44,6 +45,7 @@ mod leaves;
 mod outcome;
 mod pace;
 mod part;
+mod retract;
 mod send;
 mod told;
 
@@ -166,6 +168,8 @@ pub struct Transfer {
     pub is_misdirected: bool,
     /// Its request was sent behind others that were not answered yet.
     pub is_pipelined: bool,
+    /// Its slot was given to another transfer while its response waits for the end of its turn.
+    pub gave_slot: bool,
     /// How often it has waited for a descriptor.
     pub starved: u32,
     /// How often it was given back unprocessed, by a server that refused or broke off.
@@ -264,6 +268,7 @@ impl Transfer {
             is_on_used: false,
             is_misdirected: false,
             is_pipelined: false,
+            gave_slot: false,
             starved: 0,
             replays: 0,
             spread: 0,

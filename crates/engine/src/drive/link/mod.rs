@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use allowance::Allowance;
+use haul_policy::queue::HostId;
 pub use sending::Machine;
 use smallvec::SmallVec;
 
@@ -236,6 +237,15 @@ impl Link {
     #[must_use]
     pub fn served(&self) -> usize {
         either!(self, link => link.served())
+    }
+
+    /// Slots of transfers whose responses are complete and wait until it is certain that they are right: others may use
+    /// them. They are not freed again.
+    pub fn take_freed(&mut self) -> Vec<HostId> {
+        match self {
+            Self::H1(link) => link.take_freed(),
+            Self::H2(_) => Vec::new(),
+        }
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.

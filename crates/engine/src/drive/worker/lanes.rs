@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
 use super::peers::remember;
@@ -346,6 +347,9 @@ impl Worker {
         for (transfer, after) in finished.drain(..) {
             self.go_on(transfer, after, Some(token));
         }
+        if let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token) {
+            link.take_freed().into_iter().for_each(|slot| self.use_slot(slot, Some(token)));
+        }
         if any || self.lanes.get(token).is_some_and(|lane| lane.is_shared() && !lane.waiting.is_empty()) {
             // A server may also have raised the number of streams that it takes.
             self.start_waiting(token);
@@ -393,25 +397,31 @@ impl Worker {
                 self.delayed.push(Reverse(Delayed { at, is_lent, transfer }));
             }
             After::Done(result) => {
-                let slot = transfer.slot;
+                let slot = transfer.slot.filter(|_| !transfer.gave_slot);
                 // Parts are counted with the transfer that they belong to.
                 if !transfer.is_part() {
                     self.totals.transfer_finished(&transfer.facts, result.is_err());
                 }
                 self.supply.finished(self.index, transfer, result);
-                let Some(slot) = slot else { return };
-                match self.supply.another(self.index, slot, self.now) {
-                    Another::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
-                    Another::GiveAway => {
-                        if let Some(token) = warm {
-                            self.give_away(token);
-                        }
-                        // Only now: the other worker must find the connection when it has the slot.
-                        self.supply.gave_away(slot);
-                    }
-                    Another::Nothing => {}
+                if let Some(slot) = slot {
+                    self.use_slot(slot, warm);
                 }
             }
+        }
+    }
+
+    /// Finds another transfer for a slot that is free, or gives the slot back.
+    fn use_slot(&mut self, slot: HostId, warm: Option<usize>) {
+        match self.supply.another(self.index, slot, self.now) {
+            Another::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
+            Another::GiveAway => {
+                if let Some(token) = warm {
+                    self.give_away(token);
+                }
+                // Only now: the other worker must find the connection when it has the slot.
+                self.supply.gave_away(slot);
+            }
+            Another::Nothing => {}
         }
     }
 

@@ -291,6 +291,8 @@ impl Worker {
             for lane in std::mem::take(&mut self.again) {
                 self.serve(lane, false);
             }
+            // A connection with nothing to do may get something now.
+            self.place_all();
             self.look_at_timers();
             self.place_all();
             self.call_for_help();

@@ -38,6 +38,9 @@ impl Link {
             if !self.closing {
                 transfer.on_kept();
             }
+            if self.turn.holds(transfer.is_pipelined) {
+                return self.turn.hold(transfer, self.queue.is_empty(), now);
+            }
             let after = transfer.on_complete(now);
             finished.push((transfer, after));
         }
@@ -91,6 +94,7 @@ impl Link {
     /// (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;
+        self.settle_turn(now, finished);
         if !self.queue.is_empty() {
             self.misbehaved |= self.has_broken_its_word();
             self.allowance.left_some(self.served);

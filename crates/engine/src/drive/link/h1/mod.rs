@@ -6,11 +6,13 @@
 //! | `reading` | what came: through TLS and the machine to the transfers |
 //! | `direct` | the rest of a body on its way past our memory |
 //! | `ends` | how exchanges and the connection end |
+//! | `turn` | responses of pipelined requests, which wait for the proof that they are right |
 
 mod content;
 mod direct;
 mod ends;
 mod reading;
+mod turn;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,6 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haul_policy::queue::HostId;
 use haul_proto::h1::{self, Conn};
 
 use super::pace::{Pace, set_mark};
@@ -32,6 +35,7 @@ use crate::transfer::{After, Broke, Credit, Transfer};
 use crate::{Error, ErrorKind};
 use content::Content;
 use direct::Direct;
+use turn::Turn;
 
 /// The least that is read at once, however small the credit: a head has to fit in.
 const LEAST_READ: usize = 4096;
@@ -43,6 +47,9 @@ pub struct Link {
     /// Plaintext that the machine could not use yet: a head or chunk line that came in part.
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
+    turn: Turn,
+    /// How many requests may be outstanding.
+    most: usize,
     content: Content,
     served: usize,
     closing: bool,
@@ -80,6 +87,8 @@ impl Link {
             conn: Conn::new(config),
             tail: Vec::new(),
             queue: VecDeque::new(),
+            turn: Turn::default(),
+            most: depth.max(1),
             content: Content::default(),
             served: 0,
             closing: false,
@@ -109,7 +118,8 @@ impl Link {
     /// Whether it can take a further request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        !self.closing && !self.content.is_left() && self.conn.can_enqueue() && !self.is_held_back()
+        let is_free = !self.closing && !self.content.is_left() && !self.turn.is_full(self.most);
+        is_free && self.conn.can_enqueue() && !self.is_held_back()
     }
 
     /// Whether this transfer's request can be sent now, after the unanswered ones.
@@ -118,10 +128,15 @@ impl Link {
         self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
     }
 
-    /// The transfer whose request was sent last, of those that wait.
+    /// The transfer whose request was sent last, of those that wait: for a response, or for the end of the turn.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
-        self.queue.back().map(|transfer| &**transfer)
+        self.queue.back().map(|transfer| &**transfer).or(self.turn.last())
+    }
+
+    /// Slots of transfers whose responses are complete and wait for the end of their turn: others may use them.
+    pub fn take_freed(&mut self) -> Vec<HostId> {
+        self.turn.take_freed()
     }
 
     /// Whether the peer left requests unanswered without reason, so that it cannot be trusted with several at once. A peer that announces its last
@@ -152,7 +167,7 @@ impl Link {
     /// Whether it is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_read = self.tail.is_empty() && !self.stream.has_ahead();
+        let is_read = self.tail.is_empty() && !self.stream.has_ahead() && self.turn.is_empty();
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
@@ -179,6 +194,7 @@ impl Link {
                     self.allowance.begins_anew(self.served);
                 }
                 transfer.is_pipelined = !self.queue.is_empty();
+                self.turn.goes_on();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.attend(transfer.upload()), held_until);
                 self.queue.push_back(transfer);
@@ -239,6 +255,9 @@ impl Link {
         waker: Waker<'_>,
         finished: &mut Finished,
     ) -> Progress {
+        if self.turn.is_closing() {
+            return self.receive_surplus(buffer, now, finished);
+        }
         if self.conn.has_due() {
             return self.finish_early(now, finished);
         }
@@ -305,7 +324,11 @@ impl Link {
                 self.pace.resumes_at = Some(at);
                 Progress::Throttled
             }
-            _ => Progress::Paused,
+            _ => {
+                // What would make room may be among those that wait here.
+                self.settle_turn(now, finished);
+                Progress::Paused
+            }
         }
     }
 
@@ -323,11 +346,14 @@ impl Link {
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.look_at());
-        [self.deadline(), look, self.content.look_at(&self.conn)].into_iter().flatten().min()
+        [self.deadline(), look, self.content.look_at(&self.conn), self.turn.ends_at()].into_iter().flatten().min()
     }
 
     /// Ends what took too long or is too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        if let Some(progress) = self.end_turn(now, finished) {
+            return progress;
+        }
         let overdue = if let Some(error) = self.content.take_failure() {
             Some(error)
         } else if self.deadline().is_some_and(|deadline| deadline <= now) {
@@ -343,10 +369,9 @@ impl Link {
 
     /// Gives up the transfer of this mark, and the connection with it: the requests after it are sent again.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
-        let place = self.queue.iter().position(|transfer| transfer.tag == tag)?;
-        if let Some(transfer) = self.queue.remove(place) {
-            finished.push((transfer, After::Again(Duration::ZERO)));
-        }
+        let place = self.queue.iter().position(|transfer| transfer.tag == tag);
+        let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.turn.cancel(tag))?;
+        finished.push((cancelled, After::Again(Duration::ZERO)));
         Some(self.close(now, finished))
     }
 

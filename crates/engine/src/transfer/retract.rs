@@ -1,0 +1,28 @@
+//! A response that may be another request's.
+
+use std::time::{Duration, Instant};
+
+use super::{After, Disposition, Transfer};
+use crate::facts::Facts;
+use crate::{Error, ErrorKind};
+
+impl Transfer {
+    /// Takes back a complete response that may belong to another request of its connection: begins
+    /// anew with the first URL, or fails where something of the content has left.
+    pub fn retract(&mut self, now: Instant) -> After {
+        self.disposition = Disposition::Unknown;
+        if !self.body.restart() {
+            let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
+                           do without pipelining";
+            return self.done(Err(Error::new(ErrorKind::Receive, message)), now);
+        }
+        self.ask_anew();
+        let Facts { retries, requests, started, .. } = *self.facts;
+        *self.facts = Facts { retries, requests, ..Facts::new(started) };
+        self.head = None;
+        self.trailers = None;
+        self.tries_behind = None;
+        self.asked_pause = None;
+        After::Again(Duration::ZERO)
+    }
+}
