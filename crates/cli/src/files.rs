@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haul::body::upload::Once;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// The files that options name, the environment, and the terminal.
@@ -77,17 +77,41 @@ static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// It is not open for reading, which [`io::stdin`] takes for its end.
-pub(crate) fn stdin() -> io::Result<Stdin> {
-    let stdin = stdin_or_its_end();
-    match fcntl_getfl(&stdin)?.contains(OFlags::WRONLY) {
+pub(crate) fn stdin() -> io::Result<StdIn> {
+    let stdin = StdIn::new();
+    match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
         true => Err(Errno::BADF.into()),
         false => Ok(stdin),
     }
 }
 
-fn stdin_or_its_end() -> Stdin {
-    IS_READ_AHEAD.store(true, Ordering::Relaxed);
-    io::stdin()
+/// Standard input. A read waits for bytes, even if another process made the descriptor non-blocking.
+pub(crate) struct StdIn(Stdin);
+
+impl StdIn {
+    pub(crate) fn new() -> Self {
+        IS_READ_AHEAD.store(true, Ordering::Relaxed);
+        Self(io::stdin())
+    }
+}
+
+impl Read for StdIn {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        patiently(|| self.0.read(into))
+    }
+}
+
+/// Reads from standard input, and again when something has come.
+fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let stdin = io::stdin();
+                retry_on_intr(|| poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None))?;
+            }
+            read => return read,
+        }
+    }
 }
 
 /// Standard output. ([`io::stdout`] says of one that is not open for writing that all was written.)
@@ -114,7 +138,7 @@ impl Write for Stdout {
 pub(crate) fn stdin_content() -> Once {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
-    unread.map_or_else(|| Once::new(io::stdin()), Once::file)
+    unread.map_or_else(|| Once::new(StdIn::new()), Once::file)
 }
 
 /// Standard input, at most one line at a time.
@@ -122,13 +146,15 @@ struct Lines;
 
 impl Read for Lines {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut stdin = stdin()?.lock();
-        let ahead = stdin.fill_buf()?;
-        let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
-        let count = line.min(into.len());
-        into[..count].copy_from_slice(&ahead[..count]);
-        stdin.consume(count);
-        Ok(count)
+        let mut stdin = stdin()?.0.lock();
+        patiently(|| {
+            let ahead = stdin.fill_buf()?;
+            let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
+            let count = line.min(into.len());
+            into[..count].copy_from_slice(&ahead[..count]);
+            stdin.consume(count);
+            Ok(count)
+        })
     }
 }
 
@@ -182,7 +208,11 @@ impl Files for SystemFiles {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
         // What follows the line is left for the next reader.
-        let outcome = stdin_or_its_end().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line);
+        let mut stdin = StdIn::new().0.lock();
+        let outcome = patiently(|| {
+            let room = PASSWORD_MAX.saturating_sub(line.len() as u64);
+            stdin.by_ref().take(room).read_until(b'\n', &mut line)
+        });
         let _ = writeln!(io::stderr());
         outcome.map(|_| without_end(line))
     }

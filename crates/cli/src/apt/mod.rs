@@ -40,7 +40,7 @@ use config::Config;
 use message::Message;
 use turns::Turns;
 
-use crate::files::Stdout;
+use crate::files::{StdIn, Stdout};
 
 /// Whether the program was called as a method.
 #[must_use]
@@ -54,7 +54,7 @@ pub fn is_called(words: &[OsString]) -> bool {
 /// Serves apt on standard input and output to the end of the first. The answer is the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    match serve(&mut BufReader::new(io::stdin()), Stdout) {
+    match serve(&mut BufReader::new(StdIn::new()), Stdout) {
         Ok(()) => 0,
         Err(_) => 100,
     }

@@ -23,6 +23,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 
 use super::feed::{Feeder, Trough};
 use crate::threads;
@@ -160,7 +161,9 @@ impl Reading {
             (Origin::Stream(stream), None) => return wait(&mut **lock(stream), buffer),
             (Origin::Reader(reader), None) => return lock(reader).read(buffer).map_err(no_wait),
             (Origin::File(file, true), None) if !has_come(file)? => return Err(io::ErrorKind::WouldBlock.into()),
-            (Origin::File(file, _), None) => return (&*file).read(buffer).map_err(no_wait),
+            // Another reader of a shared descriptor may have been quicker: then it is waited for again.
+            (Origin::File(file, true), None) => return (&*file).read(buffer),
+            (Origin::File(file, false), None) => return (&*file).read(buffer).map_err(no_wait),
             (Origin::Reader(_) | Origin::File(..), Some(_)) => {}
         }
         self.ahead = self.waker.as_ref().and_then(|waker| Ahead::start(&self.once, waker));
@@ -180,6 +183,12 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
 fn has_come(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
+}
+
+/// Waits until something has come of the file. `false` if that cannot be waited for.
+fn waits_for(file: &File) -> bool {
+    let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
+    waited.is_ok()
 }
 
 /// A source that returns WouldBlock without arranging a wake-up has failed.
@@ -213,8 +222,8 @@ impl Ahead {
         let teller = Teller { sender: Some(sender), waker: waker.clone() };
         let once = once.clone();
         let read = move || match &once.0.origin {
-            Origin::Reader(reader) => read_all(&mut **lock(reader), &teller),
-            Origin::File(file, _) => read_all(&mut &*file, &teller),
+            Origin::Reader(reader) => read_all(&mut **lock(reader), None, &teller),
+            Origin::File(file, _) => read_all(&mut &*file, Some(file), &teller),
             Origin::Stream(_) => {}
         };
         threads::start("haul-read", read).ok()?;
@@ -236,13 +245,15 @@ impl Ahead {
     }
 }
 
-/// Passes on what the reader gives, to its end, which is an empty piece, or to an error; or until nobody wants it.
-fn read_all(reader: &mut dyn Read, teller: &Teller) {
+/// Passes on what the reader gives, to its end, which is an empty piece, or to an error; or until nobody wants it. A
+/// `file` that does not wait by itself is waited for.
+fn read_all(reader: &mut dyn Read, file: Option<&File>, teller: &Teller) {
     let mut buffer = vec![0; PIECE];
     loop {
         let piece = match reader.read(&mut buffer) {
             Ok(n) => Ok(buffer[..n].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(waits_for) => continue,
             Err(error) => Err(no_wait(error)),
         };
         let is_last = piece.as_ref().map_or(true, Vec::is_empty);
