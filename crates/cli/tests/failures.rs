@@ -305,3 +305,65 @@ fn no_password_is_ever_told() {
     let shown = check(&["-v", &cookies.url("/")]).stderr;
     assert!(shown.contains("< Set-Cookie: [redacted]") && shown.contains("< set-cookie: [redacted]"), "{shown}");
 }
+
+#[test]
+fn refused_tunnel_is_7_except_to_curl_with_fail() {
+    for (answer, of_curl) in [("302 Found\r\nLocation: http://127.0.0.1/", 7), ("403 Forbidden", 22), ("502 Bad", 22)] {
+        let proxy = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")),
+            Step::Close,
+        ]);
+        let proxy_url = proxy.url("/");
+        let through = ["-sS", "-p", "-x", proxy_url.as_str(), "http://127.0.0.1:1/"];
+        let ran = run_haul(&through);
+        assert!(ran.failed(7).contains("CONNECT tunnel failed"), "{answer}: {}", ran.stderr);
+        run_haul([&["curl", "-f"][..], &through].concat()).failed(of_curl);
+        run_haul([&["curl"][..], &through].concat()).failed(7);
+    }
+}
+
+#[test]
+fn errors_name_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let origin = origin();
+    let marked = list(dir.path(), "marked", [format!("\u{feff}{}", origin.url("/small/1")), origin.url("/small/2")]);
+    let untrusted = origin.https_url("/small");
+    for (args, code, remedy) in [
+        (vec!["http:///"], 3, "write http://HOST/PATH"),
+        (vec!["--input-file", marked.to_str().unwrap()], 3, "byte order mark: save the file without one"),
+        (vec!["--extract", "a(b", REFUSED], 2, "write \\( for the character ( itself"),
+        (vec!["--retry", "0", untrusted.as_str()], 60, "with --cacert FILE, or skip verification with -k"),
+    ] {
+        let ran = run_haul(&args);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(remedy), "{args:?}: {}", ran.stderr);
+    }
+}
+
+/// Another process that shares a descriptor can make it non-blocking.
+#[test]
+fn standard_input_that_does_not_wait_is_waited_for() {
+    let origin = origin();
+    let (echo, small) = (origin.url("/echo"), origin.url("/small/7"));
+    for (args, content, printed) in [
+        (vec!["-d", "@-", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-T", "-", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-T", ".", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-K", "-"], "url = URL\n", "small 7\n".to_owned()),
+        (vec!["--input-file", "-"], "URL\n", "small 7\n".to_owned()),
+        (vec!["-b", "-", small.as_str()], "\n", "small 7\n".to_owned()),
+        (vec!["-H", "@-", small.as_str()], "X: y\n", "small 7\n".to_owned()),
+    ] {
+        let (ours, mut theirs) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&ours, true).unwrap();
+        let running = common::Running::start(haul([&["-sS"][..], &args].concat()).stdin(Stdio::from(ours)));
+        // Time enough to find nothing there.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        theirs.write_all(content.replace("URL", &small).as_bytes()).unwrap();
+        drop(theirs);
+        let ran = running.wait();
+        let told = format!("{args:?}: {}", ran.stderr);
+        assert!(ran.text().contains(&printed), "{told}");
+    }
+}

@@ -20,8 +20,26 @@ use crate::usage::pointed_at;
 pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
-        Persona::Haul => format!("haul: ({}) {}", error.exit_code(), crate::usage::one_line(&error.to_string())),
+        Persona::Haul => {
+            let text = crate::usage::one_line(&error.to_string());
+            format!("haul: ({}) {text}{}", error.exit_code(), remedy(error))
+        }
         Persona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
+    }
+}
+
+/// The options that help, behind an error; nothing where none does.
+fn remedy(error: &Error) -> &'static str {
+    let cause = error.cause();
+    let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
+    match error.kind() {
+        ErrorKind::PeerCertificate if is_untrusted && cause.starts_with("the proxy") => {
+            "; if it is self-signed, trust it with --proxy-cacert FILE, or skip verification with --proxy-insecure"
+        }
+        ErrorKind::PeerCertificate if is_untrusted => {
+            "; if it is self-signed, trust it with --cacert FILE, or skip verification with -k"
+        }
+        _ => "",
     }
 }
 
@@ -135,11 +153,16 @@ fn certificate(cause: &str, target: &Target) -> String {
     format!("SSL certificate problem: {known}")
 }
 
+/// The engine's words for a certificate whose issuer is not trusted.
+const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
+/// The engine's words for a certificate of a CA, which is no server's.
+const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
+
 /// OpenSSL's number and words for what is wrong with a certificate.
 fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
-        "no trusted certificate has signed it" => (20, "unable to get local issuer certificate"),
-        "it is a CA's own and not a trusted one" => (18, "self-signed certificate"),
+        UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
+        SELF_SIGNED => (18, "self-signed certificate"),
         "a signature does not fit" => (7, "certificate signature failure"),
         "it has expired" => (10, "certificate has expired"),
         "it is not valid yet" => (9, "certificate is not yet valid"),

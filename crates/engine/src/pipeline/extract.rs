@@ -13,7 +13,7 @@
 use std::{fmt, sync::Arc};
 
 use regex_automata::meta::{Cache, Regex};
-use regex_syntax::ParserBuilder;
+use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
 use super::{
     finder::{Finder, Found, Scratch},
@@ -50,7 +50,8 @@ impl Pattern {
         let bad = |cause: String| {
             Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
         };
-        let hir = ParserBuilder::new().utf8(false).build().parse(expression).map_err(|cause| bad(cause.to_string()))?;
+        let parsed = ParserBuilder::new().utf8(false).build().parse(expression);
+        let hir = parsed.map_err(|cause| bad(in_words(&cause, expression)))?;
         let regex = Regex::builder()
             .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
             .build_from_hir(&hir)
@@ -201,6 +202,31 @@ impl Extractor {
             }
         }
         Ok(())
+    }
+}
+
+/// A syntax error in one line: what is wrong, where, and what to write where that is known.
+fn in_words(cause: &SyntaxError, expression: &str) -> String {
+    let (why, at, remedy) = match cause {
+        SyntaxError::Parse(flaw) => {
+            let remedy = match flaw.kind() {
+                ast::ErrorKind::UnsupportedLookAround => {
+                    Some("match what surrounds it, and put what is wanted into group 1")
+                }
+                ast::ErrorKind::UnsupportedBackreference => Some("write the group out once more"),
+                _ => None,
+            };
+            (flaw.kind().to_string(), flaw.span().start.offset, remedy)
+        }
+        SyntaxError::Translate(flaw) => (flaw.kind().to_string(), flaw.span().start.offset, None),
+        other => return other.to_string(),
+    };
+    let sign = expression[at.min(expression.len())..].chars().next().filter(char::is_ascii_punctuation);
+    match (remedy, sign) {
+        (Some(remedy), _) => format!("{why}, at byte {at}; {remedy}"),
+        (None, Some('\\')) => format!("{why}, at byte {at}; write \\\\ for a backslash"),
+        (None, Some(sign)) => format!("{why}, at byte {at}; write \\{sign} for the character {sign} itself"),
+        (None, None) => format!("{why}, at byte {at}"),
     }
 }
 

@@ -378,3 +378,18 @@ fn a_failing_disk_names_the_directory() {
     distinct.push(b"a").unwrap();
     assert_eq!(distinct.push(b"b").and_then(|_| distinct.finish().map(|_| ())).unwrap_err().kind(), ErrorKind::Write);
 }
+
+#[test]
+fn syntax_errors_name_place_and_remedy() {
+    for (expression, told) in [
+        ("a(b", "unclosed group, at byte 1; write \\( for the character ( itself"),
+        ("a)", "unopened group, at byte 1; write \\) for the character ) itself"),
+        ("*", "at byte 0; write \\* for the character * itself"),
+        ("(?=a)", "put what is wanted into group 1"),
+        ("(a)\\1", "write the group out once more"),
+        ("a\\", "write \\\\ for a backslash"),
+    ] {
+        let error = Pattern::new(expression).unwrap_err().to_string();
+        assert!(error.contains(told) && !error.contains('\n'), "{expression}: {error}");
+    }
+}

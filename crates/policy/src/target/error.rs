@@ -25,6 +25,8 @@ pub enum Flaw {
     Byte(usize),
     /// `http:` not followed by one to three slashes.
     Slashes,
+    /// U+FEFF before the first letter: the first line of a file that begins with a byte order mark.
+    ByteOrderMark,
     /// The host is missing.
     NoHost,
     /// A host with a byte that no host name may have, an encoded one such as `%2F`, or an empty label; or one of more than 65,535 bytes.
@@ -69,8 +71,11 @@ impl fmt::Display for Flaw {
         f.write_str(match self {
             Flaw::TooLong => "too long",
             Flaw::Byte(at) => return write!(f, "a space or control byte at offset {at}"),
-            Flaw::Slashes => "the scheme is not followed by //",
-            Flaw::NoHost => "no host",
+            Flaw::Slashes => "between the scheme and the host belong two slashes: http://HOST/",
+            Flaw::ByteOrderMark => {
+                "it begins with a byte order mark: save the file without one (sed '1s/^\\xEF\\xBB\\xBF//')"
+            }
+            Flaw::NoHost => "no host: write http://HOST/PATH",
             Flaw::Host => "bad host name",
             Flaw::Idna => "host name not allowed by IDNA",
             Flaw::Ipv6 => "bad IPv6 address",

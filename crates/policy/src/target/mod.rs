@@ -70,6 +70,9 @@ impl Target {
     /// [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
+        if text.starts_with('\u{feff}') {
+            return Err(Flaw::ByteOrderMark.into());
+        }
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
         let (scheme, rest) = match split_scheme(text) {
             Some((scheme, rest)) if rest.starts_with('/') => (known(scheme)?, skip_slashes(rest)?),

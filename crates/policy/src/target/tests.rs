@@ -371,3 +371,18 @@ fn near_another_the_result_is_the_same() {
     let is_at = |text: &str| Target::parse_near(text, Some(&known), Scheme::Http, false).unwrap().is_at(&known);
     assert!(is_at("http://h.example:8080?q") && !is_at("HTTP://h.example:8080/") && !is_at("http://h.example:808/"));
 }
+
+#[test]
+fn flaws_name_their_remedy() {
+    let told = |text: &str| Target::parse(text).unwrap_err().to_string();
+    for (text, remedy) in [
+        ("http://", "no host: write http://HOST/PATH"),
+        ("http:///", "no host: write http://HOST/PATH"),
+        ("http://:80/", "no host: write http://HOST/PATH"),
+        ("http:////h/", "belong two slashes: http://HOST/"),
+        ("\u{feff}http://h/", "begins with a byte order mark: save the file without one"),
+        ("\u{feff}h", "begins with a byte order mark: save the file without one"),
+    ] {
+        assert!(told(text).contains(remedy), "{text}: {}", told(text));
+    }
+}
