@@ -309,3 +309,11 @@ fn a_quiet_call_says_nothing_of_a_redirect_and_a_directory_is_no_name() {
     let ran = run(&mut haul(["ftp", &origin.url("/small/")]));
     assert!(ran.code == 1 && ran.stderr.contains("(use -o)"), "{}", ran.stderr);
 }
+
+#[test]
+fn help_of_ftp_and_fetch_is_printed() {
+    for (name, option) in [("ftp", "-S OPTIONS"), ("fetch", "-S BYTES")] {
+        let printed = run(&mut haul([name, "--help"])).text();
+        assert!(printed.contains(&format!("Usage: haul {name} ")) && printed.contains(option), "{printed}");
+    }
+}

@@ -23,6 +23,7 @@
 
 pub mod args;
 pub mod fetch_args;
+mod help;
 mod local;
 
 use std::ffi::{OsStr, OsString};
@@ -44,6 +45,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
+use crate::files::Stdout;
 use crate::run::carrier::{Carrier, NOT_MODIFIED};
 use crate::run::stamps;
 use crate::usage::one_line;
@@ -88,6 +90,9 @@ pub fn called(mut words: Vec<OsString>) -> Option<(Program, Vec<OsString>)> {
 /// Does what the command line says; the answer is the exit code: 0, or 1 when something failed.
 #[must_use]
 pub fn run(program: Program, words: Vec<OsString>) -> u8 {
+    if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
+        return u8::from(Stdout.write_all(help::of(program).as_bytes()).is_err());
+    }
     let args = match program {
         Program::Ftp => Args::parse(words),
         Program::Fetch => fetch_args::parse(words),

@@ -1,0 +1,96 @@
+//! `haul ftp --help`, `haul fetch --help`.
+
+use super::Program;
+
+/// The help of a program's grammar.
+pub(super) fn of(program: Program) -> &'static str {
+    match program {
+        Program::Ftp => FTP,
+        Program::Fetch => FETCH,
+    }
+}
+
+const FTP: &str = "\
+Fetches URLs with the command line of OpenBSD's ftp(1).
+
+Usage: haul ftp [options] URL ...
+
+  -4, -6                 Use IPv4 or IPv6 only
+  -C                     Continue a file that is there in part
+  -c FILE                Read cookies from FILE
+  -M, -m                 Hide, or show, the progress meter
+  -N NAME                Call the program NAME in errors
+  -o FILE                Write to FILE; - is standard output
+  -S OPTIONS             cafile=FILE, capath=DIR, dont (verify no certificate), do; separated by commas
+  -s ADDRESS             Connect from this address
+  -T                     Leave a file alone that is as new as the server's
+  -U AGENT               Send this User-Agent
+  -u                     Do not set a file's date
+  -V, -v                 Print less, or more
+  -w SECONDS             Time limit for connecting
+  --agent[=SOCKET]       Keep connections between calls in a background process
+  --agent-idle SECONDS   How long that process lives without a call
+  --help                 Print this help
+
+Letters that concern the FTP protocol are accepted and mean nothing.
+The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
+";
+
+const FETCH: &str = "\
+Fetches URLs with the command line of FreeBSD's fetch(1).
+
+Usage: haul fetch [options] URL ...
+
+  -4, -6                 Use IPv4 or IPv6 only
+  -A                     Do not follow redirects
+  -a                     Retry failures that may pass
+  -d                     Use no proxy
+  -M, -m                 Leave a file alone that is as new as the server's
+  -n                     Do not set a file's date
+  -o FILE                Write to FILE; - is standard output
+  -q, -v                 Print less, or more
+  -r                     Continue a file that is there in part
+  -S BYTES               Fail unless the content has this length
+  -T SECONDS             Time limit for a silent server
+  -w SECONDS             Wait between retries; as -a
+  --agent[=SOCKET]       Keep connections between calls in a background process
+  --agent-idle SECONDS   How long that process lives without a call
+  --help                 Print this help
+
+Letters that concern the FTP protocol are accepted and mean nothing.
+The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::Args;
+    use super::super::fetch_args;
+    use super::*;
+
+    /// The letters that a help names at the beginning of a line.
+    fn letters(help: &str) -> impl Iterator<Item = char> {
+        let lines = help.lines().filter_map(|line| line.strip_prefix("  -"));
+        let names = lines.filter(|line| !line.starts_with('-')).flat_map(|line| {
+            let end = line.find("  ").unwrap_or(line.len());
+            line[..end].split(", -").map(str::to_owned).collect::<Vec<_>>()
+        });
+        names.filter_map(|name| name.chars().next())
+    }
+
+    #[test]
+    fn help_names_letters_that_the_grammar_knows() {
+        for (program, some) in [(Program::Ftp, "CoSTw"), (Program::Fetch, "AaroSTw")] {
+            let named: String = letters(of(program)).collect();
+            assert!(some.chars().all(|letter| named.contains(letter)), "{program:?}: {named}");
+            for letter in named.chars() {
+                let words = || [format!("-{letter}"), "1".to_owned(), "http://h/".to_owned()].map(Into::into);
+                let parsed = match program {
+                    Program::Ftp => Args::parse(words()),
+                    Program::Fetch => fetch_args::parse(words()),
+                };
+                let told = parsed.err().unwrap_or_default();
+                assert!(!told.contains("unknown option"), "{program:?} {letter}: {told}");
+            }
+        }
+    }
+}
