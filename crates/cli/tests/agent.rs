@@ -438,3 +438,15 @@ fn a_reader_that_stops_early_costs_no_connection() {
     let sent: Vec<_> = origin.log().iter().map(|request| request.header("range").map(str::to_owned)).collect();
     assert_eq!(sent.iter().flatten().count(), 4, "each call asked for a beginning, and none for the rest: {sent:?}");
 }
+
+#[test]
+fn agent_is_used_for_the_null_device() {
+    let origin = origin();
+    let agent = Agent::new();
+    for _ in 0..3 {
+        let ran =
+            agent.run(&["-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", &origin.url("/bytes/70000")]);
+        assert_eq!(ran.text(), "200 70000");
+    }
+    assert_eq!((origin.connections(), agent.status("calls")), (1, Some(3)));
+}

@@ -9,6 +9,7 @@
 //! a pipe by the agent, or for such a caller, is asked for in two pieces: an opening, and when that is read and somebody
 //! still reads, the rest. One who stops then costs no connection, and hardly a byte.
 
+use std::fs::File;
 use std::io;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -28,7 +29,7 @@ use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::range::validator::Validator;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
 
 use crate::agent::AgentArgs;
@@ -152,6 +153,13 @@ impl<'a> Carrier<'a> {
         // What an earlier run left is completed by this process, which knows how.
         let has_partial = sink().partial(&target).is_some();
         let may = is_new_or_file && !has_partial && how.append.is_none() && how.checksum.is_none();
+        // What goes nowhere needs no file.
+        if self.session.is_some()
+            && is_null(path)
+            && let Ok(nowhere) = File::options().write(true).open(path)
+        {
+            return self.piece(url, options, None, nowhere.as_fd()).outcome;
+        }
         let request = Request { url: url.to_owned(), options: for_agent(options.clone()) };
         if let Some(session) = self.session.as_mut().filter(|_| may && !how.named_by_response) {
             let mut file = sink();
@@ -333,6 +341,13 @@ fn add(facts: &mut Facts, more: &Facts) {
 
 fn strong_validator(head: &Head) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
+}
+
+/// Whether it is the null device.
+fn is_null(path: &Path) -> bool {
+    stat(path).is_ok_and(|stat| {
+        stat.st_rdev == makedev(1, 3) && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+    })
 }
 
 fn is_pipe(fd: BorrowedFd<'_>) -> bool {
