@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{names, origin, run_haul};
+use common::{names, origin, program, run, run_haul, servers};
 use testkit::raw::{RawPeer, Script, Step};
 
 /// A reply of ten bytes that ends after so many.
@@ -111,4 +111,35 @@ fn certificates_are_verified() {
     let log = origin.log();
     assert_eq!(log.len(), 9, "nothing was said before the certificate was good");
     assert!(log.iter().all(|request| request.tls));
+}
+
+/// The server shows the right certificate to who asks for that name alone.
+#[test]
+fn https_host_with_hyphens_at_label_ends_is_fetched() {
+    const HOST: &str = "-a.b-.test";
+    if servers::found("openssl", "hosts with hyphens at label ends").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (name, host) in [("odd", HOST), ("other", "other.test")] {
+        let mut make = program("openssl");
+        make.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=x".split(' '));
+        make.args(["-addext", &format!("subjectAltName=DNS:{host}")]).current_dir(dir.path());
+        make.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]);
+        assert_eq!(run(&mut make).code, 0, "openssl makes a certificate");
+    }
+    let port = servers::free_port();
+    let mut serve = program("openssl");
+    serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-servername", HOST]);
+    serve.args("-cert other.pem -key other.key -cert2 odd.pem -key2 odd.key".split(' ')).current_dir(dir.path());
+    let _server = servers::Server::start(&mut serve, port);
+    let fetch = |ca: &str, more: &[&str]| {
+        let (resolve, url) = (format!("{HOST}:{port}:127.0.0.1"), format!("https://{HOST}:{port}/"));
+        let ca = dir.path().join(ca).display().to_string();
+        run_haul([&["-sS", "--resolve", &*resolve, "--cacert", &*ca], more, &[&*url]].concat())
+    };
+    for version in ["--tlsv1.3", "--tls-max=1.2"] {
+        assert!(fetch("odd.pem", &[version]).text().contains("TLS"), "{version}");
+        fetch("other.pem", &[version]).failed(60);
+    }
 }

@@ -13,6 +13,7 @@ use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use super::{
     MAX_RECORD, TlsContext, TlsVersion,
     key::Key,
+    odd_name::{self, OddName},
     pinned::OtherKey,
     record::{Opened, Records, record_len},
     shown,
@@ -33,6 +34,8 @@ pub struct Tls {
     agreed: Option<Agreed>,
     examiner: Option<(Examiner, ServerName<'static>)>,
     keeps_certificates: bool,
+    /// The server's name, if rustls does not take it.
+    odd_name: Option<Arc<OddName>>,
 }
 
 enum Phase {
@@ -74,12 +77,17 @@ impl Tls {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        let name = name_of(server_name).map_err(|error| failed(error.into()))?.to_owned();
+        let odd_name = OddName::of(bare(server_name)).map(Arc::new);
+        let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
+            Some(stand_in) => stand_in,
+            None => name_of(server_name).map_err(|error| failed(error.into()))?.to_owned(),
+        };
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
-        let connection =
-            UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
+        let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
+        let connection = odd_name::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
         let phase = Phase::Handshake(Box::new(connection));
-        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates: context.keeps_certificates })
+        let keeps_certificates = context.keeps_certificates;
+        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
     /// The server's certificate in words; none if the session was resumed and it showed none.
@@ -121,6 +129,14 @@ impl Tls {
     /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]
     /// when anything else fails. The output may hold an alert then, worth one attempt to send.
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
+        let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
+        let mut made = Vec::new();
+        let outcome = odd_name::within(Some(&name), || self.go_on(input, &mut made));
+        output.extend_from_slice(&name.spell(&made));
+        outcome
+    }
+
+    fn go_on(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
         let mut connection = match std::mem::replace(&mut self.phase, Phase::Failed(Vec::new())) {
             Phase::Handshake(connection) => connection,
             phase => {
@@ -281,9 +297,13 @@ impl Tls {
 
 /// A host as a certificate has it: with no root dot, which SNI has neither (RFC 6066 §3), and an address without brackets.
 fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
+    ServerName::try_from(bare(host))
+}
+
+/// A host without a root dot or brackets.
+fn bare(host: &str) -> &str {
     let name = host.strip_suffix('.').unwrap_or(host);
-    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    ServerName::try_from(name)
+    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }
 
 enum Step {

@@ -10,12 +10,13 @@ use std::{
 use rustls::{
     ClientConfig, KeyLogFile, SupportedProtocolVersion,
     client::{ClientSessionMemoryCache, Resumption, danger::ServerCertVerifier},
-    crypto::{CryptoProvider, aws_lc_rs},
+    crypto::CryptoProvider,
     version::{TLS12, TLS13},
 };
 
 use super::choice;
 use super::identity::{Identity, Passphrase, Pem};
+use super::odd_name::{self, ForOddNames};
 use super::pinned::{Pin, Pinned};
 use super::trust::Trust;
 use super::verify::Examiner;
@@ -234,7 +235,7 @@ impl TlsContexts {
 impl Built {
     fn build(&mut self, options: &TlsOptions) -> Result<TlsContext> {
         let versions = versions(options)?;
-        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(aws_lc_rs::default_provider())));
+        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(odd_name::provider())));
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
             choice::narrow(Arc::make_mut(&mut provider), options)?;
         }
@@ -243,6 +244,9 @@ impl Built {
             let strict = TlsOptions { verify: true, ..options.clone() };
             Examiner::new(self.verifier(&strict, &provider).ok())
         });
+        if options.verify {
+            verifier = Arc::new(ForOddNames { verifier });
+        }
         if !options.pins.is_empty() {
             verifier = Arc::new(Pinned { verifier, pins: options.pins.clone() });
         }

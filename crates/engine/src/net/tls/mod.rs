@@ -37,6 +37,7 @@ mod connection;
 mod context;
 mod identity;
 mod key;
+mod odd_name;
 mod pinned;
 mod record;
 mod roots;

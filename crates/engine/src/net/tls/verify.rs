@@ -101,7 +101,8 @@ fn only_lacks_an_issuer(refusal: &CertificateError) -> bool {
     }
 }
 
-fn is_of_the_name(refusal: &CertificateError) -> bool {
+/// Whether this refusal is about the name alone, which is looked at last.
+pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
