@@ -146,8 +146,12 @@ impl Group {
 pub struct StageLow {
     /// `--then`; `None` for the first stage.
     pub template: Option<Template>,
-    /// `--extract`.
-    pub extract: Option<String>,
+    /// `-o` and `-O` behind its `--then`; those of the first stage are the group's.
+    pub outputs: Vec<Output>,
+    /// `--extract`, in order.
+    pub extract: Vec<String>,
+    /// `--extract-bytes`.
+    pub extract_bytes: bool,
     /// `--unique`.
     pub unique: bool,
     /// `--sort`.
@@ -416,6 +420,15 @@ impl LowArgs {
         let stages = &mut self.group().stages;
         let last = stages.len() - 1;
         &mut stages[last]
+    }
+
+    /// Adds the output of the next URL of the stage being filled.
+    pub(crate) fn push_output(&mut self, output: Output) {
+        let group = self.group();
+        match group.stages.as_mut_slice() {
+            [_, .., last] => last.outputs.push(output),
+            _ => group.outputs.push(output),
+        }
     }
 
     /// The settings of the stage being filled.

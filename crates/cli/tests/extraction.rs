@@ -5,8 +5,10 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 
-use common::{answering, page, run_haul};
+use common::{HAUL, answering, page, run_haul, run_in};
+use serde_json::Value;
 use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
 
 const NAMES: &str = "AS[0-9]{1,9}";
@@ -200,4 +202,155 @@ fn unknown_content_codings_are_taken_as_none_unless_asked_for() {
             run_haul(["--compressed", &peer.url("/")]).failed(61);
         }
     }
+}
+
+/// A page that gives the values `a/b` and `c`, and a peer that has a page for each URL.
+fn index_and_pages() -> (RawPeer, Origin) {
+    (page("<a/b> <c> <c>"), origin(1))
+}
+
+const VALUES: &str = "<([^>]+)>";
+
+#[test]
+fn pages_behind_then_go_to_files_named_by_value() {
+    let (index, pages) = index_and_pages();
+    let (index, template) = (index.url("/index"), pages.url("/echo/x/{}"));
+    for (output, first, second) in
+        [("p_#1", "p_a_b", "p_c"), ("{}.html", "a_b.html", "c.html"), ("d/#<id>", "d/a_b", "d/c"), ("", "b", "c")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let output = if output.is_empty() { vec!["-O"] } else { vec!["--create-dirs", "-o", output] };
+        let named = VALUES.replace("(", "(?<id>");
+        let args = [&*index, "--extract", &named, "-o", "index.html", "--then", &template];
+        let args: Vec<&str> = args.into_iter().chain(output.iter().copied()).collect();
+        assert_eq!(run_in(dir.path(), HAUL, &args).ok(), b"", "{args:?}");
+        let content = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(content(first).contains("/echo/x/a/b"), "{args:?}");
+        assert!(content(second).contains("/echo/x/c"), "{args:?}");
+        // The stage that feeds the other keeps its page.
+        assert_eq!(content("index.html"), "<a/b> <c> <c>");
+    }
+}
+
+#[test]
+fn values_of_each_page_behind_then_go_to_its_file() {
+    let origin = origin(3);
+    let dir = tempfile::tempdir().unwrap();
+    let args = [&*origin.url("/1"), "--extract", NAMES, "--then", &origin.url("/{}"), "--extract", BLOCKS, "-o", "{}"];
+    assert_eq!(run_in(dir.path(), HAUL, &args).ok(), b"");
+    for name in common::names(dir.path()) {
+        let alone = run_haul([&*origin.url(&format!("/{name}")), "--extract", BLOCKS]).ok();
+        assert!(fs::read(dir.path().join(&name)).unwrap() == alone, "{name}");
+    }
+}
+
+#[test]
+fn output_behind_then_that_names_no_value_is_refused() {
+    for output in ["#2", "#<other>"] {
+        let ran = run_haul(["http://h/", "--extract", "(?<id>x)", "--then", "http://h/{}", "-o", output]);
+        assert!(ran.failed(2).contains("behind --then, #1 and {} are the value"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn values_that_make_one_name_do_not_replace_each_other() {
+    let (index, pages) = (page("<a/b> <a_b>"), origin(1));
+    let dir = tempfile::tempdir().unwrap();
+    let (index, template) = (index.url("/"), pages.url("/echo/{}"));
+    let args = [&*index, "--extract", VALUES, "--then", &template, "-o", "{}"];
+    let ran = run_in(dir.path(), HAUL, &args);
+    let line = ran.failed(23);
+    assert!(line.contains("/echo/a/b") && line.contains("/echo/a_b"), "{line}");
+    assert!(fs::read_to_string(dir.path().join("a_b")).unwrap().contains("/echo/a/b"));
+    run_in(dir.path(), HAUL, &[&args[..], &["--no-clobber"]].concat()).ok();
+    assert_eq!(common::names(dir.path()), ["a_b", "a_b.1", "a_b.2"]);
+}
+
+#[test]
+fn write_out_of_a_stage_that_feeds_another_is_printed() {
+    let (index, pages) = index_and_pages();
+    let args = [&*index.url("/index"), "-w", "[%{http_code} %{size_download}]\n", "--extract", VALUES, "--then"];
+    let printed = run_haul(args.into_iter().chain([&*pages.url("/small/{}"), "-w", "\n%{http_code}\n"]));
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(
+        text.contains("[200 13]\n") && text.matches("\n200\n").count() + text.matches("\n404\n").count() == 2,
+        "{text}"
+    );
+    // Behind the pages of the values that came before it, even with the least memory.
+    let lines =
+        run_haul(
+            ["--max-memory", "1", &*index.url("/[1-3]"), "-w", "[%{urlnum}]\n", "--extract", "<(c)>"]
+                .into_iter()
+                .chain(["--then", &*pages.url("/{}/small/1"), "--no-fail", "-o", "/dev/null"]),
+        );
+    assert_eq!(lines.text(), "[0]\n[1]\n[2]\n");
+}
+
+#[test]
+fn several_expressions_of_a_stage_all_count() {
+    let pages = page("b=2 a=1 b=3");
+    let args = [&*pages.url("/"), "--extract", "a=([0-9])", "--extract", "b=([0-9])"];
+    assert_eq!(run_haul(args).text(), "2\n1\n3\n", "in the order of the page");
+    let origin = origin(1);
+    run_haul(args.into_iter().chain(["--then", &*origin.url("/echo/{}")])).ok();
+    for value in 1..=3 {
+        assert_eq!(origin.hits(&format!("/echo/{value}")), 1);
+    }
+}
+
+#[test]
+fn value_is_filled_into_body_header_and_query() {
+    let (index, origin) = (page("<a \"b\"&c>"), origin(1));
+    let template = origin.url("/echo/{}");
+    let asked = |args: &[&str]| -> Value {
+        let index = index.url("/");
+        let all = [&[&*index, "--extract", VALUES, "--then", &template], args].concat();
+        serde_json::from_slice(&run_haul(all).ok()).unwrap()
+    };
+    let form = asked(&["-d", "id={}&n=1", "-H", "X-Id: <{}>"]);
+    assert_eq!((&form["method"], &form["target"]), (&"POST".into(), &"/echo/a%20%22b%22%26c".into()));
+    assert_eq!(form["body"], "id=a+%22b%22%26c&n=1");
+    assert!(form["headers"].to_string().to_lowercase().contains("[\"x-id\",\"<a \\\"b\\\"&c>\"]"), "{form}");
+    let json = asked(&["--json", "{\"id\": \"{}\", \"again\": {}}"]);
+    assert_eq!(json["body"], "{\"id\": \"a \\\"b\\\"&c\", \"again\": \"a \\\"b\\\"&c\"}");
+    let query = asked(&["-G", "--data-urlencode", "q={}!"]);
+    assert_eq!(
+        (&query["method"], &query["target"]),
+        (&"GET".into(), &"/echo/a%20%22b%22%26c?q=a%20%22b%22%26c%21".into())
+    );
+}
+
+#[test]
+fn value_with_control_characters_makes_no_header() {
+    let (index, peer) = (page("<a\r\nX: y> <b>"), page("x"));
+    let ran = run_haul([&*index.url("/"), "--extract", VALUES, "--then", &peer.url("/{}"), "-H", "X-Id: {}"]);
+    assert!(ran.failed(3).contains("control characters"), "{}", ran.stderr);
+    assert_eq!((peer.connections(), ran.stdout.as_slice()), (1, &b"x"[..]));
+}
+
+#[test]
+fn pages_are_searched_as_text_of_their_charset() {
+    let serve = |content_type: &str, body: &[u8]| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\n{content_type}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), body].concat())])
+    };
+    for (content_type, body) in [
+        ("Content-Type: text/html; charset=iso-8859-1\r\n", &b"<caf\xe9>"[..]),
+        ("Content-Type: text/html\r\n", b"<meta charset=windows-1252><caf\xe9>"),
+        ("", b"<caf\xe9>"),
+        ("", b"<caf\xc3\xa9>"),
+        ("", b"\xff\xfe<\0c\0a\0f\0\xe9\0>\0"),
+        ("Content-Type: text/plain; charset=utf-16be\r\n", b"\0<\0c\0a\0f\0\xe9\0>"),
+    ] {
+        let pages = serve(content_type, body);
+        assert_eq!(
+            run_haul([&*pages.url("/"), "--extract", "<(caf\\w)>"]).text(),
+            "caf\u{e9}\n",
+            "{content_type} {body:?}"
+        );
+    }
+    let bytes = serve("Content-Type: text/html; charset=iso-8859-1\r\n", b"<caf\xe9>");
+    let args = [&*bytes.url("/"), "--extract", "<([^>]*)>", "--extract", "(?-u)\\xe9"];
+    assert_eq!(run_haul(args.into_iter().chain(["--extract-bytes"])).ok(), b"caf\xe9\n\xe9\n");
 }

@@ -6,8 +6,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use common::{HAUL, run_in};
+use common::{HAUL, page, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
 /// Options. `-O` is said once more for the second URL. A file `there` is there, as long as a part of the first.
@@ -124,4 +125,33 @@ fn compare(line: &str) {
     // What is passed over leaves the code to the other.
     assert!(one.0 == many.0 || (one.0 == 0 && one.3.is_empty()), "{line}: {} and {}", one.0, many.0);
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
+}
+
+/// The time that a run takes is at least that of its pauses, however slow the machine is.
+#[test]
+fn rate_holds_for_arguments_lists_stages_and_groups() {
+    let index = page("id=1 id=2 id=3");
+    let peer = page("x");
+    let urls: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let list = common::list(dir.path(), "list", &urls).display().to_string();
+    let (glob, index, template) = (peer.url("/[0-3]"), index.url("/"), peer.url("/{}"));
+    let groups = [&*urls[0], "--next", &urls[1], "--next", &urls[2], "--next", &urls[3]];
+    let modes: [&[&str]; 6] = [
+        &[&glob],
+        &["--no-parallel", &glob],
+        &["--input-file", &list],
+        &[&index, "--extract", "id=([0-9])", "--then", &template],
+        &groups,
+        &["-T", &list, &glob],
+    ];
+    for persona in [&[][..], &["curl", "-s"]] {
+        for mode in modes {
+            let args: Vec<&str> = [persona, &["--rate", "20/s"], mode].concat();
+            let began = Instant::now();
+            run_haul(&args).ok();
+            let took = began.elapsed();
+            assert!(took >= 3 * Duration::from_millis(50), "{args:?}: {took:?}");
+        }
+    }
 }

@@ -506,3 +506,49 @@ fn a_jar_that_was_not_read_is_written_anew_in_curls_place() {
     assert_eq!(kept(true, &["-b", "jar"]), (true, true));
     assert_eq!(kept(false, &[]), (true, true), "haul itself keeps what others wrote");
 }
+
+#[test]
+fn second_url_of_a_file_is_refused_with_both_named() {
+    let origin = origin();
+    let urls: Vec<String> = (1..=3).map(|id| origin.url(&format!("/echo/list.php?id={id}"))).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let list = common::list(dir.path(), "list", &urls).display().to_string();
+    let glob = origin.url("/echo/list.php?id=[1-3]");
+    let all: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let each: Vec<&str> = all.iter().flat_map(|url| ["-o", "./list.php", url]).collect();
+    let groups = ["-O", all[0], "--next", "-O", all[1], "--next", "-o", "list.php", all[2]];
+    let modes: [&[&str]; 6] = [
+        &[&["--remote-name-all"], &all[..]].concat(),
+        &["--remote-name-all", "--no-parallel", &glob],
+        &["--remote-name-all", "--input-file", &list],
+        &["-o", "list.php", &glob],
+        &each,
+        &groups,
+    ];
+    for mode in modes {
+        let (dir, numbered) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let ran = run_in(dir.path(), HAUL, mode);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (23, 2), "{mode:?}: {}", ran.stderr);
+        for (line, url) in ran.stderr.lines().zip(&urls[1..]) {
+            assert!(line.contains(&urls[0]) && line.contains(url) && line.contains("--no-clobber"), "{line}");
+        }
+        assert_eq!(names(dir.path()), ["list.php"], "{mode:?}");
+        assert!(fs::read_to_string(dir.path().join("list.php")).unwrap().contains("id=1"), "{mode:?}");
+        if !mode.contains(&"--next") {
+            run_in(numbered.path(), HAUL, &[&["--no-clobber"], mode].concat()).ok();
+            assert_eq!(names(numbered.path()), ["list.php", "list.php.1", "list.php.2"], "{mode:?}");
+        }
+        // In curl's place the last one has the file.
+        if !mode.contains(&"--input-file") && !mode.contains(&"--no-parallel") && !each.starts_with(&mode[..2]) {
+            as_curl(dir.path(), mode);
+            assert!(!fs::read_to_string(dir.path().join("list.php")).unwrap().contains("id=1"), "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn device_takes_any_number_of_bodies() {
+    let origin = origin();
+    run_haul(["-o", "/dev/null", &origin.url("/small/[1-3]")]).ok();
+    run_haul(["-o", "/dev/null", &origin.url("/small/1"), "-o", "/dev/null", &origin.url("/small/2")]).ok();
+}

@@ -2,9 +2,11 @@
 
 mod common;
 
-use common::{list, run_haul};
+use common::{HAUL, Running, eventually, list, page, program, run_haul};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
 
 /// The figures of a run, and its exit code.
 fn stats(args: &[&str]) -> (Value, i32) {
@@ -87,4 +89,25 @@ fn packets_are_counted_over_tls_too() {
     let (stats, code) = stats(&["-k", &origin.https_url("/bytes/1000"), &origin.https_url("/small")]);
     assert_eq!(code, 0);
     agrees(&stats, &origin);
+}
+
+#[test]
+fn interrupted_run_prints_figures_and_sorted_values() {
+    let first = page("<b> <a>");
+    let extracts = ["--no-parallel", "--extract", "<(.)>", "--sort", &first.url("/")];
+    for (options, values) in [(&extracts[..], "a\nb\n"), (&[], "")] {
+        for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let hanging = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+            // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
+            let mut command = program("env");
+            command.args(["--default-signal=INT", HAUL, "--stats=json"]).args(options).arg(hanging.url("/"));
+            let running = Running::start(&mut command);
+            eventually("the second page is asked for", || !hanging.received(0).is_empty());
+            kill_process(running.pid(), signal).unwrap();
+            let ran = running.wait();
+            assert_eq!((ran.code, &*String::from_utf8_lossy(&ran.stdout)), (code, values), "{}", ran.stderr);
+            let figures: Value = serde_json::from_str(&ran.stderr).expect("the figures alone");
+            assert_eq!(number(&figures, "requests"), 1 + u64::from(!options.is_empty()), "{figures}");
+        }
+    }
 }

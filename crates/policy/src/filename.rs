@@ -146,6 +146,21 @@ fn clean(segment: &str) -> Option<String> {
     Some(name)
 }
 
+/// Adds a text from a page to a path as a part of one name; `begins` says whether the name would begin with its first dot.
+pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
+    let from = out.len();
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let c = if is_deceptive(c) || matches!(c, '/' | '\\') { '_' } else { c };
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        out.extend_from_slice(chunk.invalid());
+    }
+    if let Some(first) = out.get_mut(from).filter(|byte| begins && **byte == b'.') {
+        *first = b'_';
+    }
+}
+
 /// Controls, line separators, and characters that reverse text, as in `gpj.exe`.
 fn is_deceptive(c: char) -> bool {
     c.is_control()

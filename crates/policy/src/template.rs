@@ -30,7 +30,7 @@
 use core::fmt;
 
 use crate::target::path::{Dots, dots, push_byte};
-use crate::target::{Flaw, Origin, Target, TargetError};
+use crate::target::{Flaw, Origin, Scheme, Target, TargetError};
 
 /// A parsed template.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub struct Template {
     holes: Vec<(String, Spot)>,
     tail: String,
     literal_origin: Option<Origin>,
+    /// No scheme is written in it.
+    has_default_scheme: bool,
 }
 
 /// Where a `{}` stands.
@@ -92,12 +94,14 @@ impl Template {
                 holes: vec![(String::new(), Spot::Whole)],
                 tail: String::new(),
                 literal_origin: None,
+                has_default_scheme: false,
             });
         }
         if text.starts_with('/') {
             // With a scheme before it, `/{}` would let the match be the host.
             return Err(TemplateError::Target(Flaw::NoHost.into()));
         }
+        let has_default_scheme = scheme_colon(text).is_none();
         let text = with_scheme(text);
         let bounds = Bounds::of(&text);
         let authority = &text[bounds.scheme_end..bounds.authority_end];
@@ -110,9 +114,24 @@ impl Template {
             holes.push((text[from..at].to_owned(), bounds.spot(at)));
             from = at + HOLE.len();
         }
-        let mut template = Template { holes, tail: text[from..].to_owned(), literal_origin: None };
+        let tail = text[from..].to_owned();
+        let mut template = Template { holes, tail, literal_origin: None, has_default_scheme };
         template.probe()?;
         Ok(template)
+    }
+
+    /// The same with another scheme than http where none is written in it.
+    #[must_use]
+    pub fn with_default_scheme(mut self, scheme: Scheme) -> Template {
+        if self.has_default_scheme
+            && let Some((first, _)) = self.holes.first_mut()
+            && let Some(rest) = first.strip_prefix("http://")
+        {
+            *first = format!("{}://{rest}", scheme.as_str());
+            // A template that is valid with one scheme is so with another.
+            let _ = self.probe();
+        }
+        self
     }
 
     /// Checks whether the literal text is valid, and which origin it names.
@@ -383,6 +402,16 @@ mod tests {
         for text in ["{}", "{}/", "http://{}/", "http://h{}", "http://h:{}", "http{}://h/", "{}.example/{}"] {
             assert_eq!(origin(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn default_scheme_replaces_only_one_that_is_not_written() {
+        let https = |text: &str| t(text).with_default_scheme(Scheme::Https);
+        assert_eq!(https("h/{}").expand(b"x").as_deref(), Ok("https://h/x"));
+        assert_eq!(https("h/{}").literal_origin().map(|origin| origin.to_string()).as_deref(), Some("https://h"));
+        assert_eq!(https("{}.h/").expand(b"x").as_deref(), Ok("https://x.h/"));
+        assert_eq!(https("http://h/{}").expand(b"x").as_deref(), Ok("http://h/x"));
+        assert_eq!(https("{}").expand(b"http://h/").as_deref(), Ok("http://h/"));
     }
 
     #[test]

@@ -58,6 +58,7 @@ mod etag_compare;
 mod etag_save;
 mod expect100_timeout;
 mod extract;
+mod extract_bytes;
 mod fail;
 mod fail_early;
 mod fail_with_body;
@@ -422,6 +423,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &etag_save::EtagSave,
     &expect100_timeout::Expect100Timeout,
     &extract::Extract,
+    &extract_bytes::ExtractBytes,
     &fail::Fail,
     &fail_early::FailEarly,
     &fail_with_body::FailWithBody,

@@ -22,7 +22,7 @@ impl Flag for OutNull {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let _ = value;
-        args.group().outputs.push(plan::Output::Null);
+        args.push_output(plan::Output::Null);
         Ok(())
     }
 }

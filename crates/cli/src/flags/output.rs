@@ -17,10 +17,13 @@ impl Flag for Output {
             doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard output. In FILE, \
                   \"#1\" stands for the current value of the first glob of the URL, \"#2\" for that of the second, \
                   and \"#<name>\" for that of a glob that begins with a name: {<name>a,b}; globs of --upload-file \
-                  count as well. With --then there is one output, that of the last stage. A name that ends in a slash \
-                  is refused (23): use --output-dir for directories.",
+                  count as well. Behind --then, \"#1\", \"{}\" and \"#<name>\", where (?<name>...) is group 1 of the \
+                  --extract before it, stand for the value that the URL was made of, with \"_\" for each \"/\"; without \
+                  any of them FILE is the output of all pages of the last stage. -o of a stage that feeds a --then keeps \
+                  its pages. Two URLs of a run never replace each other's file: the second fails (23), or gets a number \
+                  by --no-clobber. A name that ends in a slash is refused (23): use --output-dir for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
-            see_also: &["remote-name", "output-dir", "create-dirs"],
+            see_also: &["remote-name", "output-dir", "create-dirs", "clobber"],
         }
     }
 
@@ -30,7 +33,7 @@ impl Flag for Output {
             name if !name.is_empty() && names_directory(name) => return Err(Reason::Directory),
             _ => plan::Output::File(value.path()?.into_os_string()),
         };
-        args.group().outputs.push(output);
+        args.push_output(output);
         Ok(())
     }
 }

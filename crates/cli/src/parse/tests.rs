@@ -223,7 +223,7 @@ fn options_belong_to_the_stage_that_the_last_then_opened() {
     assert!(first.template.is_none());
     let template = second.template.as_ref().expect("--then has a template");
     assert_eq!(template.expand(b"A").as_deref(), Ok("http://h/A"));
-    assert_eq!((first.extract.as_deref(), second.extract.as_deref()), (Some("A+"), Some("B+")));
+    assert_eq!((&*first.extract, &*second.extract), (&["A+".to_owned()][..], &["B+".to_owned()][..]));
     assert!(!first.unique && second.unique && !first.sort && second.sort);
     // What is sent stays with its stage; how it is moved is inherited.
     assert!(first.request.user.is_some() && second.request.user.is_none());

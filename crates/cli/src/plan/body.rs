@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use haul_policy::multipart::{Content, Escape, Part};
 
+use super::by_value::ByValue;
 use crate::form::Encoder;
 
 /// A request's body. `Debug` shows no byte of it.
@@ -22,6 +23,8 @@ use crate::form::Encoder;
 pub enum Body {
     /// These bytes.
     Bytes(Vec<u8>),
+    /// Behind `--then`: bytes that depend on the value that a page was found by.
+    ByValue(ByValue),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
     /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent again.
@@ -35,7 +38,7 @@ impl Body {
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Body::Bytes(bytes) => Some(bytes),
-            Body::File(_) | Body::Stdin | Body::Multipart(_) => None,
+            Body::ByValue(_) | Body::File(_) | Body::Stdin | Body::Multipart(_) => None,
         }
     }
 }
@@ -44,6 +47,7 @@ impl std::fmt::Debug for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Body::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Body::ByValue(text) => text.fmt(f),
             Body::File(path) => write!(f, "File({path:?})"),
             Body::Stdin => f.write_str("Stdin"),
             Body::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),

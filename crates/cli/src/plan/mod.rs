@@ -18,6 +18,7 @@
 
 mod auth;
 mod body;
+mod by_value;
 mod client_cert;
 mod connection;
 mod proxy;
@@ -42,6 +43,7 @@ pub use crate::urls::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
 pub use auth::{AuthArgs, Netrc, Secret};
 pub use body::{Body, Form, PartArg, PartContent, Source};
+pub use by_value::{ByValue, ValueForm};
 pub use client_cert::{CertFormat, ClientCert};
 pub use connection::{ConnectionArgs, Interface, KeepaliveArgs, UnixSocket};
 pub use proxy::{ProxyArgs, ProxyChoice};
@@ -200,7 +202,7 @@ pub struct Operation {
 impl Operation {
     /// Where the output of the source at this index goes.
     ///
-    /// With several stages there is one output for all: that of the last stage.
+    /// Those of later stages are in [`StageArgs::output`].
     pub fn output_of(&self, index: usize) -> &Output {
         match self.outputs.get(index) {
             Some(output) => output,
@@ -209,12 +211,28 @@ impl Operation {
         }
     }
 
-    /// What becomes of this source's file where it is there already; that which takes what is thrown away always is.
-    pub fn existing_of(&self, index: usize) -> Existing {
-        match self.output_of(index) {
+    /// What becomes of an output's file where it is there already; that which takes what is thrown away always is.
+    pub fn existing_of(&self, output: &Output) -> Existing {
+        match output {
             Output::Null => Existing::Replace,
             _ => self.existing,
         }
+    }
+
+    /// The output that all pages of the last stage share, standard output included; `None` if each page has its own.
+    pub fn shared_output(&self) -> Option<&Output> {
+        let output = match self.stages.as_slice() {
+            [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
+            [_] => self.output_of(0),
+            [.., last] => &last.output,
+            [] => return None,
+        };
+        let is_shared = match output {
+            Output::File(name) => !has_placeholder(name.as_bytes(), self.stages.len() > 1),
+            Output::RemoteName => false,
+            Output::Stdout | Output::Null => true,
+        };
+        is_shared.then_some(output)
     }
 
     /// Whether the source at this index, which reads so, may stand for several URLs.
@@ -254,6 +272,12 @@ impl Output {
     }
 }
 
+/// Whether a name depends on a glob (`#1`, `#<name>`), or behind `--then` on the value (also `{}`).
+fn has_placeholder(name: &[u8], by_value: bool) -> bool {
+    let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
+    name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
+}
+
 /// What becomes of an output file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
@@ -290,8 +314,12 @@ pub struct StageArgs {
     pub proxy: ProxyArgs,
     /// What is printed beside the body. Not inherited.
     pub report: ReportArgs,
-    /// `--extract`: print matches, or feed them to the next stage, instead of bodies.
-    pub extract: Option<String>,
+    /// Where the pages go of a stage that `--then` opened; those of the first stage have the operation's outputs.
+    pub output: Output,
+    /// `--extract`: print matches of these, or feed them to the next stage, instead of bodies.
+    pub extract: Vec<String>,
+    /// `--extract-bytes`: search the bytes of bodies, not their text.
+    pub extract_bytes: bool,
     /// `--unique`: print each value once.
     pub unique: bool,
     /// `--sort`: print values sorted by byte.
@@ -301,7 +329,7 @@ pub struct StageArgs {
 impl StageArgs {
     /// Whether replies are asked for compressed: when told to, else when the stage extracts.
     pub fn asks_compressed(&self) -> bool {
-        self.transfer.compressed.unwrap_or(self.extract.is_some())
+        self.transfer.compressed.unwrap_or(!self.extract.is_empty())
     }
 }
 
@@ -334,6 +362,8 @@ pub struct RequestArgs {
     pub auth: AuthArgs,
     /// The body. Never beside uploads.
     pub body: Option<Body>,
+    /// Behind `--then`: the fields of `fields` whose values hold `{}` for the value that a page was found by.
+    pub fields_by_value: Vec<(String, Vec<u8>)>,
     /// The body's `Content-Type`, unless `fields` have one; a form's is the layout's.
     pub content_type: Option<String>,
     /// `--request-target`.
@@ -344,7 +374,8 @@ pub struct RequestArgs {
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`.
     pub no_user_in_url: bool,
-    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects.
+    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects. Behind `--then`, `{}` in it
+    /// stands for the value that a page was found by.
     pub query: Option<String>,
     /// `Range` without its `bytes=`.
     pub range: Option<String>,

@@ -10,15 +10,15 @@ use super::{Resolver, misused};
 use crate::args::{DataKind, DataLow, TextOrFile};
 use crate::flags::field::refuse_controls;
 use crate::form::{ContentLow, FormLow, LineLow, PartLow};
-use crate::plan::{Body, Form, PartArg, PartContent, Source};
+use crate::plan::{Body, ByValue, Form, PartArg, PartContent, Source, ValueForm};
 use crate::usage::{Reason, UsageError};
 
 /// From which size on a file is streamed and not held, in bytes.
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl Resolver<'_> {
-    /// The body that `-d` and its like make.
-    pub(super) fn data(&mut self, data: Vec<DataLow>) -> Result<Body, UsageError> {
+    /// The body that `-d` and its like make. With a form, `{}` in their texts stands for the value that a page was found by.
+    pub(super) fn data(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<Body, UsageError> {
         if let [DataLow { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] = data.as_slice()
         {
             let size = (path != Path::new("-")).then(|| self.size(path, data[0].kind.option())).transpose()?;
@@ -26,49 +26,59 @@ impl Resolver<'_> {
                 return Ok(Body::File(path.clone()));
             }
         }
-        Ok(Body::Bytes(self.joined(data)?))
+        let joined = self.joined(data, form)?;
+        Ok(match joined.text() {
+            Some(bytes) => Body::Bytes(bytes.to_vec()),
+            None => Body::ByValue(joined),
+        })
     }
 
     /// What `-d` and its like give, one behind the other.
-    pub(super) fn joined(&mut self, data: Vec<DataLow>) -> Result<Vec<u8>, UsageError> {
-        let mut all = Vec::new();
+    fn joined(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<ByValue, UsageError> {
+        let mut all = ByValue::default();
         for DataLow { kind, name, text } in data {
             let is_file = matches!(text, TextOrFile::File(_));
             let mut bytes = self.text(text, kind.option())?;
             if is_file && kind == DataKind::Data {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
+            let mut text = match form.filter(|_| !is_file) {
+                Some(_) if kind == DataKind::UrlEncode => ByValue::of(&bytes, ValueForm::Form),
+                Some(form) => ByValue::of(&bytes, form),
+                None => ByValue::literal(&bytes),
+            };
             if kind == DataKind::UrlEncode {
-                let source = urlencode::Source::Text(&bytes);
-                bytes = urlencode::Field { name: name.as_deref(), source }.encode(&bytes);
+                let mut named = ByValue::default();
+                if let Some(name) = name {
+                    named.push_text(&[&name, &b"="[..]].concat());
+                }
+                named.append(text.map_texts(|text| urlencode::form(text).into_bytes()));
+                text = named;
             }
-            if all.is_empty() {
-                all = bytes;
-                continue;
+            if !all.is_empty() && kind != DataKind::Json {
+                all.push_text(b"&");
             }
-            if kind != DataKind::Json {
-                all.push(b'&');
-            }
-            all.append(&mut bytes);
+            all.append(text);
         }
         Ok(all)
     }
 
     /// What goes behind the query; bytes that no URL holds are percent-encoded, which curl leaves to the user.
-    pub(super) fn query(&mut self, query: Vec<DataLow>, get: Vec<DataLow>) -> Result<Option<String>, UsageError> {
+    ///
+    /// Behind `--then` (`is_later`), `{}` stays where it stands for a value, and is percent-encoded where it came from a file.
+    pub(super) fn query(
+        &mut self,
+        query: Vec<DataLow>,
+        get: Vec<DataLow>,
+        is_later: bool,
+    ) -> Result<Option<String>, UsageError> {
         let mut texts = Vec::new();
         for data in [query, get] {
-            texts.push(self.joined(data)?);
+            let text = self.joined(data, is_later.then_some(ValueForm::Form))?;
+            texts.push(text.map_texts(|text| in_query(text, is_later)).template());
         }
         texts.retain(|text| !text.is_empty());
-        let text = texts.join(&b'&');
-        let mut query = String::with_capacity(text.len());
-        for byte in text {
-            match byte {
-                b'!'..=b'~' if byte != b'#' => query.push(char::from(byte)),
-                _ => query.push_str(&urlencode::percent(&[byte])),
-            }
-        }
+        let query = String::from_utf8_lossy(&texts.join(&b'&')).into_owned();
         Ok(Some(query).filter(|query| !query.is_empty()))
     }
 
@@ -198,4 +208,17 @@ fn is_named(line: &[u8], name: &str) -> bool {
 /// The type of a file whose name tells it.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
+}
+
+/// The bytes of a query that no URL holds are percent-encoded, and `{}` too if it would stand for a value.
+fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
+    let mut query = String::with_capacity(text.len());
+    for (at, &byte) in text.iter().enumerate() {
+        let is_hole = is_later && text[at..].starts_with(b"{}");
+        match byte {
+            b'!'..=b'~' if byte != b'#' && !is_hole => query.push(char::from(byte)),
+            _ => query.push_str(&urlencode::percent(&[byte])),
+        }
+    }
+    query.into_bytes()
 }

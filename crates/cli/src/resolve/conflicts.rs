@@ -18,6 +18,7 @@ pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>)
         check_connection(stage, warnings)?;
     }
     check_names(group, warnings)?;
+    check_uploads(group)?;
     check_glob_names(group)?;
     check_entity_tag(group, persona)?;
     check_checksum(group)
@@ -62,7 +63,7 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
         (stage.request.has_content() && !begins_at_0, "--continue-at is mutually exclusive with --data"),
-        (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
+        (group.stages.len() > 1 || !stage.extract.is_empty(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
         return Err(misused("-C", text));
@@ -93,13 +94,29 @@ fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), 
 }
 
 fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
-    if group.remote_header_name && group.remote_name_all.is_empty() && !group.outputs.contains(&Output::RemoteName) {
+    let outputs = group.stages.iter().flat_map(|stage| &stage.outputs).chain(&group.outputs);
+    let has_remote_name =
+        !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == Output::RemoteName);
+    if group.remote_header_name && !has_remote_name {
         warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
     }
     if group.skip_existing && group.stages[0].request.continue_at.is_some() {
         warnings.push("--skip-existing leaves nothing to --continue-at".to_owned());
     }
     Ok(())
+}
+
+/// `-T` beside what takes values from replies.
+fn check_uploads(group: &Group) -> Result<(), UsageError> {
+    let is_upload = |upload: &Upload| *upload != Upload::Nothing;
+    let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
+    match takes_values && group.uploads.iter().any(is_upload) {
+        true => Err(misused(
+            "--upload-file",
+            "no values are taken from the replies to uploads: leave --extract out, or send by --data-binary @FILE",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// An output that calls a glob by a name which none of its URL's, or of its upload's, has.
@@ -146,7 +163,7 @@ fn check_entity_tag(group: &Group, persona: Persona) -> Result<(), UsageError> {
 
 fn check_checksum(group: &Group) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
-    if group.stages.iter().any(|stage| stage.extract.is_some()) {
+    if group.stages.iter().any(|stage| !stage.extract.is_empty()) {
         return Err(misused("--checksum", "what is extracted has no checksum"));
     }
     if group.stages[0].request.head {

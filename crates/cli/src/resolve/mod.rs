@@ -30,6 +30,7 @@ use crate::flags::field;
 use crate::persona::Persona;
 use crate::plan::{
     Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
+    ValueForm,
 };
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::write_out::WriteOut;
@@ -85,33 +86,31 @@ impl Resolver<'_> {
         };
         let mut output_default = default_of(group.urls.len());
         if group.stages.len() > 1 {
-            // The URLs of later stages are not known to the user: nothing pairs with them.
-            if outputs.len() > 1 {
-                self.warnings.push("With --then only the last -o counts".to_owned());
+            // It is about what is output: the pages of the last stage.
+            output_default = Output::Stdout;
+            if outputs.contains(&Output::Stdout) {
+                return Err(misused("--output", FED_TO_STDOUT));
             }
-            if let Some(last) = outputs.pop() {
-                output_default = last;
-            }
-            if output_default == Output::RemoteName {
-                return Err(misused("--remote-name", "the pages of --then go to one output; name it by -o"));
-            }
-            outputs.clear();
-        } else if outputs.len() > group.urls.len() {
+        }
+        if outputs.len() > group.urls.len() {
             // `--no-remote-name` more than needed asks for nothing.
             if outputs[group.urls.len()..].iter().any(|output| *output != Output::Stdout) {
                 self.warnings.push("Got more output options than URLs".to_owned());
             }
             outputs.truncate(group.urls.len());
-        } else if group.remote_name_all.iter().any(|(from, _)| *from > 0) {
+        } else if group.stages.len() == 1 && group.remote_name_all.iter().any(|(from, _)| *from > 0) {
             let is_listed = |index| group.urls.is_listed(index);
             let default_of = |index| if is_listed(index) { Output::RemoteName } else { default_of(index) };
             outputs.extend((outputs.len()..group.urls.len()).map(default_of));
         }
         let last = group.stages.len() - 1;
+        if last > 0 && group.is_remote_named(usize::MAX) && group.stages[last].outputs.is_empty() {
+            group.stages[last].outputs.push(Output::RemoteName);
+        }
         let stages = group.stages.into_iter().enumerate();
         let has_uploads = uploads.iter().any(|upload| *upload != Upload::Nothing);
         let stages = stages.map(|(at, stage)| self.stage(stage, at == last, at == 0 && has_uploads));
-        Ok(Operation {
+        let operation = Operation {
             stages: stages.collect::<Result<_, _>>()?,
             urls: group.urls,
             globoff: group.globoff,
@@ -134,12 +133,29 @@ impl Resolver<'_> {
             xattr: group.xattr,
             create_file_mode: group.create_file_mode,
             checksum: group.checksum,
-        })
+        };
+        check_values(&operation)?;
+        Ok(operation)
+    }
+
+    /// The output of a stage that `--then` opened.
+    fn output(&mut self, mut outputs: Vec<Output>, is_last: bool) -> Result<Output, UsageError> {
+        if outputs.len() > 1 {
+            self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
+        }
+        match outputs.pop() {
+            Some(Output::Stdout) if !is_last => Err(misused("--output", FED_TO_STDOUT)),
+            // Named by the user, it takes what is no text on a terminal, too.
+            Some(Output::Stdout) => Ok(Output::File("-".into())),
+            output => Ok(output.unwrap_or(Output::Stdout)),
+        }
     }
 
     fn stage(&mut self, mut stage: StageLow, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
-        if stage.extract.is_none() {
-            for (given, option) in [(stage.unique, "--unique"), (stage.sort, "--sort")] {
+        if stage.extract.is_empty() {
+            let options =
+                [(stage.unique, "--unique"), (stage.sort, "--sort"), (stage.extract_bytes, "--extract-bytes")];
+            for (given, option) in options {
                 if given {
                     return Err(misused(option, "there is no --extract in its stage"));
                 }
@@ -176,19 +192,23 @@ impl Resolver<'_> {
             }
             None => None,
         };
+        let is_later = stage.template.is_some();
+        let scheme = stage.transfer.redirect.default_scheme;
         Ok(StageArgs {
-            template: stage.template,
-            request: self.request(stage.request, uploads)?,
+            template: stage.template.map(|template| template.with_default_scheme(scheme)),
+            output: self.output(stage.outputs, last)?,
+            request: self.request(stage.request, uploads, is_later)?,
             transfer: stage.transfer,
             proxy: self.proxy(stage.proxy)?,
             report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
             extract: stage.extract,
+            extract_bytes: stage.extract_bytes,
             unique: stage.unique,
             sort: stage.sort,
         })
     }
 
-    fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
+    fn request(&mut self, mut low: RequestLow, uploads: bool, is_later: bool) -> Result<RequestArgs, UsageError> {
         let own_method = conflicts::method(&low, uploads, self.persona)?;
         let custom_method = low.method.is_some() && !low.follow;
         let is_post = (low.method.is_some() && low.follow).then_some(own_method == "POST");
@@ -199,6 +219,7 @@ impl Resolver<'_> {
             false => (std::mem::take(&mut low.data), Vec::new()),
         };
         let is_json = data.iter().chain(&get).any(|data| data.kind == DataKind::Json);
+        let fields_by_value = if is_later { by_value(&low.fields) } else { Vec::new() };
         let mut fields = self.fields(std::mem::take(&mut low.fields), "--header")?;
         if low.continue_at.is_some() && has_field(&fields, "Range") {
             return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
@@ -234,7 +255,7 @@ impl Resolver<'_> {
             body: if !low.form.is_empty() {
                 Some(Body::Multipart(self.form(low.form)?))
             } else if !data.is_empty() {
-                Some(self.data(data)?)
+                Some(self.data(data, is_later.then(|| value_form(&fields)))?)
             } else {
                 is_empty.then(|| Body::Bytes(Vec::new()))
             },
@@ -243,7 +264,8 @@ impl Resolver<'_> {
             time_cond,
             etag_save: low.etag_save,
             no_user_in_url: low.no_user_in_url,
-            query: self.query(low.query, get)?,
+            query: self.query(low.query, get, is_later)?,
+            fields_by_value,
             fields,
         })
     }
@@ -330,6 +352,49 @@ impl Resolver<'_> {
                 Err(UsageError::new(Place::Option(option.to_owned()), reason))
             }
         }
+    }
+}
+
+/// Why no stage that feeds another has standard output.
+const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
+
+/// Refuses to sort, or compare, what goes to a file for each page.
+fn check_values(operation: &Operation) -> Result<(), UsageError> {
+    let Some(last) = operation.stages.last() else { return Ok(()) };
+    let is_stdout = |source| operation.output_of(source).is_stdout();
+    let is_one =
+        operation.shared_output().is_some() || operation.stages.len() == 1 && (0..operation.urls.len()).all(is_stdout);
+    for (given, option) in [(last.unique, "--unique"), (last.sort, "--sort")] {
+        if given && !is_one {
+            return Err(misused(
+                option,
+                "the values of each page go to a file of their own: name one file by -o for all",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The fields given in so many words whose values hold `{}`.
+fn by_value(fields: &[HeaderLow]) -> Vec<(String, Vec<u8>)> {
+    let set = fields.iter().filter_map(|field| match field {
+        HeaderLow::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),
+        _ => None,
+    });
+    set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
+}
+
+/// How a value is encoded in a body of the type that these fields name.
+fn value_form(fields: &[FieldArg]) -> ValueForm {
+    let is_type = |field: &&FieldArg| field.name().eq_ignore_ascii_case("Content-Type");
+    let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueForm::Form };
+    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let media_type = value.split(';').next().unwrap_or_default().trim();
+    match media_type {
+        "application/x-www-form-urlencoded" => ValueForm::Form,
+        _ if media_type.ends_with("json") => ValueForm::Json,
+        _ if media_type.ends_with("xml") || media_type.ends_with("html") => ValueForm::Markup,
+        _ => ValueForm::Plain,
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) fn auth(args: &AuthArgs) -> Auth {
 pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> Result<()> {
     let content = match body {
         plan::Body::Bytes(bytes) => bytes.as_slice().into(),
+        // Its stage fills it in for each page.
+        plan::Body::ByValue(text) => text.template().as_slice().into(),
         plan::Body::File(path) => file(path)?,
         plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,

@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haul::fleet::{Fleet, FleetOptions, Stage};
+use haul::body::path::Searches;
+use haul::fleet::{ByValue, Fleet, FleetOptions, Stage};
 use haul::pipeline::Pattern;
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::Output as Descriptor;
 use haul::{Client, Result};
 
+use super::by_value::LaterStage;
 use super::checksum;
 use super::numbers::Numbers;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{NULL, file_options, standard_output};
+use super::single::{NULL, has_its_name, options_for, placed, standard_output};
 use super::sources::Sources;
 use super::stores::Stores;
 use crate::plan::{Checksum, Operation, Output, Plan, UrlSource};
@@ -30,10 +32,17 @@ pub(super) fn run(
     let mut stages = Vec::new();
     for (number, stage) in operation.stages.iter().enumerate() {
         options::resolve(client, stage)?;
+        let before = stages.last().and_then(|stage: &Stage| stage.extract.as_ref());
+        let by_value: Option<Arc<dyn ByValue>> = match number {
+            0 => None,
+            _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
+        };
         stages.push(Stage {
             options: Arc::new(options::request(&plan.global, stage, reporter.trace(number), stores)?),
-            extract: stage.extract.as_deref().map(Pattern::new).transpose()?,
+            extract: (!stage.extract.is_empty()).then(|| Pattern::all_of(&stage.extract)).transpose()?,
+            searches: if stage.extract_bytes { Searches::Bytes } else { Searches::Text },
             template: stage.template.clone().map(Arc::new),
+            by_value,
             unique: stage.unique,
             sort: stage.sort,
         });
@@ -49,6 +58,8 @@ pub(super) fn run(
             max_memory: global.max_memory,
             unordered: global.unordered,
             fail_early: global.fail_early,
+            pace: reporter.pace().filter(|_| !is_curls_parallel(plan, operation)).cloned(),
+            interrupt: reporter.interrupt().cloned(),
             slow_input: operation.urls.iter().any(may_wait),
             ..FleetOptions::default()
         },
@@ -63,20 +74,23 @@ pub(super) fn run(
         }
         _ => None,
     };
-    let items = Box::new(Sources::new(operation, list, numbers));
-    // With stages there is one output for all.
-    let file = match operation.output_of(0) {
-        Output::File(name) if operation.stages.len() > 1 && name != "-" => Some(match &operation.output_dir {
-            Some(dir) => dir.join(name),
-            None => PathBuf::from(name),
-        }),
-        Output::Null if operation.stages.len() > 1 => Some(PathBuf::from(NULL)),
-        _ => None,
-    };
+    let items = Box::new(Sources::new(operation, list, numbers, reporter.names().clone()));
+    let output = operation.shared_output().filter(|output| !output.is_stdout());
+    let file = output.and_then(|output| match output {
+        Output::File(name) => Some((placed(operation, name.clone()), output)),
+        Output::Null => Some((PathBuf::from(NULL), output)),
+        Output::Stdout | Output::RemoteName => None,
+    });
     let summary = match file {
         None => fleet.run(client, items, standard_output(operation), report)?,
-        Some(path) => {
-            let mut sink = FileSink::with(path, file_options(operation, 0, None));
+        Some((path, output)) => {
+            let existing = operation.existing_of(output);
+            let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
+                operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
+            if !has_its_name(operation, reporter.names(), existing, &path, first)? {
+                return Ok(0);
+            }
+            let mut sink = FileSink::with(path, options_for(operation, output, None));
             let output = Descriptor::new(sink.open_descriptor()?);
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;
@@ -84,6 +98,13 @@ pub(super) fn run(
         }
     };
     Ok(summary.exit_code)
+}
+
+/// Whether curl has such a run with `-Z`, for which it takes no heed of `--rate`.
+fn is_curls_parallel(plan: &Plan, operation: &Operation) -> bool {
+    let is_argument = |source| matches!(source, UrlSource::Argument(_));
+    let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
+    plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 
 /// Whether reading a source can take a while: standard input, a FIFO.

@@ -12,6 +12,7 @@
 
 mod bar;
 mod by_agent;
+mod by_value;
 mod carried;
 pub(crate) mod carrier;
 mod checksum;
@@ -20,12 +21,14 @@ mod many;
 mod meter;
 mod numbers;
 mod options;
+mod output_names;
 mod pins;
 mod place;
 mod progress;
 mod rate;
 mod report;
 mod serial;
+mod signals;
 mod single;
 mod sources;
 pub(crate) mod stamps;
@@ -38,17 +41,19 @@ mod words;
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use haul::fleet::Pace;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{Glob, Parts};
 
-use crate::plan::{Operation, Plan, UrlSource};
+use crate::plan::{Operation, Output, Plan, StageArgs, TraceForm, UrlSource};
 use progress::Progress;
 use report::{Before, Reporter};
+use signals::Signals;
 use stores::Stores;
 
 /// Carries the plan out; the answer is the exit code.
@@ -69,8 +74,14 @@ pub fn run(plan: Plan) -> u8 {
     let progress = Arc::new(Progress::new(&plan.global));
     let mut stores = Stores::default();
     let mut exit_code = 0;
-    let mut before = Before::default();
+    let signals = has_last_words(&plan).then(Signals::watch).flatten();
+    let mut before = Before {
+        interrupt: signals.as_ref().map(Signals::interrupt),
+        pace: plan.global.pace.map(Pace::new),
+        ..Before::default()
+    };
     for operation in &plan.operations {
+        progress.operation_begins(prints(&plan, operation));
         let outcome = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
         before.urls += operation.urls.len() as u64;
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
@@ -79,6 +90,7 @@ pub fn run(plan: Plan) -> u8 {
         if exit_code == 0 || is_last {
             exit_code = code;
         }
+        progress.clear();
         let mut lost = stores.save(operation);
         if !serial::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
             lost.extend(stores.print(operation));
@@ -88,7 +100,8 @@ pub fn run(plan: Plan) -> u8 {
         if exit_code == 0 && !plan.global.persona.is_curl() {
             exit_code = lost;
         }
-        if outcome.is_break() || (code != 0 && plan.global.fail_early) {
+        let is_interrupted = signals.as_ref().is_some_and(Signals::has_come);
+        if outcome.is_break() || is_interrupted || (code != 0 && plan.global.fail_early) {
             break;
         }
     }
@@ -97,7 +110,40 @@ pub fn run(plan: Plan) -> u8 {
         client.close_idle();
         stats::print(&client.stats().totals(), progress.elapsed(), format);
     }
+    if let Some(signals) = signals {
+        signals.end();
+    }
     exit_code
+}
+
+/// Whether a run says something at its end that Ctrl-C must not take away: its figures, or values that are sorted.
+fn has_last_words(plan: &Plan) -> bool {
+    let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
+    plan.global.stats.is_some() || plan.operations.iter().any(sorts)
+}
+
+/// Whether an operation prints on the terminal while it goes on, where a progress line would be amid that.
+fn prints(plan: &Plan, operation: &Operation) -> bool {
+    let trace = &plan.global.trace;
+    let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
+    let traces = trace.form != TraceForm::Off && trace.file.as_deref().is_none_or(is_standard);
+    if traces {
+        return true;
+    }
+    let of_urls = || (0..operation.urls.len()).any(|source| operation.output_of(source).is_stdout());
+    let prints_content = match operation.shared_output() {
+        Some(output) => output.is_stdout(),
+        None => operation.stages.len() == 1 && of_urls(),
+    };
+    let tells = |stage: &StageArgs| {
+        let report = &stage.report;
+        let cookies = stage.transfer.cookies.jar.as_deref();
+        let feeds_heads = report.include && stage.output == Output::Stdout;
+        report.write_out.is_some()
+            || feeds_heads
+            || [report.dump_header.as_deref(), cookies].contains(&Some(Path::new("-")))
+    };
+    (prints_content || operation.stages.iter().any(tells)) && std::io::stdout().is_terminal()
 }
 
 /// `--stderr`: from here on, what goes to standard error goes to this file.
@@ -125,6 +171,7 @@ fn carry_out(
         let code = match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
+                reporter.wait_for_pace();
                 let job = single::Job { url, given: url, index: 0, parts: &Parts::default(), upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
@@ -148,7 +195,14 @@ fn carry_out(
 fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation> {
     let one_by_one = single_url(operation).is_some() || serial::is_wanted(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
-    if !one_by_one && (0..operation.urls.len()).all(|source| operation.output_of(source).is_stdout()) {
+    let to_stdout = match operation.shared_output() {
+        Some(output) => output.is_stdout(),
+        None => {
+            operation.stages.len() == 1
+                && (0..operation.urls.len()).all(|source| operation.output_of(source).is_stdout())
+        }
+    };
+    if !one_by_one && to_stdout {
         let last = operation.stages.len() - 1;
         let report = &operation.stages[last].report;
         if report.dump_header.as_deref() == Some(Path::new("-")) && !report.include {
@@ -164,7 +218,8 @@ fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
-    if plan.global.shows_errors() && !(error.kind() == ErrorKind::Write && closed) {
+    let is_known = error.is_interrupted() || error.kind() == ErrorKind::Write && closed;
+    if plan.global.shows_errors() && !is_known {
         say(&words::line(plan.global.persona, error, None));
     }
     error.exit_code()
@@ -184,7 +239,7 @@ fn single_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
-            if operation.urls.len() == 1 && stage.extract.is_none() && !operation.is_glob(0, url) =>
+            if operation.urls.len() == 1 && stage.extract.is_empty() && !operation.is_glob(0, url) =>
         {
             Some(url)
         }

@@ -10,7 +10,7 @@
 //! rate.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Progress {
     began: Instant,
     wanted: bool,
+    /// What is printed goes to the same terminal.
+    is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
     /// Bytes since [`Display::measured`] was begun.
@@ -92,6 +94,12 @@ impl Progress {
         Self { meter, ..Self::with(global, false) }
     }
 
+    /// An operation begins, which prints on the terminal while it goes on or does not: then no line is drawn.
+    pub(super) fn operation_begins(&self, prints: bool) {
+        self.clear();
+        self.is_hidden.store(prints, Ordering::Relaxed);
+    }
+
     /// A transfer begins, whose body goes to standard output or elsewhere.
     pub(super) fn transfer_begins(&self, to_stdout: bool) {
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
@@ -122,6 +130,7 @@ impl Progress {
         Self {
             began: Instant::now(),
             wanted: global.progress && !global.silent && is_terminal,
+            is_hidden: AtomicBool::new(false),
             over: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -210,7 +219,7 @@ impl Progress {
 
     fn draw(&self) {
         let now = millis(self.began.elapsed());
-        if now < self.next.load(Ordering::Relaxed) {
+        if self.is_hidden.load(Ordering::Relaxed) || now < self.next.load(Ordering::Relaxed) {
             return;
         }
         self.next.store(now + millis(INTERVAL), Ordering::Relaxed);
@@ -364,6 +373,20 @@ mod tests {
         progress.transfer_over(&facts(30), true, true);
         let figures = figures(&progress);
         assert_eq!((figures.moved, figures.over, figures.failed), (100, 2, 1));
+    }
+
+    #[test]
+    fn no_line_is_drawn_amid_what_is_printed() {
+        let progress = Progress::with(&Global::default(), true);
+        progress.next.store(0, Ordering::Relaxed);
+        progress.operation_begins(true);
+        progress.body_begins(None, 0);
+        progress.body_bytes(1);
+        progress.transfer_over(&facts(1), true, false);
+        assert!(progress.display().line.is_none());
+        progress.operation_begins(false);
+        progress.body_bytes(1);
+        assert!(progress.display().line.is_some());
     }
 
     #[test]

@@ -3,17 +3,19 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use haul::fleet::{Destination, Job, Report};
+use haul::fleet::{Destination, Job, Pace, Report};
+use haul::interrupt::Interrupt;
 use haul::sink::output::Output;
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result, Target};
 
 use super::numbers::Numbers;
+use super::output_names::OutputNames;
 use super::progress::Progress;
 use super::single::NULL;
 use super::told::Told;
@@ -42,8 +44,12 @@ pub(super) struct Reporter {
 pub(super) struct Before {
     pub(super) urls: u64,
     pub(super) transfers: Arc<AtomicU64>,
-    /// When the last of those one after the other began.
-    began: Arc<Mutex<Option<Instant>>>,
+    /// `--rate`: when another transfer may begin.
+    pub(super) pace: Option<Pace>,
+    /// The names of the run's files.
+    pub(super) names: OutputNames,
+    /// Says when the run is to end.
+    pub(super) interrupt: Option<Interrupt>,
 }
 
 impl Reporter {
@@ -66,13 +72,25 @@ impl Reporter {
     }
 
     /// `--rate`: waits until another transfer may begin, and notes that it does.
-    pub(super) fn pace(&self, pace: Option<Duration>) {
-        let Some(pace) = pace else { return };
-        let mut began = self.before.began.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(left) = began.and_then(|began| pace.checked_sub(began.elapsed())) {
-            std::thread::sleep(left);
+    pub(super) fn wait_for_pace(&self) {
+        if let Some(pace) = self.pace() {
+            pace.wait();
         }
-        *began = Some(Instant::now());
+    }
+
+    /// `--rate`, which holds over all operations.
+    pub(super) fn pace(&self) -> Option<&Pace> {
+        self.before.pace.as_ref()
+    }
+
+    /// The hook that says when the run is to end.
+    pub(super) fn interrupt(&self) -> Option<&Interrupt> {
+        self.before.interrupt.as_ref()
+    }
+
+    /// The names that the run's files have so far.
+    pub(super) fn names(&self) -> &OutputNames {
+        &self.before.names
     }
 
     /// `-D` of what has no status line: a local file.
@@ -96,7 +114,7 @@ impl Reporter {
             // Also where -s keeps the line below from being said.
             tracer.event(&Event::Info(words::of(self.persona, error, Some(told.outcome)).into()));
         }
-        if let Some(error) = error.filter(|_| self.shows_errors) {
+        if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
             self.progress.clear();
             say(&words::line(self.persona, error, Some(told.outcome)));
         }
@@ -196,9 +214,15 @@ impl Reporter {
     fn file<'t>(&self, told: &Told<'t>) -> Option<&'t Path> {
         let is_dropped =
             told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
-        told.file
-            .filter(|_| !is_dropped)
-            .filter(|path| path.as_os_str() != NULL || !self.operation.outputs.contains(&plan::Output::Null))
+        told.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.throws_away(told.stage))
+    }
+
+    /// Whether pages of a stage go to `--out-null`.
+    fn throws_away(&self, stage: usize) -> bool {
+        match stage {
+            0 => self.operation.outputs.contains(&plan::Output::Null),
+            _ => self.operation.stages.get(stage).is_some_and(|stage| stage.output == plan::Output::Null),
+        }
     }
 
     /// What a successful transfer leaves besides its body.

@@ -28,7 +28,7 @@ pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     let is_curls = plan.global.persona.is_curl()
         && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
-        && operation.stages[0].extract.is_none()
+        && operation.stages[0].extract.is_empty()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
     uploads || is_curls
 }
@@ -89,7 +89,7 @@ impl Serial<'_> {
     /// One URL; `parts` is what its glob contributed to it.
     fn one(&mut self, index: usize, url: &str, parts: Parts, upload: &Sent) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
-        self.reporter.pace(global.pace);
+        self.reporter.wait_for_pace();
         let parts = match upload {
             Sent::File(_, named) => parts.with_named(named),
             Sent::Nothing | Sent::Stdin => parts,

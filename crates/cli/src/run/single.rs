@@ -21,7 +21,9 @@ use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::glob::{Parts, fill_template};
 
+use super::by_value::takes_name;
 use super::carried::Part;
+use super::output_names::OutputNames;
 use super::progress::Progress;
 use super::report::Reporter;
 use super::stores::Stores;
@@ -59,11 +61,35 @@ pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
         let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
         Error::with_source(kind, "the URL cannot be used", error).with_url(shown())
     })?;
-    if redirect.protocols.allows(target.scheme()) {
-        return Ok(target);
+    refuse_protocol(stage, &target).map_err(|error| error.with_url(shown()))?;
+    Ok(target)
+}
+
+/// A scheme that `--proto` does not allow.
+pub(super) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.transfer.redirect.protocols.allows(target.scheme()) {
+        return Ok(());
     }
     let message = format!("{} is not among the protocols that --proto allows", target.scheme().as_str());
-    Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(shown()))
+    Err(Error::new(ErrorKind::UnsupportedScheme, message))
+}
+
+/// Takes a file's name for a URL of the first stage; `false` if the file is there already, and such files are passed over. In curl's
+/// place the last URL of a name has it.
+///
+/// # Errors
+/// When another URL of the run has taken it.
+pub(super) fn has_its_name(
+    operation: &Operation,
+    names: &OutputNames,
+    existing: Existing,
+    file: &Path,
+    url: &str,
+) -> Result<bool> {
+    match operation.in_place {
+        true => Ok(existing != Existing::Skip || !file.exists()),
+        false => takes_name(names, existing, file, url),
+    }
 }
 
 /// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there (`-n`).
@@ -89,6 +115,7 @@ pub(super) fn run(
     let stage = &operation.stages[0];
     options::resolve(client, stage)?;
     let mut request = options::request(global, stage, reporter.trace(0), stores)?;
+    request.interrupt = reporter.interrupt().cloned();
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {
         request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
@@ -108,11 +135,12 @@ pub(super) fn run(
         _ => None,
     };
     let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
-    if operation.existing_of(job.index) == Existing::Skip
-        && let Some(there) = file.as_deref().filter(|file| file.exists())
+    let existing = operation.existing_of(operation.output_of(job.index));
+    if let Some(file) = &file
+        && !has_its_name(operation, reporter.names(), existing, file, url)?
     {
         if global.shows_notes() {
-            say(&format!("Note: skips transfer, \"{}\" exists locally", there.display()));
+            say(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
         }
         return Ok(0);
     }
@@ -187,7 +215,8 @@ fn conclude(
 /// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
 pub(super) fn standard_output(operation: &Operation) -> Descriptor {
     let output = Descriptor::stdout();
-    if operation.outputs.iter().any(Output::is_stdout) { output } else { output.text_on_terminal() }
+    let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != Output::Stdout);
+    if operation.outputs.iter().chain(of_stages).any(Output::is_stdout) { output } else { output.text_on_terminal() }
 }
 
 /// The file that a source's content goes to; none for standard output.
@@ -211,7 +240,14 @@ pub(super) fn file_for(
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
-    let path = match &operation.output_dir {
+    let path = placed(operation, name);
+    refuse_to_go_on(operation, source, &path)?;
+    Ok(Some(path))
+}
+
+/// A name below the directory of `--output-dir`.
+pub(super) fn placed(operation: &Operation, name: OsString) -> PathBuf {
+    match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
         Some(dir) if operation.in_place => {
             let mut path = dir.clone().into_os_string();
@@ -221,9 +257,7 @@ pub(super) fn file_for(
         }
         Some(dir) => dir.join(name),
         None => name.into(),
-    };
-    refuse_to_go_on(operation, source, &path)?;
-    Ok(Some(path))
+    }
 }
 
 /// A name with what the globs contributed to it. Bytes of it that are no UTF-8 stay as they are.
@@ -247,13 +281,18 @@ fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<
     Ok(())
 }
 
-/// How an operation's files are written.
+/// How the files of a source's URLs are written.
 pub(super) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
-    let is_remote = matches!(operation.output_of(source), Output::RemoteName);
+    options_for(operation, operation.output_of(source), checksum)
+}
+
+/// How the files of an output are written.
+pub(super) fn options_for(operation: &Operation, output: &Output, checksum: Option<Checksum>) -> FileOptions {
+    let is_remote = matches!(output, Output::RemoteName);
     FileOptions {
         create_dirs: operation.create_dirs,
         named_by_response: operation.remote_header_name && is_remote,
-        clobber: match operation.existing_of(source) {
+        clobber: match operation.existing_of(output) {
             Existing::ReplaceOwn => Clobber::Own,
             Existing::Skip => Clobber::Skip,
             Existing::Replace => Clobber::Replace,

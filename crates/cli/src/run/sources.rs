@@ -11,9 +11,10 @@ use haul_policy::target::{Origin, Scheme};
 
 use super::checksum;
 use super::numbers::Numbers;
-use super::single::{file_for, file_options, refuse_login, target_of};
+use super::output_names::OutputNames;
+use super::single::{file_for, file_options, has_its_name, refuse_login, target_of};
 use crate::files::stdin;
-use crate::plan::{Existing, Netrc, Operation, UrlSource, append_query};
+use crate::plan::{Netrc, Operation, UrlSource, append_query};
 use crate::urls;
 
 /// The longest line of an input file: no URL is longer.
@@ -30,6 +31,7 @@ pub(super) struct Sources {
     near: Option<Origin>,
     made: u64,
     numbers: Numbers,
+    names: OutputNames,
 }
 
 enum Current {
@@ -39,8 +41,13 @@ enum Current {
 }
 
 impl Sources {
-    pub(super) fn new(operation: &Operation, list: Option<(Vec<u8>, String)>, numbers: Numbers) -> Self {
-        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None, made: 0, numbers }
+    pub(super) fn new(
+        operation: &Operation,
+        list: Option<(Vec<u8>, String)>,
+        numbers: Numbers,
+        names: OutputNames,
+    ) -> Self {
+        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None, made: 0, numbers, names }
     }
 
     /// The item of a URL; `None` if there is nothing to do for it.
@@ -58,7 +65,9 @@ impl Sources {
 
     /// Where the content of a URL goes; `None` if it is there already.
     fn destination(&mut self, source: usize, url: &str, parts: &Parts) -> Result<Option<Destination>> {
-        if self.operation.stages.len() > 1 || self.operation.output_of(source).is_stdout() {
+        let output = self.operation.output_of(source);
+        let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
+        if is_shared || output.is_stdout() {
             if self.list.is_some() {
                 let message = "the checksums of many bodies are compared only where each goes to a file of its own";
                 return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(url)));
@@ -71,8 +80,11 @@ impl Sources {
         self.near = parsed.as_ref().map(Target::origin).ok();
         Ok(Some(match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
-                Some(path) if self.operation.existing_of(source) == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {
+                    let existing = self.operation.existing_of(output);
+                    if !has_its_name(&self.operation, &self.names, existing, &path, url)? {
+                        return Ok(None);
+                    }
                     let list = self.list.as_ref();
                     let checksum =
                         list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;

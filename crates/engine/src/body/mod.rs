@@ -28,6 +28,7 @@ pub(crate) mod paced;
 pub mod path;
 #[cfg(test)]
 mod tests;
+mod text;
 pub mod trailers;
 pub mod upload;
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
+use super::text::TextReader;
 use super::{DecodeLimits, Decoder};
 use crate::Result;
 use crate::buffer::Lease;
@@ -26,7 +27,7 @@ use crate::sink::{Begin, Counter, Partial, Sink, Wake};
 pub struct BodyPath {
     // Most bodies have neither, and transfers are moved about.
     decoder: Option<Box<Decoder>>,
-    extractor: Option<Box<Extractor>>,
+    search: Option<Box<Search>>,
     records: Records,
     sink: Box<dyn Sink>,
 }
@@ -35,13 +36,14 @@ impl BodyPath {
     /// Straight to the sink.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self { decoder: None, extractor: None, records: Records::default(), sink }
+        Self { decoder: None, search: None, records: Records::default(), sink }
     }
 
-    /// The matches of this go to the sink, instead of the body.
+    /// The matches of this go to the sink, instead of the body: matches in its text, which is UTF-8 whatever the charset of the body,
+    /// or in its bytes as they are.
     #[must_use]
-    pub fn extracting(mut self, extractor: Extractor) -> Self {
-        self.extractor = Some(Box::new(extractor));
+    pub fn extracting(mut self, extractor: Extractor, searches: Searches) -> Self {
+        self.search = Some(Box::new(Search { extractor, searches, text: None }));
         self
     }
 
@@ -60,9 +62,10 @@ impl BodyPath {
     /// The extractor, for another body.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
-        self.extractor.map(|mut extractor| {
+        self.search.map(|search| {
+            let mut extractor = search.extractor;
             extractor.reset();
-            *extractor
+            extractor
         })
     }
 
@@ -73,14 +76,17 @@ impl BodyPath {
     pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         let decoder = match coding {
             b"" => Ok(None),
-            coding if self.extractor.is_none() && self.sink.takes_coded(coding) => Ok(None),
+            coding if self.search.is_none() && self.sink.takes_coded(coding) => Ok(None),
             coding => Decoder::new(coding, limits),
         };
         if before.is_empty() && decoder.is_err() {
             return decoder.map(drop);
         }
-        let plain = matches!(decoder, Ok(None)) && self.extractor.is_none();
+        let plain = matches!(decoder, Ok(None)) && self.search.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
+        if let Some(search) = &mut self.search {
+            search.begin(begin.head.get("content-type"));
+        }
         self.sink.begin(&Begin { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
             self.sink.bytes(Lease::borrowed(before))?;
@@ -95,13 +101,13 @@ impl BodyPath {
     /// # Errors
     /// What the sink says.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.extractor.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
+        if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
     }
 
     /// Whether bytes reach the sink as they were received.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.decoder.is_none() && self.extractor.is_none()
+        self.decoder.is_none() && self.search.is_none()
     }
 
     /// How many bytes were handed on decoded, where the body is coded.
@@ -112,7 +118,7 @@ impl BodyPath {
 
     /// The existing part of this target's content.
     pub fn partial(&mut self, target: &Target) -> Option<Partial> {
-        if self.extractor.is_some() { None } else { self.sink.partial(target) }
+        if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
     /// Where bytes belong next, if a gap is left after those delivered.
@@ -146,7 +152,7 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says.
     pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        if self.decoder.is_none() && self.extractor.is_none() {
+        if self.decoder.is_none() && self.search.is_none() {
             self.sink.pieces(pieces)
         } else {
             pieces.iter().try_for_each(|piece| self.push(Lease::borrowed(piece)))
@@ -155,7 +161,7 @@ impl BodyPath {
 
     /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        if self.decoder.is_some() || self.extractor.is_some() { None } else { self.sink.direct() }
+        if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
     }
 
     /// Receives into memory of the sink, if nobody on the way has to see the bytes.
@@ -173,17 +179,19 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says.
     pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
-        let Self { decoder, extractor, records, sink } = self;
-        match (decoder, extractor) {
+        let Self { decoder, search, records, sink } = self;
+        match (decoder, search) {
             (None, None) => sink.bytes(lease),
-            (None, Some(extractor)) => {
-                extractor.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
+            (None, Some(search)) => {
+                sink.page(lease.bytes())?;
+                search.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
                 deliver(records, &mut **sink)
             }
             (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(Lease::borrowed(piece))),
-            (Some(decoder), Some(extractor)) => {
+            (Some(decoder), Some(search)) => {
                 decoder.push(lease.bytes(), &mut |piece| {
-                    extractor.push(piece, &mut |found| gather(found, records, &mut **sink))
+                    sink.page(piece)?;
+                    search.push(piece, &mut |found| gather(found, records, &mut **sink))
                 })?;
                 deliver(records, &mut **sink)
             }
@@ -195,12 +203,12 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says, such as coded content that ended too early.
     pub fn finish(&mut self) -> Result<()> {
-        let Self { decoder, extractor, records, sink } = self;
+        let Self { decoder, search, records, sink } = self;
         if let Some(decoder) = decoder {
             decoder.finish()?;
         }
-        if let Some(extractor) = extractor {
-            extractor.finish(&mut |found| gather(found, records, &mut **sink))?;
+        if let Some(search) = search {
+            search.finish(&mut |found| gather(found, records, &mut **sink))?;
             deliver(records, &mut **sink)?;
         }
         sink.finish()
@@ -215,10 +223,50 @@ impl BodyPath {
     pub fn restart(&mut self) -> bool {
         self.decoder = None;
         self.records.clear();
-        if let Some(extractor) = &mut self.extractor {
-            extractor.reset();
+        if let Some(search) = &mut self.search {
+            search.extractor.reset();
         }
         self.sink.restart()
+    }
+}
+
+/// The form of a body in which values are searched for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Searches {
+    /// Its text as UTF-8, by its charset.
+    #[default]
+    Text,
+    /// Its bytes as they are.
+    Bytes,
+}
+
+/// The search for values in a body.
+struct Search {
+    extractor: Extractor,
+    searches: Searches,
+    /// The body as text, once it has begun.
+    text: Option<TextReader>,
+}
+
+impl Search {
+    fn begin(&mut self, content_type: Option<&[u8]>) {
+        self.text = (self.searches == Searches::Text).then(|| TextReader::new(content_type));
+    }
+
+    fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { extractor, text, .. } = self;
+        match text {
+            Some(text) => text.push(piece, &mut |piece| extractor.push(piece, on_match)),
+            None => extractor.push(piece, on_match),
+        }
+    }
+
+    fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { extractor, text, .. } = self;
+        if let Some(text) = text {
+            text.finish(&mut |piece| extractor.push(piece, on_match))?;
+        }
+        extractor.finish(on_match)
     }
 }
 

@@ -11,12 +11,13 @@ use std::time::Instant;
 use haul_policy::queue::{Caps, HostId, Queue};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
-use haul_policy::template::Template;
 use slab::Slab;
 
 use super::outlet::Tail;
+use super::pace::Pace;
 use super::source::{Pulled, Source};
 use super::window::Window;
+use super::{FleetOptions, Stage};
 use crate::clock;
 use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
@@ -61,6 +62,8 @@ pub struct Job {
 pub(super) struct Waiting {
     job: Job,
     target: Target,
+    /// The value that made its URL, if its stage asks for it.
+    value: Option<Box<[u8]>>,
 }
 
 /// What the transfer of a job that starts is made of; the job itself is kept under its key until it ends.
@@ -71,6 +74,7 @@ pub(super) struct Started {
     pub(super) order: Arc<[u64]>,
     pub(super) destination: Destination,
     pub(super) target: Target,
+    pub(super) value: Option<Box<[u8]>>,
 }
 
 /// A job that cannot be begun, and why.
@@ -83,6 +87,7 @@ pub(super) struct Broken {
 pub(super) struct Dispatch {
     state: Mutex<State>,
     stages: usize,
+    pace: Option<Pace>,
 }
 
 pub(super) struct State {
@@ -113,12 +118,12 @@ pub(super) struct State {
 /// What the queue needs to know about the windows.
 pub(super) struct View<'a> {
     pub(super) windows: &'a [Arc<Window>],
-    pub(super) templates: &'a [Option<Arc<Template>>],
-    pub(super) path_as_is: bool,
+    pub(super) stages: &'a [Stage],
 }
 
 impl Dispatch {
-    pub(super) fn new(caps: Caps, pipeline: usize, stages: usize, source: Box<dyn Source>) -> Self {
+    pub(super) fn new(caps: Caps, options: &FleetOptions, stages: usize, source: Box<dyn Source>) -> Self {
+        let pipeline = options.pipeline.max(1);
         let caps = Caps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
         Self {
             state: Mutex::new(State {
@@ -139,6 +144,7 @@ impl Dispatch {
                 lendable: if caps.total == pipeline { 0 } else { caps.total },
             }),
             stages,
+            pace: options.pace.clone(),
         }
     }
 
@@ -151,47 +157,41 @@ impl Dispatch {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a value of the stage before to a stage's transfers.
-    pub(super) fn feed(&self, stage: usize, template: &Template, window: &Window, value: &[u8], order: Arc<[u64]>) {
-        self.enlist(&mut self.lock(), stage, template, window, value, order);
+    /// Adds a value of the stage before to the transfers of the stage with this number.
+    pub(super) fn feed(&self, number: usize, stage: &Stage, window: &Window, value: &[u8], order: Arc<[u64]>) {
+        self.enlist(&mut self.lock(), number, stage, window, value, order);
     }
 
     fn enlist(
         &self,
         state: &mut State,
-        stage: usize,
-        template: &Template,
+        number: usize,
+        stage: &Stage,
         window: &Window,
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        let slot = window.reserve();
-        let made = template
-            .expand(value)
-            .map_err(|error| Error::with_source(ErrorKind::Url, "the value cannot be made a URL", error))
-            .and_then(|url| match Target::parse(&url) {
-                Ok(target) => Ok((url, target)),
-                Err(error) => Err(url_error(&url, error)),
-            });
-        match made {
-            Ok((url, target)) => {
-                let job = state.job(stage, url, order, Destination::Output, slot);
-                self.push(state, job, target);
+        match made_by(stage, value) {
+            Ok(Some((url, target, destination))) => {
+                let job = state.job(number, url, order, destination, window.reserve());
+                let value = stage.by_value.is_some().then(|| value.into());
+                self.push(state, Waiting { job, target, value });
             }
+            Ok(None) => {}
             Err(error) => {
                 let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
-                let job = state.job(stage, shown, order, Destination::Output, slot);
+                let job = state.job(number, shown, order, Destination::Output, window.reserve());
                 state.broken.push_back(Broken { job, target: nowhere(), error });
             }
         }
     }
 
-    fn push(&self, state: &mut State, job: Job, target: Target) {
-        let (stage, priority) = (job.stage, self.priority(job.stage, job.slot));
+    fn push(&self, state: &mut State, waiting: Waiting) {
+        let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
-        let origin = target.origin();
-        state.queue.push(&origin, priority, Box::new(Waiting { job, target }));
+        let origin = waiting.target.origin();
+        state.queue.push(&origin, priority, Box::new(waiting));
         if state.waiting[stage] >= APPETITE {
             state.full[stage] = true;
         }
@@ -218,10 +218,10 @@ impl Dispatch {
                     state.tails[stage] = None;
                     continue;
                 };
-                if let Some(Some(template)) = view.templates.get(stage + 1) {
+                if let Some(next) = view.stages.get(stage + 1) {
                     // These come after all that the stage passed on at once.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
-                    self.enlist(state, stage + 1, template, &view.windows[stage + 1], &value, order);
+                    self.enlist(state, stage + 1, next, &view.windows[stage + 1], &value, order);
                 }
                 continue;
             }
@@ -234,7 +234,8 @@ impl Dispatch {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
                     let last = state.last_origin.as_ref();
-                    let parse = |url: &str| Target::parse_near(url, last, Scheme::Http, view.path_as_is);
+                    let parse =
+                        |url: &str| Target::parse_near(url, last, Scheme::Http, view.stages[0].options.path_as_is);
                     let parsed = item.and_then(|item| match parse(&item.url) {
                         Ok(target) => Ok((item, target)),
                         Err(error) => Err(url_error(&item.url, error)),
@@ -244,7 +245,7 @@ impl Dispatch {
                             state.first_origin.get_or_insert_with(|| target.origin());
                             state.last_origin = Some(target.origin());
                             let job = state.job(0, item.url, [number].into(), item.destination, slot);
-                            self.push(state, job, target);
+                            self.push(state, Waiting { job, target, value: None });
                         }
                         Err(error) => {
                             let url = error.url().unwrap_or_default().to_owned();
@@ -267,8 +268,12 @@ impl Dispatch {
     pub(super) fn next(&self, now: Instant, view: &View<'_>) -> Result<Option<(HostId, Started)>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
+        if self.may_begin_at(now).is_some() {
+            return Ok(None);
+        }
         let Some(head) = self.allowed_head(&state, view) else { return Ok(None) };
         let Some((host, _, waiting)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
+        self.begins(now);
         Ok(Some((host, state.started(*waiting))))
     }
 
@@ -280,6 +285,7 @@ impl Dispatch {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let found = match self.allowed_head(&state, view) {
+            Some(_) if self.may_begin_at(now).is_some() => None,
             Some(head) => state.queue.next_for(host, clock::policy_time(now), head),
             None => None,
         };
@@ -287,7 +293,19 @@ impl Dispatch {
             state.queue.release(host);
             return Ok(None);
         };
+        self.begins(now);
         Ok(Some(state.started(*waiting)))
+    }
+
+    /// The time before which the pace lets no transfer begin.
+    fn may_begin_at(&self, now: Instant) -> Option<Instant> {
+        self.pace.as_ref()?.wait_until(now)
+    }
+
+    fn begins(&self, now: Instant) {
+        if let Some(pace) = &self.pace {
+            pace.begin(now);
+        }
     }
 
     /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. Where
@@ -309,11 +327,14 @@ impl Dispatch {
         (window.has_budget() || is_awaited).then_some(head)
     }
 
-    /// When to ask again though nothing happened: at the end of a host's pause. Not while nothing may start in any case:
+    /// When to ask again though nothing happened: at the end of a host's pause, or when the pace allows another transfer. Not while nothing may start in any case:
     /// a pause that is over by then would be no time to sleep at all.
     pub(super) fn wakes_at(&self, now: Instant, view: &View<'_>) -> Option<Instant> {
         let state = self.lock();
         self.allowed_head(&state, view)?;
+        if let Some(at) = self.may_begin_at(now) {
+            return Some(at);
+        }
         state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
     }
 
@@ -344,14 +365,14 @@ impl State {
         Job { url, number, order, stage, destination, slot }
     }
 
-    fn started(&mut self, Waiting { job, target }: Waiting) -> Started {
+    fn started(&mut self, Waiting { job, target, value }: Waiting) -> Started {
         let Job { stage, slot, .. } = job;
         self.waiting[stage] -= 1;
         if self.waiting[stage] < APPETITE / 2 {
             self.full[stage] = false;
         }
         let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
-        Started { key: self.running.insert(job), stage, slot, order, destination, target }
+        Started { key: self.running.insert(job), stage, slot, order, destination, target, value }
     }
 
     /// A job is over: what it was.
@@ -404,6 +425,25 @@ impl State {
     pub(super) fn stop(&mut self) {
         self.source = None;
     }
+}
+
+/// The URL that a value makes in a stage, its target and the destination of its page; `None` if the page need not be fetched.
+fn made_by(stage: &Stage, value: &[u8]) -> Result<Option<(String, Target, Destination)>> {
+    let template = stage.template.as_ref().expect("every stage but the first has a template");
+    let url = template
+        .expand(value)
+        .map_err(|error| Error::with_source(ErrorKind::Url, "the value cannot be made a URL", error))?;
+    let url = match &stage.by_value {
+        Some(by_value) => by_value.url(value, url),
+        None => url,
+    };
+    let target = Target::parse_with(&url, Scheme::Http, stage.options.path_as_is);
+    let target = target.map_err(|error| url_error(&url, error))?;
+    let destination = match &stage.by_value {
+        Some(by_value) => by_value.destination(value, &target)?,
+        None => Some(Destination::Output),
+    };
+    Ok(destination.map(|destination| (url, target, destination)))
 }
 
 fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {

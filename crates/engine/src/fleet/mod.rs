@@ -21,8 +21,10 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+mod by_value;
 mod dispatch;
 mod outlet;
+mod pace;
 mod run;
 mod sink;
 mod source;
@@ -35,10 +37,14 @@ use std::thread::available_parallelism;
 use haul_policy::queue::Caps;
 use haul_policy::template::Template;
 
+pub use by_value::ByValue;
 pub use dispatch::{Destination, Job};
+pub use pace::Pace;
 pub use source::{Item, Items};
 
+use crate::body::path::Searches;
 use crate::drive::worker::{self, Workers};
+use crate::interrupt::Interrupt;
 use crate::pipeline::Pattern;
 use crate::request::RequestOptions;
 use crate::sink::output::Output;
@@ -52,8 +58,12 @@ pub struct Stage {
     pub options: Arc<RequestOptions>,
     /// What is extracted from them; without it, the pages themselves. A stage that feeds another needs one.
     pub extract: Option<Pattern>,
+    /// The form of pages in which values are searched for. Default: text.
+    pub searches: Searches,
     /// How a value of the stage before becomes a URL of this one. Every stage but the first needs one.
     pub template: Option<Arc<Template>>,
+    /// The parts of a request, and the destination of its page, that depend on the value. Default: none.
+    pub by_value: Option<Arc<dyn ByValue>>,
     /// Print each value once. A value that feeds a stage does so once in any case.
     pub unique: bool,
     /// Print values sorted by bytes.
@@ -79,6 +89,12 @@ pub struct FleetOptions {
     pub unordered: bool,
     /// Stop at the first failure.
     pub fail_early: bool,
+    /// The least time between the beginnings of two transfers, of all stages together. A retry counts as part of its transfer.
+    /// Default: none.
+    pub pace: Option<Pace>,
+    /// Is asked some 20 times a second whether to stop. Then the run outputs the values that were sorted so far, and fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
+    pub interrupt: Option<Interrupt>,
     /// The input may wait for somebody, so it is read on a thread of its own.
     pub slow_input: bool,
     /// Where values go that do not fit into memory. Default: the system's directory for temporary files.
@@ -95,6 +111,8 @@ impl Default for FleetOptions {
             max_memory: 64 << 20,
             unordered: false,
             fail_early: false,
+            pace: None,
+            interrupt: None,
             slow_input: false,
             temporary: std::env::temp_dir(),
         }

@@ -8,11 +8,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haul_policy::template::Template;
-
+use super::Stage;
 use super::dispatch::Dispatch;
 use super::window::{Outlet, Window};
 use crate::Result;
+use crate::buffer::Lease;
 use crate::pipeline::{Deferred, Distinct, Seen, Sorted, Sorter};
 use crate::sink::output::{Output, Room};
 use crate::sink::records::Records;
@@ -145,15 +145,22 @@ impl Tail {
 /// Makes each value a transfer of the next stage.
 pub(super) struct Feed {
     pub(super) dispatch: Arc<Dispatch>,
-    pub(super) template: Arc<Template>,
+    /// The stage that is fed.
+    pub(super) stage: Stage,
     pub(super) window: Arc<Window>,
-    /// The number of the stage that is fed.
-    pub(super) stage: usize,
+    /// Its number.
+    pub(super) number: usize,
 }
 
 impl Outlet for Feed {
-    fn bytes(&mut self, _bytes: &[u8]) -> Result<Room> {
-        // A stage that feeds another prints nothing.
+    /// Prints nothing of its own: the heads and reports of its pages have their turn in the output of the stage that is fed, between
+    /// the pages of the values before them and those of the values behind them.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+        if !bytes.is_empty() {
+            let slot = self.window.reserve();
+            self.window.bytes(slot, Lease::borrowed(bytes))?;
+            self.window.finish(slot)?;
+        }
         self.flush()
     }
 
@@ -161,14 +168,14 @@ impl Outlet for Feed {
         let place = records.place.take();
         for (i, value) in records.iter().enumerate() {
             let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of(i));
-            self.dispatch.feed(self.stage, &self.template, &self.window, value, order.into());
+            self.dispatch.feed(self.number, &self.stage, &self.window, value, order.into());
         }
         records.clear();
         self.flush()
     }
 
     fn flush(&mut self) -> Result<Room> {
-        Ok(if self.dispatch.has_appetite(self.stage) { Room::Free } else { Room::Full })
+        Ok(if self.dispatch.has_appetite(self.number) { Room::Free } else { Room::Full })
     }
 
     /// Pages that wait for a later stage to accept values hold slots of hosts that this stage needs. Their values are small.

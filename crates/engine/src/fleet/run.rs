@@ -10,11 +10,10 @@ use haul_policy::queue::{Caps, HostId};
 use haul_policy::redirect::Secrets;
 use haul_policy::secrets::may_go;
 use haul_policy::target::Target;
-use haul_policy::template::Template;
 
 use super::dispatch::{Broken, Destination, Dispatch, Job, Started, View};
 use super::outlet::{Feed, Print, Sift};
-use super::sink::WindowSink;
+use super::sink::{KeptPage, WindowSink};
 use super::source::{Bell, Items, ReadAhead, Ready, Source};
 use super::window::{Order, Outlet, Window};
 use super::{FleetOptions, Report, Stage, Summary};
@@ -23,6 +22,7 @@ use crate::buffer::Lease;
 use crate::clock;
 use crate::drive::inbox::{Inbox, Message};
 use crate::drive::worker::{Another, Supply};
+use crate::interrupt::{Interrupt, TICK};
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
@@ -40,11 +40,11 @@ pub(super) struct Run {
     /// The options of each stage without its secrets, for targets that were not given by hand.
     bare: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<Window>>,
-    templates: Vec<Option<Arc<Template>>>,
     dispatch: Arc<Dispatch>,
     report: Box<dyn Report>,
     output_fd: i32,
     fail_early: bool,
+    interrupt: Option<Interrupt>,
     heavy: bool,
     colleagues: Mutex<Vec<Colleague>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
@@ -87,13 +87,12 @@ impl Run {
         } else {
             Box::new(Ready(items))
         };
-        let dispatch = Arc::new(Dispatch::new(caps, options.pipeline.max(1), stages.len(), source));
+        let dispatch = Arc::new(Dispatch::new(caps, options, stages.len(), source));
         let output_fd = output.as_fd().as_raw_fd();
         let windows = windows(&stages, options, &dispatch, output);
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             bare: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
-            templates: stages.iter().map(|stage| stage.template.clone()).collect(),
             extractors: stages.iter().map(|_| Mutex::default()).collect(),
             stages,
             windows,
@@ -101,6 +100,7 @@ impl Run {
             report,
             output_fd,
             fail_early: options.fail_early,
+            interrupt: options.interrupt.clone(),
             colleagues: Mutex::default(),
             devices: Arc::default(),
             tally: Mutex::default(),
@@ -119,6 +119,9 @@ impl Run {
     pub(super) fn conclude(&self) -> Result<Summary> {
         let fatal = self.tally().fatal.take();
         if let Some(error) = fatal {
+            if let Some(window) = self.windows.last().filter(|_| error.is_interrupted()) {
+                window.rest()?;
+            }
             return Err(error);
         }
         if let Some(window) = self.windows.last() {
@@ -134,8 +137,7 @@ impl Run {
     }
 
     fn view(&self) -> View<'_> {
-        let path_as_is = self.stages[0].options.path_as_is;
-        View { windows: &self.windows, templates: &self.templates, path_as_is }
+        View { windows: &self.windows, stages: &self.stages }
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -182,19 +184,30 @@ impl Run {
     }
 
     fn transfer(&self, started: Started, host: HostId, now: Instant) -> Box<Transfer> {
-        let Started { key, stage: number, slot, order, destination, target } = started;
+        let Started { key, stage: number, slot, order, destination, target, value } = started;
         let stage = &self.stages[number];
         let options = if self.is_trusted(number, &target) { &stage.options } else { &self.bare[number] };
+        let filled = match (&stage.by_value, value) {
+            (Some(by_value), Some(value)) => by_value.options(&value, options),
+            _ => None,
+        };
+        let options = filled.map_or_else(|| Arc::clone(options), Arc::new);
+        let feeds = number + 1 < self.stages.len();
+        let in_window = || WindowSink::new(Arc::clone(&self.windows[number]), slot, order);
         let sink: Box<dyn Sink> = match destination {
-            Destination::Output => Box::new(WindowSink::new(Arc::clone(&self.windows[number]), slot, order)),
-            Destination::File { path, options } => Box::new(FileSink::with(path, options).sharing(&self.devices)),
+            Destination::Output => Box::new(in_window()),
+            Destination::File { path, options } => {
+                let file = FileSink::with(path, options).sharing(&self.devices);
+                if feeds { Box::new(KeptPage::new(in_window(), file)) } else { Box::new(file) }
+            }
         };
         let mut path = BodyPath::new(sink);
         if let Some(pattern) = &stage.extract {
             let spare = self.spare_extractors(number).pop();
-            path = path.extracting(spare.unwrap_or_else(|| Extractor::new(pattern.clone())));
+            let extractor = spare.unwrap_or_else(|| Extractor::new(pattern.clone()));
+            path = path.extracting(extractor, stage.searches);
         }
-        let mut transfer = Transfer::new(target, Arc::clone(options), path, now, key as u64);
+        let mut transfer = Transfer::new(target, options, path, now, key as u64);
         transfer.slot = Some(host);
         transfer.rank = self.dispatch.priority(number, slot) + 1;
         transfer
@@ -203,7 +216,7 @@ impl Run {
     /// Whether a target's origin may learn the secrets of its stage: its URL was given by hand, or its origin was, as that
     /// of the first URL or in the stage's template. Pages choose all other URLs.
     fn is_trusted(&self, stage: usize, target: &Target) -> bool {
-        let Some(template) = &self.templates[stage] else { return true };
+        let Some(template) = &self.stages[stage].template else { return true };
         let origin = target.origin();
         template.literal_origin().is_some_and(|literal| literal == origin)
             || self.dispatch.lock().first_origin() == Some(&origin)
@@ -302,16 +315,12 @@ fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, o
     let mut order_matters = true;
     for (number, stage) in stages.iter().enumerate().rev() {
         let outlet: Box<dyn Outlet> = match (windows.last(), output.take()) {
-            (Some(window), _) => {
-                let template = stages[number + 1].template.clone();
-                let feed = template.map(|template| Feed {
-                    dispatch: Arc::clone(dispatch),
-                    template,
-                    window: Arc::clone(window),
-                    stage: number + 1,
-                });
-                Box::new(feed.expect("every stage but the first has a template"))
-            }
+            (Some(window), _) => Box::new(Feed {
+                dispatch: Arc::clone(dispatch),
+                stage: stages[number + 1].clone(),
+                window: Arc::clone(window),
+                number: number + 1,
+            }),
             (None, Some(output)) => Box::new(Print::new(output)),
             (None, None) => unreachable!("the output is taken once, by the last stage"),
         };
@@ -476,7 +485,9 @@ impl Supply for Run {
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        self.dispatch.wakes_at(now, &self.view())
+        let wakes_at = self.dispatch.wakes_at(now, &self.view());
+        let asks_at = self.interrupt.as_ref().map(|_| now + TICK);
+        [wakes_at, asks_at].into_iter().flatten().min()
     }
 
     fn backlog(&self) -> usize {
@@ -485,7 +496,11 @@ impl Supply for Run {
 
     fn is_over(&self) -> bool {
         if !self.over.load(Ordering::SeqCst) {
-            self.end_stages();
+            if self.interrupt.as_ref().is_some_and(Interrupt::wants_to_stop) {
+                self.stop(Some(Error::new(ErrorKind::Interrupted, "it was interrupted")));
+            } else {
+                self.end_stages();
+            }
         }
         self.over.load(Ordering::SeqCst)
     }

@@ -1,12 +1,14 @@
-//! A sink that puts a body into its slot of a window.
+//! Sinks of a run's bodies: a slot of a window, and with it a file for the page that values are taken from.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::window::Window;
 use crate::Result;
 use crate::buffer::Lease;
+use crate::sink::file::FileSink;
 use crate::sink::records::{Place, Records};
-use crate::sink::{Sink, Wake};
+use crate::sink::{Begin, Sink, Wake};
 
 pub(super) struct WindowSink {
     window: Arc<Window>,
@@ -43,5 +45,55 @@ impl Sink for WindowSink {
     fn restart(&mut self) -> bool {
         self.found = 0;
         self.window.restart(self.slot)
+    }
+}
+
+/// A page that is written to a file while its values go to the window of its stage.
+pub(super) struct KeptPage {
+    values: WindowSink,
+    file: FileSink,
+}
+
+impl KeptPage {
+    pub(super) fn new(values: WindowSink, file: FileSink) -> Self {
+        Self { values, file }
+    }
+}
+
+impl Sink for KeptPage {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.file.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        self.values.credit(waker, token)
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.values.is_awaited()
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.file.bytes(lease)
+    }
+
+    fn page(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.bytes(Lease::borrowed(bytes))
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<()> {
+        self.values.records(records)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.values.restart() && self.file.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.file.finish()
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.file.file_name()
     }
 }

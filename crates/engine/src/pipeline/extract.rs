@@ -26,13 +26,13 @@ const GATHER: usize = 4 << 10;
 /// Never more than this is gathered before it is searched.
 const GATHER_MOST: usize = 256 << 10;
 
-/// A compiled regular expression; clones share it.
+/// Compiled regular expressions, mostly one; clones share them.
 ///
 /// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`), and bodies need not be
 /// UTF-8.
 #[derive(Clone)]
 pub struct Pattern {
-    inner: Arc<Inner>,
+    inner: Arc<[Inner]>,
 }
 
 struct Inner {
@@ -47,76 +47,85 @@ impl Pattern {
     /// # Errors
     /// [`ErrorKind::Setup`], with the parser's explanation.
     pub fn new(expression: &str) -> Result<Self> {
-        let bad = |cause: String| {
-            Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
-        };
-        let parsed = ParserBuilder::new().utf8(false).build().parse(expression);
-        let hir = parsed.map_err(|cause| bad(in_words(&cause, expression)))?;
-        let regex = Regex::builder()
-            .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
-            .build_from_hir(&hir)
-            .map_err(|cause| bad(cause.to_string()))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                source: expression.to_owned(),
-                finder: Finder::new(regex, &hir),
-                reach: Reach::of(&hir),
-            }),
-        })
+        Self::all_of(&[expression])
     }
 
-    /// The expression as it was given.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.inner.source
+    /// Compiles several expressions, each of which is searched for by itself. Values come in the order in which their matches begin;
+    /// those that begin at one place, in the order of the expressions.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
+        let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
+        Ok(Self { inner: inner.collect::<Result<_>>()? })
     }
+
+    /// The expressions as they were given.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.inner.iter().map(|inner| &*inner.source)
+    }
+
+    /// The names that the expressions give to their values: `(?<name>…)` as group 1.
+    pub fn value_names(&self) -> impl Iterator<Item = &str> {
+        self.inner.iter().filter_map(|inner| inner.finder.value_name())
+    }
+}
+
+fn compile(expression: &str) -> Result<Inner> {
+    let bad = |cause: String| {
+        Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
+    };
+    let parsed = ParserBuilder::new().utf8(false).build().parse(expression);
+    let hir = parsed.map_err(|cause| bad(in_words(&cause, expression)))?;
+    let regex = Regex::builder()
+        .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
+        .build_from_hir(&hir)
+        .map_err(|cause| bad(cause.to_string()))?;
+    Ok(Inner { source: expression.to_owned(), finder: Finder::new(regex, &hir), reach: Reach::of(&hir) })
 }
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pattern").field(&self.inner.source).finish()
+        f.debug_list().entries(self.expressions()).finish()
     }
 }
 
 /// The search through one body, and after [`finish`](Self::finish) or [`reset`](Self::reset) through another.
 ///
-/// It owns the scratch memory of the search, so make one a worker and use it again. Memory: what the expression needs,
+/// It owns the scratch memory of the search, so make one a worker and use it again. Memory: for each expression what it needs,
 /// and the unsettled end of the body, which is at most the longest match (1 MiB where the expression has no bound; a
-/// longer match may be cut there) plus 256 KiB.
+/// longer match may be cut there) plus 256 KiB; with several expressions, also their values from that part of the body.
 pub struct Extractor {
-    pattern: Pattern,
-    scratch: Scratch,
-    reach_cache: Option<Cache>,
-    /// The end of what was pushed, from `CONTEXT` bytes before the first unsettled position.
-    tail: Vec<u8>,
-    /// Where in `tail` (or in the window being searched) the search goes on.
-    next: usize,
-    /// Bytes of `tail` that were searched already, in vain.
-    searched: usize,
-    gather: usize,
+    searches: Vec<Search>,
+    /// With several expressions: values that another one's may still precede.
+    found: Vec<Value>,
+}
+
+/// A value, where its match begins in the body, and which expression found it.
+struct Value {
+    start: u64,
+    expression: usize,
+    bytes: Box<[u8]>,
 }
 
 impl Extractor {
     /// An extractor at the beginning of a body.
     #[must_use]
     pub fn new(pattern: Pattern) -> Self {
-        let scratch = pattern.inner.finder.scratch();
-        let reach_cache = pattern.inner.reach.cache();
-        Self { pattern, scratch, reach_cache, tail: Vec::new(), next: 0, searched: 0, gather: GATHER }
+        let searches = (0..pattern.inner.len()).map(|index| Search::new(pattern.clone(), index)).collect();
+        Self { searches, found: Vec::new() }
     }
 
     /// Searches smaller gatherings, so that small tests meet every seam.
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
-        self.gather = gather;
+        self.searches.iter_mut().for_each(|search| search.gather = gather);
     }
 
     /// Forgets the body under way.
     pub fn reset(&mut self) {
-        self.tail.clear();
-        self.next = 0;
-        self.searched = 0;
-        self.scratch.reset();
+        self.searches.iter_mut().for_each(Search::reset);
+        self.found.clear();
     }
 
     /// Searches the next piece of the body. A value is given out as soon as what follows cannot change it and 4 KiB
@@ -125,6 +134,93 @@ impl Extractor {
     /// # Errors
     /// Only what `on_match` gives; the body under way is lost then ([`reset`](Self::reset)).
     pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { searches, found } = self;
+        if let [search] = searches.as_mut_slice() {
+            return search.push(piece, &mut |_, value| on_match(value));
+        }
+        for (expression, search) in searches.iter_mut().enumerate() {
+            search.push(piece, &mut |start, value| Ok(found.push(Value { start, expression, bytes: value.into() })))?;
+        }
+        let settled = searches.iter().map(Search::settled).min().unwrap_or(0);
+        give_out(found, settled, on_match)
+    }
+
+    /// Says that the body has ended, and gives out the values that waited for it. The extractor is then ready for
+    /// another body.
+    ///
+    /// # Errors
+    /// Only what `on_match` gives.
+    pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { searches, found } = self;
+        if let [search] = searches.as_mut_slice() {
+            return search.finish(&mut |_, value| on_match(value));
+        }
+        for (expression, search) in searches.iter_mut().enumerate() {
+            search.finish(&mut |start, value| Ok(found.push(Value { start, expression, bytes: value.into() })))?;
+        }
+        let outcome = give_out(found, u64::MAX, on_match);
+        found.clear();
+        outcome
+    }
+}
+
+/// Gives out the values whose matches begin before `settled`, in order.
+fn give_out(found: &mut Vec<Value>, settled: u64, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    found.sort_by_key(|value| (value.start, value.expression));
+    let count = found.partition_point(|value| value.start < settled);
+    found.drain(..count).try_for_each(|value| on_match(&value.bytes))
+}
+
+impl fmt::Debug for Extractor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extractor")
+            .field("pattern", &self.searches.first().map(|search| &search.pattern))
+            .field("waiting", &self.searches.iter().map(|search| search.tail.len()).sum::<usize>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Gets the position in the body where a match begins, and its value.
+type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
+
+/// The search for one expression.
+struct Search {
+    pattern: Pattern,
+    index: usize,
+    scratch: Scratch,
+    reach_cache: Option<Cache>,
+    /// The end of what was pushed, from `CONTEXT` bytes before the first unsettled position.
+    tail: Vec<u8>,
+    /// Where in the body `tail` (or the window being searched) begins.
+    origin: u64,
+    /// Where in `tail` (or in the window being searched) the search goes on.
+    next: usize,
+    /// Bytes of `tail` that were searched already, in vain.
+    searched: usize,
+    gather: usize,
+}
+
+impl Search {
+    fn new(pattern: Pattern, index: usize) -> Self {
+        let inner = &pattern.inner[index];
+        let (scratch, reach_cache) = (inner.finder.scratch(), inner.reach.cache());
+        Self { pattern, index, scratch, reach_cache, tail: Vec::new(), origin: 0, next: 0, searched: 0, gather: GATHER }
+    }
+
+    fn reset(&mut self) {
+        self.tail.clear();
+        self.origin = 0;
+        self.next = 0;
+        self.searched = 0;
+        self.scratch.reset();
+    }
+
+    /// The position before which all matches that begin there have been found.
+    fn settled(&self) -> u64 {
+        self.origin + self.next as u64
+    }
+
+    fn push(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
         let unsettled = self.searched.saturating_sub(self.next);
         let enough = unsettled.clamp(self.gather, GATHER_MOST);
         if self.tail.len() - self.searched + piece.len() < enough {
@@ -136,7 +232,7 @@ impl Extractor {
         }
         let mut tail = std::mem::take(&mut self.tail);
         let mut taken = 0;
-        let mut step = self.pattern.inner.reach.seam();
+        let mut step = self.pattern.inner[self.index].reach.seam();
         while taken < piece.len() {
             let before = tail.len() - taken;
             let count = step.min(piece.len() - taken);
@@ -146,6 +242,7 @@ impl Extractor {
             self.search(&tail, false, on_match)?;
             if self.next >= before + CONTEXT && taken < piece.len() {
                 self.next -= before;
+                self.origin += before as u64;
                 tail.clear();
                 self.tail = tail;
                 return self.search_in_place(piece, on_match);
@@ -154,17 +251,13 @@ impl Extractor {
         let unneeded = self.next.saturating_sub(CONTEXT);
         tail.drain(..unneeded);
         self.next -= unneeded;
+        self.origin += unneeded as u64;
         self.searched = tail.len();
         self.tail = tail;
         Ok(())
     }
 
-    /// Says that the body has ended, and gives out the values that waited for it. The extractor is then ready for
-    /// another body.
-    ///
-    /// # Errors
-    /// Only what `on_match` gives.
-    pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn finish(&mut self, on_match: &mut OnMatch<'_>) -> Result<()> {
         let tail = std::mem::take(&mut self.tail);
         let result = self.search(&tail, true, on_match);
         self.tail = tail;
@@ -172,18 +265,19 @@ impl Extractor {
         result
     }
 
-    fn search_in_place(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn search_in_place(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
         self.search(piece, false, on_match)?;
         let unneeded = self.next.saturating_sub(CONTEXT);
         self.tail.extend_from_slice(&piece[unneeded..]);
         self.next -= unneeded;
+        self.origin += unneeded as u64;
         self.searched = self.tail.len();
         Ok(())
     }
 
     /// Gives out the matches at the window's settled positions and moves `next` behind them.
-    fn search(&mut self, window: &[u8], last: bool, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let inner = &*self.pattern.inner;
+    fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
+        let inner = &self.pattern.inner[self.index];
         let settled =
             if last { window.len() + 1 } else { inner.reach.settled(self.reach_cache.as_mut(), window, self.next) };
         while self.next < settled {
@@ -198,7 +292,7 @@ impl Extractor {
             }
             self.next = end;
             if let Some(value) = value.filter(|value| !value.is_empty()) {
-                on_match(&window[value])?;
+                on_match(self.origin + start as u64, &window[value])?;
             }
         }
         Ok(())
@@ -227,14 +321,5 @@ fn in_words(cause: &SyntaxError, expression: &str) -> String {
         (None, Some('\\')) => format!("{why}, at byte {at}; write \\\\ for a backslash"),
         (None, Some(sign)) => format!("{why}, at byte {at}; write \\{sign} for the character {sign} itself"),
         (None, None) => format!("{why}, at byte {at}"),
-    }
-}
-
-impl fmt::Debug for Extractor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Extractor")
-            .field("pattern", &self.pattern)
-            .field("waiting", &self.tail.len())
-            .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_automata::{
     Input,
     meta::{Cache, Regex},
-    util::primitives::NonMaxUsize,
+    util::primitives::{NonMaxUsize, PatternID},
 };
 use regex_syntax::hir::Hir;
 
@@ -75,6 +75,11 @@ impl Finder {
             .or_else(|| Filter::of(hir, &shape).map(|filter| Way::Filter(Box::new(filter))))
             .unwrap_or(Way::Plain);
         Self { regex, grouped, way }
+    }
+
+    /// The name of group 1.
+    pub(super) fn value_name(&self) -> Option<&str> {
+        self.regex.group_info().to_name(PatternID::ZERO, 1)
     }
 
     pub(super) fn scratch(&self) -> Scratch {

@@ -393,3 +393,28 @@ fn syntax_errors_name_place_and_remedy() {
         assert!(error.contains(told) && !error.contains('\n'), "{expression}: {error}");
     }
 }
+
+#[test]
+fn values_of_several_expressions_come_in_the_order_of_the_page() {
+    let body = format!("b2 a1 {} x(a3)(b4)y b5{}", "a0 ".repeat(40), "c".repeat(9));
+    let pattern = Pattern::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
+    let mut expected = vec!["b2".to_owned(), "1".to_owned()];
+    expected.extend(std::iter::repeat_n("0".to_owned(), 40));
+    expected.extend(["a3)(b4)y b5", "3", "a3", "b4", "b5"].map(str::to_owned));
+    for gather in [1, 64, 4096] {
+        let mut extractor = Extractor::new(pattern.clone());
+        extractor.gather_at_least(gather);
+        for size in [1, 2, 5, 64, body.len()] {
+            let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
+            let found = extract(&mut extractor, &pieces);
+            let found: Vec<String> = found.into_iter().map(|value| String::from_utf8(value).unwrap()).collect();
+            assert_eq!(found, expected, "{gather} {size}");
+        }
+    }
+}
+
+#[test]
+fn value_has_the_name_of_group_1() {
+    let pattern = Pattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
+    assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
+}

@@ -159,6 +159,14 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
+    /// Sees the body that values are taken from, piece by piece. Default: it is not kept.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn page(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     /// The existing part of this target's content. Asked once, before anything is sent; [`Sink::begin`] is told the offset that the response then
     /// begins at, which is 0 when the content has changed.
     fn partial(&mut self, _target: &Target) -> Option<Partial> {

@@ -24,6 +24,8 @@ mod tests;
 use core::fmt::{self, Write};
 use std::sync::Arc;
 
+use crate::filename;
+
 /// A parsed glob; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Glob {
@@ -260,6 +262,66 @@ pub fn fill_template(template: &str, parts: &Parts) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Fills an output name behind `--then`: `{}`, `#1` and each `#<name>` stand for the value that a URL was made of. The value never
+/// leads to another directory: slashes, backslashes and deceptive characters in it become `_`, and so does a dot that it would begin
+/// the name of a file or directory with.
+///
+/// ```
+/// use haul_policy::glob::fill_by_value;
+/// assert_eq!(fill_by_value(b"d/{}-#1.txt", b"a/b"), b"d/a_b-a_b.txt");
+/// assert_eq!(fill_by_value(b"d/{}", b"../x"), b"d/_._x");
+/// ```
+pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(template.len() + value.len());
+    let mut rest = template;
+    while let Some(&byte) = rest.first() {
+        let length = match placeholder(rest) {
+            Some((_, length)) => {
+                let begins = out.iter().rev().take_while(|byte| **byte != b'/').all(|byte| *byte == b'.');
+                filename::push_harmless(&mut out, value, begins);
+                length
+            }
+            None => {
+                out.push(byte);
+                1
+            }
+        };
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// What a name behind `--then` stands for something with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placeholder<'t> {
+    /// `{}`.
+    Value,
+    /// `#1`, `#2` …
+    Number(&'t str),
+    /// `#<name>`.
+    Name(&'t str),
+}
+
+/// The placeholders of an output name behind `--then`.
+pub fn placeholders(template: &[u8]) -> impl Iterator<Item = Placeholder<'_>> {
+    (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
+}
+
+/// The placeholder that a text begins with, and its length.
+fn placeholder(text: &[u8]) -> Option<(Placeholder<'_>, usize)> {
+    if text.starts_with(b"{}") {
+        return Some((Placeholder::Value, 2));
+    }
+    let after = text.strip_prefix(b"#")?;
+    let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits > 0 {
+        return Some((Placeholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
+    }
+    let end = after.iter().position(|&byte| byte == b'>')?;
+    let (name, length) = parse::name(std::str::from_utf8(&after[..=end]).ok()?)?;
+    Some((Placeholder::Name(name), length + 1))
 }
 
 /// The glob names in a template, and the byte after each.

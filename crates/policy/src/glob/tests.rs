@@ -135,3 +135,27 @@ fn templates() {
     // What was filled in is not looked at again.
     assert_eq!(fill_template("#1", &of(&["#2", "x"])), "#2");
 }
+
+#[test]
+fn value_in_a_name_stays_within_its_directory() {
+    for (template, value, expected) in [
+        ("{}", "a", "a"),
+        ("p_#1", "a/b\\c", "p_a_b_c"),
+        ("#<id>-{}", "1", "1-1"),
+        ("{}", "..", "_."),
+        ("{}", ".bashrc", "_bashrc"),
+        (".{}", ".", "._"),
+        ("d/.{}/x", ".", "d/._/x"),
+        ("d/{}{}", ".", "d/_."),
+        ("v{}", ".2", "v.2"),
+        ("{}", "a\0\n\u{202e}b", "a___b"),
+        ("#", "x", "#"),
+        ("#<>{", "x", "#<>{"),
+    ] {
+        let filled = fill_by_value(template.as_bytes(), value.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&filled), expected, "{template} {value:?}");
+    }
+    assert_eq!(fill_by_value(b"\xff{}", b"\xfe/"), b"\xff\xfe_");
+    let found: Vec<_> = placeholders(b"{}#01#<a>#<>#x").collect();
+    assert_eq!(found, [Placeholder::Value, Placeholder::Number("01"), Placeholder::Name("a")]);
+}

@@ -103,20 +103,75 @@ fn outputs_pair_with_urls_by_position() {
 }
 
 #[test]
-fn a_chain_of_stages_has_one_output() {
+fn output_belongs_to_the_stage_that_it_follows() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
-    let one = plan(&[&["u", "-o", "x", "v"], &stages[..]].concat());
-    let file = Output::File("x".into());
-    assert_eq!((one.operations[0].output_of(0), one.operations[0].output_of(1)), (&file, &file));
-    let late = plan(&[&["u"], &stages[..], &["-o", "x"]].concat());
-    assert_eq!(late.operations[0].output_of(7), &file);
-    for remote in ["-O", "--remote-name-all"] {
-        let error = read(&[&["u"], &stages[..], &[remote]].concat()).expect_err("there is one output");
-        assert!(error.to_string().contains("name it by -o"), "{error}");
+    let file = |name: &str| Output::File(name.into());
+    let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
+    assert_eq!((first.output_of(0), &first.stages[1].output), (&file("x"), &Output::Stdout));
+    let later = plan(&[&["u"], &stages[..], &["-o", "x"]].concat()).operations.remove(0);
+    assert_eq!((later.output_of(0), &later.stages[1].output), (&Output::Stdout, &file("x")));
+    assert_eq!(later.shared_output(), Some(&file("x")));
+    for (name, is_shared) in [("x_{}", false), ("x_#1", false), ("x_#<n>", false), ("x#", true), ("-", true)] {
+        let operation = plan(&[&["u"], &stages[..], &["-o", name]].concat()).operations.remove(0);
+        assert_eq!(operation.shared_output().is_some(), is_shared, "{name}");
     }
-    let two = plan(&[&["u", "-o", "y"], &stages[..], &["-o", "x"]].concat());
-    assert_eq!(two.operations[0].output_of(0), &file);
-    assert_eq!(two.warnings.len(), 1);
+    for remote in ["-O", "--remote-name-all"] {
+        let operation = plan(&[&["u"], &stages[..], &[remote]].concat()).operations.remove(0);
+        assert_eq!((operation.output_of(0), &operation.stages[1].output), (&Output::Stdout, &Output::RemoteName));
+        assert_eq!(operation.shared_output(), None);
+    }
+    let two = plan(&[&["u"], &stages[..], &["-o", "y", "-o", "x"]].concat());
+    assert_eq!((&two.operations[0].stages[1].output, two.warnings.len()), (&file("x"), 1));
+    let fed = read(&[&["u", "-o", "-"], &stages[..]].concat()).expect_err("its pages are not output");
+    assert!(fed.to_string().contains("name them by -o FILE or -O"), "{fed}");
+}
+
+#[test]
+fn values_are_sorted_only_where_they_have_one_output() {
+    for args in [&["-o", "x", "u", "-o", "y", "v"][..], &["-O", "u"], &["-o", "x_#1", "u{1,2}"]] {
+        for option in ["--unique", "--sort"] {
+            let error = read(&[args, &["--extract", "a", option]].concat()).expect_err("there are several");
+            assert!(error.to_string().contains(option), "{error}");
+        }
+    }
+    for args in [&["-o", "x", "u[1-2]"][..], &["u", "v"], &["-o", "x", "--input-file", "l"]] {
+        plan(&[args, &["--extract", "a", "--sort", "--unique"]].concat());
+    }
+}
+
+#[test]
+fn uploads_and_extraction_are_refused_together() {
+    for args in [&["--extract", "a"][..], &["--extract", "a", "--then", "http://h/{}"]] {
+        let error = read(&[&["-T", "body", "u"], args].concat()).expect_err("replies to uploads are not searched");
+        assert!(error.to_string().contains("--data-binary @FILE"), "{error}");
+    }
+}
+
+#[test]
+fn texts_behind_then_have_places_for_the_value() {
+    let later = |args: &[&str]| {
+        let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
+        let operation = plan(&chain).operations.remove(0);
+        assert_eq!(operation.stages[0].request.body, Some(Body::Bytes(b"{}".to_vec())), "the first stage has no value");
+        operation.stages[1].request.clone()
+    };
+    let filled = |request: &RequestArgs| match &request.body {
+        Some(Body::ByValue(body)) => String::from_utf8(body.filled(b"a\" &<")).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    for (args, expected) in [
+        (&["-d", "x={}", "-d", "@body"][..], "x=a%22+%26%3C&abc"),
+        (&["--data-urlencode", "x y={}="], "x y=a%22+%26%3C%3D"),
+        (&["--json", "[{}, \"{}\"]"], "[\"a\\\" &<\", \"a\\\" &<\"]"),
+        (&["-d", "<{}>", "-H", "Content-Type: text/xml; charset=utf-8"], "<a&quot; &amp;&lt;>"),
+        (&["-d", "{}", "-H", "Content-Type: text/plain"], "a\" &<"),
+    ] {
+        assert_eq!(filled(&later(args)), expected, "{args:?}");
+    }
+    assert_eq!(later(&["-d", "@body"]).body, Some(Body::Bytes(b"abc".to_vec())));
+    assert_eq!(later(&["-G", "-d", "a={}", "--url-query", "b={}#"]).query.as_deref(), Some("b={}%23&a={}"));
+    let fields = later(&["-H", "X: {}", "-H", "Y: z", "-H", "@headers"]).fields_by_value;
+    assert_eq!(fields, [("X".to_owned(), b"{}".to_vec())]);
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! A stage behind `--then`: the requests and files of its pages, by the values that their URLs were made of.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use haul::fleet::{ByValue, Destination};
+use haul::pipeline::Pattern;
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::glob::{Placeholder, fill_by_value, placeholders};
+use haul_policy::urlencode::percent;
+
+use super::output_names::OutputNames;
+use super::single::{NULL, options_for, placed, refuse_login, refuse_protocol};
+use crate::plan::{Body, Existing, Operation, Output, ValueForm, append_query};
+
+/// The text that stands for the value.
+const HOLE: &[u8] = b"{}";
+
+/// The stage of an operation with this number.
+pub(super) struct LaterStage {
+    operation: Operation,
+    number: usize,
+    names: OutputNames,
+}
+
+impl LaterStage {
+    /// The stage with this number, whose values these expressions of the stage before give.
+    ///
+    /// # Errors
+    /// When its output names a glob that there is none of.
+    pub(super) fn new(
+        operation: &Operation,
+        number: usize,
+        before: Option<&Pattern>,
+        names: &OutputNames,
+    ) -> Result<Self> {
+        if let Output::File(template) = &operation.stages[number].output {
+            for placeholder in placeholders(template.as_bytes()) {
+                let is_known = match placeholder {
+                    Placeholder::Value => true,
+                    Placeholder::Number(digits) => digits.parse() == Ok(1),
+                    Placeholder::Name(name) => {
+                        before.is_some_and(|pattern| pattern.value_names().any(|known| known == name))
+                    }
+                };
+                if !is_known {
+                    let message = format!(
+                        "-o {} names what there is not: behind --then, #1 and {{}} are the value, and #<name> is it where \
+                         the --extract before has (?<name>...) as group 1",
+                        template.display()
+                    );
+                    return Err(Error::new(ErrorKind::Setup, message));
+                }
+            }
+        }
+        Ok(Self { operation: operation.clone(), number, names: names.clone() })
+    }
+
+    /// The file of a page; `None` if it goes to the output of all.
+    fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
+        let stage = &self.operation.stages[self.number];
+        let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
+        Ok(match &stage.output {
+            _ if is_shared => None,
+            Output::Stdout => None,
+            Output::Null => Some(NULL.into()),
+            Output::File(template) => {
+                let name = OsString::from_vec(fill_by_value(template.as_bytes(), value));
+                Some(placed(&self.operation, name))
+            }
+            Output::RemoteName => {
+                let name = haul_policy::filename::from_target(target)
+                    .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?;
+                Some(placed(&self.operation, name.into()))
+            }
+        })
+    }
+
+    /// Whether a field of the request has a place for the value.
+    fn has_field_by_value(&self) -> bool {
+        let request = &self.operation.stages[self.number].request;
+        let texts = [&request.user_agent, &request.referer, &request.cookie];
+        !request.fields_by_value.is_empty() || texts.into_iter().flatten().any(|text| has_hole(text))
+    }
+}
+
+impl ByValue for LaterStage {
+    fn url(&self, value: &[u8], url: String) -> String {
+        match &self.operation.stages[self.number].request.query {
+            Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
+            None => url,
+        }
+    }
+
+    fn destination(&self, value: &[u8], target: &Target) -> Result<Option<Destination>> {
+        let stage = &self.operation.stages[self.number];
+        refuse_protocol(stage, target)?;
+        refuse_login(stage, target)?;
+        // What a page gives must not add a field.
+        let has_control = value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
+        if has_control && self.has_field_by_value() {
+            return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
+        }
+        let Some(path) = self.file(value, target)? else { return Ok(Some(Destination::Output)) };
+        let existing = self.operation.existing_of(&stage.output);
+        if !takes_name(&self.names, existing, &path, &target.to_url())? {
+            return Ok(None);
+        }
+        Ok(Some(Destination::File { path, options: options_for(&self.operation, &stage.output, None) }))
+    }
+
+    fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {
+        let request = &self.operation.stages[self.number].request;
+        if !self.has_field_by_value() && !matches!(request.body, Some(Body::ByValue(_))) {
+            return None;
+        }
+        let mut filled = options.clone();
+        let by_value = |name: &str, text: &[u8]| {
+            request.fields_by_value.iter().any(|(known, template)| known == name && template == text)
+        };
+        for (name, text) in &mut filled.fields {
+            if by_value(name, text) {
+                *text = with_value(text, value);
+            }
+        }
+        for text in [&mut filled.user_agent, &mut filled.referer, &mut filled.cookie].into_iter().flatten() {
+            if has_hole(text) {
+                *text = with_value(text, value);
+            }
+        }
+        if let Some(Body::ByValue(body)) = &request.body {
+            filled.body = Some(body.filled(value).as_slice().into());
+        }
+        Some(filled)
+    }
+}
+
+/// Takes a file's name for a URL; `false` if the file is there already, and such files are passed over.
+///
+/// # Errors
+/// When another URL of the run has taken it. Where files are numbered, none has to be the only one of its name.
+pub(super) fn takes_name(names: &OutputNames, existing: Existing, path: &Path, url: &str) -> Result<bool> {
+    match existing {
+        Existing::Number => Ok(true),
+        Existing::Skip if path.exists() && !names.has(path) => Ok(false),
+        _ => names.take(path, url).map(|()| true),
+    }
+}
+
+fn has_hole(text: &[u8]) -> bool {
+    text.windows(HOLE.len()).any(|bytes| bytes == HOLE)
+}
+
+/// A field's value with the value in its places.
+fn with_value(text: &[u8], value: &[u8]) -> Vec<u8> {
+    crate::plan::ByValue::of(text, ValueForm::Plain).filled(value)
+}

@@ -1,0 +1,389 @@
+//! Body bytes as UTF-8, by the charset of their page.
+//!
+//! The charset is, in this order, that of a byte order mark, of the field `Content-Type`, and of the page itself: an XML declaration or a
+//! `<meta>` in its first [`PRESCAN`] bytes, where the page may be markup. A page that declares none is UTF-8 if it is valid UTF-8, and
+//! windows-1252 if not, as for browsers (<https://encoding.spec.whatwg.org/>). To find out, what follows the first byte beyond ASCII is
+//! held until the page ends or [`UNDECIDED`] bytes of it are valid; later bytes that are not valid count as windows-1252 one by one.
+//!
+//! Valid UTF-8 passes where it lies. Invalid bytes of a page with a charset become U+FFFD. Left out: UTF-32, which no browser reads.
+
+use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
+use memchr::memmem;
+
+use crate::Result;
+use crate::response::charset;
+
+/// The bytes in which a page may declare its charset.
+const PRESCAN: usize = 1024;
+/// Valid bytes after which a page without a declaration counts as UTF-8.
+const UNDECIDED: usize = 256 << 10;
+/// The size of the pieces in which decoded text is handed on.
+const PIECE: usize = 8 << 10;
+
+/// Gets pieces of UTF-8; none ends within a character.
+type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
+
+/// Turns one body into UTF-8.
+pub(super) struct TextReader {
+    declared: Option<&'static Encoding>,
+    may_be_markup: bool,
+    state: State,
+    /// Bytes that wait for those behind them.
+    held: Vec<u8>,
+}
+
+enum State {
+    /// The beginning, until it shows the charset.
+    Opening,
+    /// Nothing declares a charset, and all bytes so far are ASCII, or held and valid UTF-8 up to this one.
+    Undeclared { valid: usize },
+    /// UTF-8; bytes that are not valid are replaced, or windows-1252 if nothing declared the charset.
+    Utf8 { is_declared: bool },
+    /// Another charset.
+    Other(Box<Decoder>),
+}
+
+impl TextReader {
+    /// A reader for a body whose response has this `Content-Type`.
+    pub(super) fn new(content_type: Option<&[u8]>) -> Self {
+        let declared = content_type.and_then(charset).and_then(|label| known(label.as_bytes()));
+        let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
+        let media_type = media_type.trim_ascii().to_ascii_lowercase();
+        let may_be_markup = media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml");
+        Self { declared, may_be_markup, state: State::Opening, held: Vec::new() }
+    }
+
+    /// The next bytes of the body.
+    ///
+    /// # Errors
+    /// Only what `on_text` gives.
+    pub(super) fn push(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
+        if !matches!(self.state, State::Opening) {
+            return self.read(piece, on_text);
+        }
+        if self.held.is_empty() && self.settles(piece) {
+            self.open(piece);
+            return self.read(piece, on_text);
+        }
+        self.held.extend_from_slice(piece);
+        if !self.settles(&self.held) {
+            return Ok(());
+        }
+        let held = std::mem::take(&mut self.held);
+        self.open(&held);
+        self.read(&held, on_text)
+    }
+
+    /// The body is complete.
+    ///
+    /// # Errors
+    /// Only what `on_text` gives.
+    pub(super) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
+        if matches!(self.state, State::Opening) {
+            let held = std::mem::take(&mut self.held);
+            self.open(&held);
+            self.read(&held, on_text)?;
+        }
+        let held = std::mem::take(&mut self.held);
+        match &mut self.state {
+            State::Opening => Ok(()),
+            State::Undeclared { valid } if *valid == held.len() => hand_on(&held, on_text),
+            State::Undeclared { .. } => {
+                decode(&mut WINDOWS_1252.new_decoder_without_bom_handling(), &held, true, on_text)
+            }
+            State::Utf8 { is_declared } => substitute(&held, *is_declared, on_text),
+            State::Other(decoder) => decode(decoder, &held, true, on_text),
+        }
+    }
+
+    /// Whether these bytes from the beginning show which charset there is.
+    fn settles(&self, start: &[u8]) -> bool {
+        let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
+        if may_be_mark {
+            return false;
+        }
+        let may_declare = self.declared.is_none() && self.may_be_markup && mark(start).is_none();
+        let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
+        let is_markup = first.is_none_or(|&byte| byte == b'<');
+        !(may_declare && is_markup) || start.len() >= PRESCAN || declared_in(start).is_some()
+    }
+
+    /// Decides by the beginning of the body.
+    fn open(&mut self, start: &[u8]) {
+        let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
+        let encoding = mark(start).or(self.declared).or_else(in_page);
+        self.state = match encoding {
+            None => State::Undeclared { valid: 0 },
+            Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
+                State::Utf8 { is_declared: true }
+            }
+            // It takes the mark away.
+            Some(encoding) => State::Other(Box::new(encoding.new_decoder())),
+        };
+    }
+
+    fn read(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
+        match &mut self.state {
+            State::Opening => Ok(()),
+            State::Other(decoder) => decode(decoder, piece, false, on_text),
+            State::Utf8 { is_declared } => {
+                let is_declared = *is_declared;
+                read_utf8(&mut self.held, piece, is_declared, on_text)
+            }
+            State::Undeclared { valid } => {
+                let mut rest = piece;
+                if self.held.is_empty() {
+                    let ascii = Encoding::ascii_valid_up_to(piece);
+                    hand_on(&piece[..ascii], on_text)?;
+                    rest = &piece[ascii..];
+                }
+                self.held.extend_from_slice(rest);
+                let checked = std::str::from_utf8(&self.held[*valid..]);
+                let more = checked.as_ref().map_or_else(|error| error.valid_up_to(), |text| text.len());
+                let is_invalid = checked.is_err_and(|error| error.error_len().is_some());
+                *valid += more;
+                if is_invalid {
+                    let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
+                    let held = std::mem::take(&mut self.held);
+                    let outcome = decode(&mut decoder, &held, false, on_text);
+                    self.state = State::Other(decoder);
+                    return outcome;
+                }
+                if *valid >= UNDECIDED {
+                    let valid = *valid;
+                    let held = std::mem::take(&mut self.held);
+                    self.state = State::Utf8 { is_declared: false };
+                    hand_on(&held[..valid], on_text)?;
+                    self.held.extend_from_slice(&held[valid..]);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Hands UTF-8 on as it is; `held` keeps the beginning of a character that the piece breaks off in.
+fn read_utf8(held: &mut Vec<u8>, piece: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
+    let mut rest = piece;
+    // A character that the last piece broke off in.
+    while !held.is_empty() && !rest.is_empty() {
+        held.push(rest[0]);
+        rest = &rest[1..];
+        match std::str::from_utf8(held) {
+            Ok(_) => {
+                on_text(held)?;
+                held.clear();
+            }
+            Err(error) if error.error_len().is_some() => {
+                // The byte that is wrong may begin a character of its own.
+                let last = held.pop();
+                substitute(held, is_declared, on_text)?;
+                held.clear();
+                rest = last.map_or(rest, |_| &piece[piece.len() - rest.len() - 1..]);
+            }
+            Err(_) => {}
+        }
+    }
+    loop {
+        let error = match std::str::from_utf8(rest) {
+            Ok(_) => return hand_on(rest, on_text),
+            Err(error) => error,
+        };
+        let (valid, after) = rest.split_at(error.valid_up_to());
+        hand_on(valid, on_text)?;
+        let Some(length) = error.error_len() else {
+            held.extend_from_slice(after);
+            return Ok(());
+        };
+        substitute(&after[..length], is_declared, on_text)?;
+        rest = &after[length..];
+    }
+}
+
+/// Hands on what stands for bytes that are not valid UTF-8.
+fn substitute(bytes: &[u8], is_declared: bool, on_text: &mut OnText<'_>) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    if is_declared {
+        return on_text("\u{fffd}".as_bytes());
+    }
+    let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
+    on_text(text.as_bytes())
+}
+
+fn hand_on(text: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { on_text(text) }
+}
+
+fn decode(decoder: &mut Decoder, mut bytes: &[u8], last: bool, on_text: &mut OnText<'_>) -> Result<()> {
+    let mut text = [0; PIECE];
+    loop {
+        let (result, read, mut written) =
+            decoder.decode_to_utf8_without_replacement(bytes, &mut text[..PIECE - 3], last);
+        bytes = &bytes[read..];
+        if let DecoderResult::Malformed(..) = result {
+            text[written..written + 3].copy_from_slice("\u{fffd}".as_bytes());
+            written += 3;
+        }
+        hand_on(&text[..written], on_text)?;
+        if result == DecoderResult::InputEmpty {
+            return Ok(());
+        }
+    }
+}
+
+/// The encoding of a label, if there is text in it.
+fn known(label: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
+}
+
+/// The encoding of the byte order mark at the beginning.
+fn mark(start: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_bom(start).map(|(encoding, _)| encoding)
+}
+
+/// The charset that markup declares in these bytes, which are read as ASCII: so it is not UTF-16, whatever it says.
+fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
+    let label = in_xml(start).or_else(|| in_meta(start))?;
+    let encoding = known(&label)?;
+    Some(match encoding.name() {
+        "UTF-16LE" | "UTF-16BE" => UTF_8,
+        _ if encoding == X_USER_DEFINED => WINDOWS_1252,
+        _ => encoding,
+    })
+}
+
+/// The value of `encoding` in an XML declaration.
+fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
+    let declaration = start.strip_prefix(b"<?xml")?;
+    let declaration = &declaration[..memmem::find(declaration, b"?>")?];
+    value(&declaration[memmem::find(declaration, b"encoding")? + 8..])
+}
+
+/// The value of the first `charset=` within a `<meta>`, as an attribute or in its `content`; comments are passed over.
+fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
+    let lower = start.to_ascii_lowercase();
+    let mut rest = &lower[..];
+    while let Some(at) = memchr::memchr(b'<', rest) {
+        rest = &rest[at..];
+        if let Some(comment) = rest.strip_prefix(b"<!--") {
+            rest = &comment[memmem::find(comment, b"-->")?..];
+            continue;
+        }
+        let Some(tag) = rest.strip_prefix(b"<meta") else {
+            rest = &rest[1..];
+            continue;
+        };
+        let tag = &tag[..memchr::memchr(b'>', tag)?];
+        let mut attributes = tag;
+        while let Some(at) = memmem::find(attributes, b"charset") {
+            attributes = &attributes[at + 7..];
+            if let Some(label) = value(attributes) {
+                return Some(label);
+            }
+        }
+        rest = &rest[5 + tag.len()..];
+    }
+    None
+}
+
+/// What stands behind an equals sign, in quotes or not.
+fn value(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();
+    let text = text.strip_prefix(b"\"").or_else(|| text.strip_prefix(b"'")).unwrap_or(text);
+    let end = text.iter().position(ends)?;
+    Some(text[..end].to_vec()).filter(|label| !label.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of a body that comes in pieces of every size.
+    fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
+        let mut texts = Vec::new();
+        for size in [1, 2, 3, 7, body.len().max(1)] {
+            let mut reader = TextReader::new(content_type.map(str::as_bytes));
+            let mut text = Vec::new();
+            for piece in body.chunks(size) {
+                reader.push(piece, &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+            }
+            reader.finish(&mut |more| Ok(text.extend_from_slice(more))).unwrap();
+            texts.push(text);
+        }
+        assert!(texts.iter().all(|text| *text == texts[0]), "{:?}", String::from_utf8_lossy(body));
+        texts.swap_remove(0)
+    }
+
+    #[track_caller]
+    fn reads(content_type: Option<&str>, body: &[u8], expected: &str) {
+        let text = read(content_type, body);
+        assert_eq!(String::from_utf8_lossy(&text), expected, "{content_type:?} {:?}", String::from_utf8_lossy(body));
+        assert!(std::str::from_utf8(&text).is_ok());
+    }
+
+    #[test]
+    fn charset_of_the_field_decides_unless_there_is_a_mark() {
+        reads(Some("text/html; charset=iso-8859-1"), b"caf\xe9 \x80", "caf\u{e9} \u{20ac}");
+        reads(Some("text/plain; charset=Shift_JIS"), b"\x93\xfa\x96\x7b", "\u{65e5}\u{672c}");
+        reads(Some("text/plain; charset=utf-16le"), b"a\0\xe9\0", "a\u{e9}");
+        reads(Some("text/plain; charset=latin1"), b"\xef\xbb\xbfcaf\xc3\xa9", "caf\u{e9}");
+        reads(None, b"\xff\xfea\0\xe9\0", "a\u{e9}");
+        reads(None, b"\xfe\xff\0a\0\xe9", "a\u{e9}");
+        reads(Some("text/html; charset=latin1"), b"<meta charset=utf-8>\xe9", "<meta charset=utf-8>\u{e9}");
+    }
+
+    #[test]
+    fn charset_of_the_page_decides_where_the_field_has_none() {
+        for meta in [
+            "<meta charset=\"koi8-r\">",
+            "<META CharSet = koi8-r >",
+            "<!-- <meta charset=utf-8> --><meta name=x><meta http-equiv=\"Content-Type\" content='text/html; charset=koi8-r'>",
+            "<?xml version='1.0' encoding='koi8-r'?>",
+        ] {
+            let body = [meta.as_bytes(), b"\xc1"].concat();
+            reads(Some("text/html"), &body, &format!("{meta}\u{430}"));
+            reads(None, &body, &format!("{meta}\u{430}"));
+            // No field of plain text is in the text.
+            reads(Some("text/plain"), &body, &format!("{meta}\u{c1}"));
+        }
+        reads(Some("text/html"), b"<meta charset=utf-16>\xc3\xa9", "<meta charset=utf-16>\u{e9}");
+        let late = [b" ".repeat(PRESCAN), b"<meta charset=koi8-r>\xc1".to_vec()].concat();
+        assert!(read(Some("text/html"), &late).ends_with("\u{c1}".as_bytes()));
+    }
+
+    #[test]
+    fn page_without_charset_is_utf8_or_windows_1252() {
+        reads(None, b"", "");
+        reads(None, "caf\u{e9} \u{20ac}".as_bytes(), "caf\u{e9} \u{20ac}");
+        reads(Some("text/html"), b"caf\xe9", "caf\u{e9}");
+        reads(Some("application/x; charset=nonesuch"), b"\xc3\xa9 \x93x\x94", "\u{c3}\u{a9} \u{201c}x\u{201d}");
+        // It ends within what could be a character.
+        reads(None, b"a\xe2\x82", "a\u{e2}\u{201a}");
+        let long = ["\u{e9}".repeat(UNDECIDED).as_bytes(), b"\xe9!"].concat();
+        let mut reader = TextReader::new(None);
+        let mut text = Vec::new();
+        reader.push(&long, &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        assert!(text.ends_with("\u{e9}\u{e9}".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
+        reader.push(b"\xe9?", &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        reader.finish(&mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        assert!(text.ends_with("\u{e9}!\u{e9}?".as_bytes()), "{:?}", String::from_utf8_lossy(&text[text.len() - 9..]));
+    }
+
+    #[test]
+    fn invalid_bytes_of_declared_text_are_replaced() {
+        reads(Some("text/plain; charset=utf-8"), b"a\xffb\xe2\x82c\xe2\x82", "a\u{fffd}b\u{fffd}c\u{fffd}");
+        reads(Some("text/plain; charset=utf-8"), "\u{1f600}\u{e9}".as_bytes(), "\u{1f600}\u{e9}");
+        reads(Some("text/plain; charset=euc-jp"), b"a\xff", "a\u{fffd}");
+    }
+
+    #[test]
+    fn ascii_passes_before_the_page_ends() {
+        let mut reader = TextReader::new(Some(b"text/plain"));
+        let mut text = Vec::new();
+        reader.push(b"id=1 \xc3", &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        assert_eq!(text, b"id=1 ");
+    }
+}
