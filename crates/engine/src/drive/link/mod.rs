@@ -76,6 +76,11 @@ pub struct Waker<'a> {
 }
 
 impl Waker<'_> {
+    /// Whether a read of content may block: nobody else is waiting for this thread.
+    fn may_block(&self) -> bool {
+        self.wake.is_none()
+    }
+
     /// Sees to it that nobody waits for this content who carries others.
     fn attend(&self, upload: Option<Box<dyn Upload>>) -> Option<Box<dyn Upload>> {
         let mut upload = upload?;

@@ -28,7 +28,7 @@ use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
 use rustc_hash::FxHashMap;
 
 use super::pace::Pace;
-use super::sending::{self, LEAVES_AT_ONCE};
+use super::sending::{self, LEAVES_AT_ONCE, Pumped};
 use super::{Allowance, Finished, Progress, Waker};
 use crate::body::upload::Upload;
 use crate::buffer::Buffer;
@@ -218,7 +218,7 @@ impl Link {
                 }
                 let upload = waker.attend(transfer.upload());
                 if upload.is_some() {
-                    self.uploads.begin(id);
+                    self.uploads.begin(id, waker.may_block());
                 }
                 self.limited += usize::from(is_limited(&transfer));
                 self.highest_rank = self.highest_rank.max(transfer.rank);
@@ -240,7 +240,10 @@ impl Link {
     /// The socket's.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, active, uploads, .. } = self;
-        sending::pump(stream, conn, |conn| uploads.feed(conn, active), || {})
+        let may_block = uploads.may_block();
+        let pumped = sending::pump(stream, conn, may_block, |conn| uploads.feed(conn, active), || {})?;
+        uploads.is_interrupted = pumped == Pumped::Looks;
+        Ok(pumped != Pumped::Full)
     }
 
     /// Whether more of a request has to be sent than a socket takes while its peer does not read.
@@ -258,7 +261,7 @@ impl Link {
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.conn.output().is_empty() || self.stream.has_output()
+        !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
     }
 
     /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
