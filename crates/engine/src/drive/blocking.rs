@@ -315,6 +315,9 @@ impl Live {
             return From::Pool;
         }
         client.stats().connection_closed(&self.link);
+        if self.link.owes_drain() {
+            self.link.drain();
+        }
         From::Fresh
     }
 

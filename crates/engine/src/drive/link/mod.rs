@@ -365,6 +365,23 @@ impl Link {
         either!(self, link => link.break_off(error, now, finished))
     }
 
+    /// Whether the peer learns why the connection ends only if it is [drained](Self::drain).
+    #[must_use]
+    pub(crate) fn owes_drain(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(link) => link.owes_drain(),
+        }
+    }
+
+    /// Closes it so that the peer gets what was sent last.
+    pub(crate) fn drain(self) {
+        match self {
+            Self::H1(_) => {}
+            Self::H2(link) => link.into_stream().drain(),
+        }
+    }
+
     /// When [`Link::expire`] is to be called though nothing happened.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {

@@ -434,6 +434,7 @@ impl Worker {
     pub(super) fn remove(&mut self, token: usize) {
         if let Some(link) = self.take_out(token) {
             self.totals.connection_closed(&link);
+            self.close(link);
         }
     }
 

@@ -71,6 +71,8 @@ pub struct Link {
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
+    /// It ends for a violation of the protocol.
+    has_objected: bool,
     /// The server has not said yet how many requests it takes at once.
     is_guessing: bool,
     /// The server is closing, but has answered requests or is about to: repeated requests make progress.
@@ -120,6 +122,7 @@ impl Link {
             served: 0,
             born: Instant::now(),
             closing: false,
+            has_objected: false,
             is_guessing: true,
             left_some: false,
             pace: Pace::of(bulk::SHARED),
@@ -132,6 +135,16 @@ impl Link {
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The stream alone.
+    pub(super) fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// Whether a GOAWAY was sent last that says what the peer did wrong.
+    pub(super) fn owes_drain(&self) -> bool {
+        self.has_objected
     }
 
     /// How many transfers run on it.
