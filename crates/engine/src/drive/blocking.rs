@@ -28,6 +28,7 @@ use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
+use crate::facts::Phase;
 use crate::interrupt::Ticker;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Family;
@@ -486,7 +487,9 @@ fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Re
 fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let options = Arc::clone(transfer.options());
     let key = Arc::new(key);
-    let opens_by = crate::clock::after(Instant::now(), options.connect.timeout);
+    let now = Instant::now();
+    transfer.facts.enter(Phase::Resolve, now);
+    let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
     let mut connecting = Connecting::new(Arc::clone(&key), Arc::clone(&options), 0, opens_by);
     // Most plain connections need no buffer.

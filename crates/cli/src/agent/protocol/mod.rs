@@ -351,6 +351,10 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         sent,
         first_byte,
         total,
+        // What --stats tells is of this process alone: with it the agent is not used.
+        phases: _,
+        earlier: _,
+        now: _,
     } = facts;
     writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
     writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);

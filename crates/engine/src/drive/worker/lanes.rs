@@ -14,6 +14,7 @@ use super::{Another, Delayed, Worker};
 use crate::clock;
 use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
+use crate::facts::Phase;
 use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
@@ -334,6 +335,7 @@ impl Worker {
     /// Lets a transfer wait until there are descriptors again.
     pub(super) fn starve(&mut self, mut transfer: Box<Transfer>) {
         transfer.starved += 1;
+        transfer.facts.enter(Phase::Idle, self.now);
         self.close_idle_lanes();
         self.supply.fewer();
         let at = self.now + DESCRIPTOR_WAIT;
