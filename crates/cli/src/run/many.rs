@@ -30,8 +30,10 @@ pub(super) fn run(
     let mut stages = Vec::new();
     for (number, stage) in operation.stages.iter().enumerate() {
         options::resolve(client, stage)?;
+        let mut request = options::request(&plan.global, stage, reporter.trace(number), stores)?;
+        request.pauses = Reporter::pauses(reporter);
         stages.push(Stage {
-            options: Arc::new(options::request(&plan.global, stage, reporter.trace(number), stores)?),
+            options: Arc::new(request),
             extract: stage.extract.as_deref().map(Pattern::new).transpose()?,
             template: stage.template.clone().map(Arc::new),
             unique: stage.unique,

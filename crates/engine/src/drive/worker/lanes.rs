@@ -329,7 +329,8 @@ impl Worker {
 
     /// Whether it is worth waiting for a descriptor: while others are at work, which will free theirs, and else a while.
     pub(super) fn may_starve(&self, transfer: &Transfer) -> bool {
-        transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0)
+        let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
+        !is_late && (transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0))
     }
 
     /// Lets a transfer wait until there are descriptors again.
