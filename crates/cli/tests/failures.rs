@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
@@ -37,8 +37,7 @@ fn each_failure_has_curls_number_and_one_line_with_url_and_cause() {
             assert_eq!(ran.code, code, "{url}: {}", ran.stderr);
             assert_eq!(ran.stderr.lines().count(), 1 + together.len(), "{url}: {}", ran.stderr);
             for line in ran.stderr.lines() {
-                let expected =
-                    if url.contains("redirect/") { "ftp://127.0.0.1/x" } else { url.trim_end_matches("/chain/51") };
+                let expected = if url.contains("redirect/") { "ftp://127.0.0.1/x" } else { &url };
                 assert!(line.starts_with(&format!("haul: ({code}) ")) && line.contains(expected), "{url}: {line}");
                 assert!(line.contains(cause) && !line.ends_with(": "), "{url}: {line}");
             }
@@ -85,6 +84,74 @@ fn a_time_limit_ends_it() {
         let ran = run_haul(args);
         assert_eq!(ran.code, 28, "{}", ran.stderr);
         assert!(ran.stderr.lines().all(|line| line.contains(&url)), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn max_time_covers_all_tries_and_pauses() {
+    let closing = || RawPeer::always(vec![Step::ReadHead]);
+    let silent = || RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
+    let busy = || RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    let cases: [(RawPeer, &[&str], i32); 3] = [
+        (closing(), &["-m", "9", "--retry-delay", "30"], 52),
+        (silent(), &["-m", "0.2", "--retry-delay", "1"], 28),
+        (busy(), &["-m", "9"], 22),
+    ];
+    for (peer, args, code) in cases {
+        // Alone, and in a list.
+        for times in [1, 2] {
+            let before = peer.connections();
+            let urls: Vec<_> = (0..times).map(|n| peer.url(&format!("/{n}"))).collect();
+            let ran = run(haul(args).args(&urls));
+            assert_eq!(ran.code, code, "{}", ran.stderr);
+            assert_eq!(peer.connections() - before, times, "no try begins that there is no time for: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_silent_mirror_leaves_time_for_another() {
+    let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let good = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+    let to = |peer: &RawPeer| {
+        let location = peer.url("/f");
+        let reply =
+            format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        vec![Step::ReadHead, Step::send(reply)]
+    };
+    let args = ["-m", "8", "--retry-delay", "0.1"];
+    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    assert_eq!(run(haul(args).arg(first.url("/"))).text(), "ok");
+    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    assert_eq!(run(haul(args).args([first.url("/"), good.url("/")])).text(), "okok");
+}
+
+#[test]
+fn a_long_pause_is_said() {
+    let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    for times in [1, 2] {
+        let urls = vec![peer.url("/x"); times];
+        let mut child = haul([""; 0]).args(&urls).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let expected = format!("Warning: {}: the server answered 503 Busy; the next try is in 30 s\n", peer.url("/x"));
+        assert_eq!(line, expected);
+    }
+}
+
+#[test]
+fn an_error_names_the_url_of_the_list_then_its_redirect() {
+    let (origin, other) = (origin(), origin());
+    let target = other.url("/status/404");
+    let url = origin.url(&format!("/redirect/302?to={target}"));
+    for together in [&[][..], &[url.as_str()]] {
+        let ran = run_haul([url.as_str()].iter().chain(together));
+        let line = format!("haul: (22) {url} (redirected to {target}): the server answered 404 Not Found");
+        assert!(ran.stderr.lines().all(|said| said == line) && ran.code == 22, "{}", ran.stderr);
     }
 }
 

@@ -374,6 +374,7 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         vec![Step::ReadHead, Step::send(head + "012345")]
     };
     let (ranges, tagged) = ("Accept-Ranges: bytes\r\n", "Accept-Ranges: bytes\r\nETag: \"a\"\r\n");
+    let same_whole = answer("200 OK", "ETag: \"a\"\r\n", "0123456789");
     let (whole, nothing) = (Some("0123456789"), "");
     let no: &[&str] = &[];
     // Before, what the server answers in turn, further arguments; the exit code and what is there then, as by curl 8.22.
@@ -388,6 +389,8 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         (nothing, vec![cut_whole(ranges), behind("")], &["--retry-all-errors"], 0, whole),
         (nothing, vec![cut_whole(""), answer("200 OK", "", "0123456789")], &["--retry-all-errors"], 0, whole),
         (nothing, vec![cut_whole(tagged), behind("ETag: \"a\"\r\n")], &["--retry-all-errors"], 0, whole),
+        // A server that knows If-Range by dates alone: curl, which sends none, gets the part.
+        (nothing, vec![cut_whole(tagged), same_whole], &["--retry-all-errors"], 0, whole),
         // Another content by then: curl adds it.
         (nothing, vec![cut_whole(tagged), behind("ETag: \"b\"\r\n")], &["--retry-all-errors"], 36, Some("012345")),
         ("0123", vec![busy.clone()], no, 33, None),

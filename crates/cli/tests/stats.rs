@@ -111,3 +111,28 @@ fn interrupted_run_prints_figures_and_sorted_values() {
         }
     }
 }
+
+#[test]
+fn phases_tell_failures_and_pauses_apart() {
+    let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let phase = |stats: &Value, name: &str| stats["phases"][name].as_f64().unwrap();
+    for together in [false, true] {
+        let run = |args: &[&str], url: &str| {
+            let mut args = args.to_vec();
+            args.extend(if together { vec![url; 2] } else { vec![url] });
+            stats(&args)
+        };
+        let (unanswered, code) = run(&["-m", "0.5", "--retry", "0"], &silent.url("/"));
+        assert!(code == 28 && phase(&unanswered, "wait") > 0.4, "{unanswered}");
+        assert!(phase(&unanswered, "receive") == 0.0, "nothing came: {unanswered}");
+        let (unresolved, code) = run(&["--retry", "0"], "http://haul-test.invalid/");
+        assert!(code == 6 && phase(&unresolved, "receive") == 0.0, "{unresolved}");
+        let tries = vec![Step::ReadHead, busy.clone(), Step::ReadHead, ok.clone()];
+        let peer = RawPeer::always(tries);
+        let (retried, code) = run(&["--retry-delay", "1"], &peer.url("/"));
+        assert!(code == 0 && phase(&retried, "pause") >= 0.9, "{retried}");
+        assert!(phase(&retried, "resolve") < 0.9 && phase(&retried, "connect") < 0.9, "{retried}");
+    }
+}

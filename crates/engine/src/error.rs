@@ -1,8 +1,8 @@
 //! What can go wrong with a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to curl's
 //! exit code.
 //!
-//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the URL. The message is always `URL:
-//! what happened: why`.
+//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the URL. The
+//! message is always `URL: what happened: why`, and behind a redirect `URL (redirected to URL): what happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -29,6 +29,8 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
+    /// The URL that was asked for, where redirects have led from there to `url`.
+    asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
     stage: Stage,
     status: Option<u16>,
@@ -188,6 +190,7 @@ impl Error {
                 kind,
                 message: message.into(),
                 url: None,
+                asked: None,
                 source: None,
                 stage: Stage::Unknown,
                 status: None,
@@ -232,6 +235,13 @@ impl Error {
         self
     }
 
+    /// Names the URL that was asked for, where redirects have led from there to the one it was for.
+    #[must_use]
+    pub fn asked_as(mut self, url: impl Into<String>) -> Self {
+        self.inner.asked.get_or_insert_with(|| url.into());
+        self
+    }
+
     /// The same, this far.
     #[must_use]
     pub(crate) fn at(mut self, stage: Stage) -> Self {
@@ -249,7 +259,7 @@ impl Error {
     /// A copy, for another request that failed for the same reason, or for another caller. A cause from the system is kept; any other becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
-        let Inner { kind, message, url, stage, status, .. } = &*self.inner;
+        let Inner { kind, message, url, asked, stage, status, .. } = &*self.inner;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
         let mut again = match self.io_source() {
@@ -257,6 +267,7 @@ impl Error {
             None => Self::new(*kind, self.cause()),
         };
         again.inner.url.clone_from(url);
+        again.inner.asked.clone_from(asked);
         again.inner.status = *status;
         again.at(*stage)
     }
@@ -277,6 +288,12 @@ impl Error {
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.inner.url.as_deref()
+    }
+
+    /// The URL that was asked for, where redirects have led from there to [`Error::url`].
+    #[must_use]
+    pub fn asked_url(&self) -> Option<&str> {
+        self.inner.asked.as_deref()
     }
 
     /// Whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a signal ended it.
@@ -419,8 +436,10 @@ impl From<Error> for io::Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(url) = &self.inner.url {
-            write!(f, "{url}: ")?;
+        match (&self.inner.asked, &self.inner.url) {
+            (Some(asked), Some(url)) => write!(f, "{asked} (redirected to {url}): ")?,
+            (_, Some(url)) => write!(f, "{url}: ")?,
+            (_, None) => {}
         }
         f.write_str(&self.inner.message)?;
         match &self.inner.source {

@@ -69,6 +69,68 @@ pub struct Facts {
     pub first_byte: Duration,
     /// It was over.
     pub total: Duration,
+    /// How the time was spent, in all tries together.
+    pub phases: Phases,
+    /// What tries before the last cost, where they are not in the other facts.
+    pub earlier: Earlier,
+    /// What it does at the moment, and since when.
+    pub now: (Phase, Instant),
+}
+
+/// How a transfer's time was spent; sums where there were several exchanges.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Phases {
+    /// Looking up names.
+    pub resolve: Duration,
+    /// Connecting.
+    pub connect: Duration,
+    /// Setting up TLS and tunnels.
+    pub tls: Duration,
+    /// From requests to the first bytes of their responses.
+    pub wait: Duration,
+    /// From there to the ends of the responses.
+    pub receive: Duration,
+    /// Pauses before further tries.
+    pub pause: Duration,
+}
+
+impl Phases {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.resolve += other.resolve;
+        self.connect += other.connect;
+        self.tls += other.tls;
+        self.wait += other.wait;
+        self.receive += other.receive;
+        self.pause += other.pause;
+    }
+}
+
+/// What tries before the last one cost.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    /// Connections that were opened.
+    pub connects: u32,
+    /// Redirects that were followed.
+    pub redirects: u32,
+}
+
+/// How a transfer spends its time at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for its turn, or is over.
+    Idle,
+    /// A name is looked up.
+    Resolve,
+    /// A connection is made.
+    Connect,
+    /// TLS or a tunnel is set up.
+    Tls,
+    /// A request is sent, and its response waited for.
+    Wait,
+    /// A response is received.
+    Receive,
+    /// A further try is waited for.
+    Pause,
 }
 
 impl Facts {
@@ -105,10 +167,41 @@ impl Facts {
             sent: Duration::ZERO,
             first_byte: Duration::ZERO,
             total: Duration::ZERO,
+            phases: Phases::default(),
+            earlier: Earlier::default(),
+            now: (Phase::Idle, now),
         }
     }
 
+    /// Another phase begins.
+    pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
+        let (ending, began) = std::mem::replace(&mut self.now, (phase, now));
+        let time = now.saturating_duration_since(began);
+        match ending {
+            Phase::Idle => {}
+            Phase::Resolve => self.phases.resolve += time,
+            Phase::Connect => self.phases.connect += time,
+            Phase::Tls => self.phases.tls += time,
+            Phase::Wait => self.phases.wait += time,
+            Phase::Receive => self.phases.receive += time,
+            Phase::Pause => self.phases.pause += time,
+        }
+    }
+
+    /// What redirects have led to is left.
+    pub(crate) fn forget_redirects(&mut self) {
+        self.earlier.redirects += std::mem::take(&mut self.redirects);
+    }
+
+    /// The facts of a further try of the whole, which begins at this moment.
+    pub(crate) fn of_next_try(&self, at: Instant) -> Self {
+        let Self { retries, requests, phases, now, .. } = *self;
+        let earlier = Earlier { connects: self.earlier.connects + self.connects, ..self.earlier };
+        Self { retries, requests, phases, earlier, now, ..Self::new(at) }
+    }
+
     pub(crate) fn exchange_began(&mut self, now: Instant) {
+        self.enter(Phase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
         self.upload_bytes = 0;
@@ -116,6 +209,7 @@ impl Facts {
 
     /// `continues`: it goes on with a body whose first response was told of already.
     pub(crate) fn head_came(&mut self, head: &Head, now: Instant, continues: bool) {
+        self.enter(Phase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
         if continues {
             return;
@@ -127,6 +221,7 @@ impl Facts {
     }
 
     pub(crate) fn finished(&mut self, now: Instant) {
+        self.enter(Phase::Idle, now);
         self.total = now.saturating_duration_since(self.started);
     }
 }

@@ -6,9 +6,8 @@
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::time::Duration;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Phases};
 use crate::net::tcp_info;
 
 /// Totals, added to by all drivers of a client.
@@ -38,7 +37,7 @@ pub struct Totals {
     pub reused: u64,
     /// What the connections carried.
     pub wire: Wire,
-    /// Sums of the transfers' phases: how long names, connections, TLS, the first byte and the rest took.
+    /// Sums of the transfers' phases.
     pub phases: Phases,
 }
 
@@ -55,21 +54,6 @@ pub struct Wire {
     pub packets_sent: u64,
     /// Segments received.
     pub packets_received: u64,
-}
-
-/// Times summed over transfers.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Phases {
-    /// Until the name was resolved.
-    pub resolve: Duration,
-    /// From there until the connection stood.
-    pub connect: Duration,
-    /// From there until TLS stood.
-    pub tls: Duration,
-    /// From the request to the first byte of the response.
-    pub wait: Duration,
-    /// From there to the end.
-    pub receive: Duration,
 }
 
 impl Stats {
@@ -112,11 +96,7 @@ impl Totals {
         self.wire.bytes_received += other.wire.bytes_received;
         self.wire.packets_sent += other.wire.packets_sent;
         self.wire.packets_received += other.wire.packets_received;
-        self.phases.resolve += other.phases.resolve;
-        self.phases.connect += other.phases.connect;
-        self.phases.tls += other.phases.tls;
-        self.phases.wait += other.phases.wait;
-        self.phases.receive += other.phases.receive;
+        self.phases.add(&other.phases);
     }
 
     /// A transfer is over.
@@ -125,15 +105,12 @@ impl Totals {
         self.failed += u64::from(failed);
         self.requests += u64::from(facts.requests);
         self.retries += u64::from(facts.retries);
-        self.redirects += u64::from(facts.redirects);
+        let connects = facts.earlier.connects + facts.connects;
+        self.redirects += u64::from(facts.earlier.redirects + facts.redirects);
         self.body_bytes += facts.body_bytes;
-        self.connections += u64::from(facts.connects);
-        self.reused += u64::from(facts.requests.saturating_sub(facts.connects));
-        self.phases.resolve += facts.resolved;
-        self.phases.connect += facts.connected.saturating_sub(facts.resolved);
-        self.phases.tls += facts.secured.saturating_sub(facts.connected);
-        self.phases.wait += facts.first_byte.saturating_sub(facts.sent);
-        self.phases.receive += facts.total.saturating_sub(facts.first_byte);
+        self.connections += u64::from(connects);
+        self.reused += u64::from(facts.requests.saturating_sub(connects));
+        self.phases.add(&facts.phases);
     }
 
     /// A connection is being closed.

@@ -13,8 +13,9 @@ use std::time::Duration;
 use common::{Panics, bounded, http2_origin, knowing, start_origin};
 use futures_core::Stream;
 use haul::batch::{BatchOptions, Order};
-use haul::body::upload::{Body, Once, Piece};
+use haul::body::upload::{Body, Once, Piece, Source};
 use haul::{Client, ErrorKind, RequestOptions};
+use testkit::frames::{FramePeer, data, headers};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -349,6 +350,42 @@ fn a_server_is_heard_while_a_pipe_is_silent() {
         let response = Client::new().post(&peer.url("/")).body(body).send().unwrap();
         assert_eq!((response.status(), response.text().unwrap()), (403, "no".into()));
     });
+}
+
+/// Gives a little after a while, for ever.
+struct Drip;
+
+impl Read for Drip {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(15));
+        let piece = b"drip";
+        buffer[..piece.len()].copy_from_slice(piece);
+        Ok(piece.len())
+    }
+}
+
+#[test]
+fn an_early_answer_ends_a_slow_upload() {
+    let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let shared = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(headers(asked.stream, false, &[(":status", "401")]))?;
+        conn.send(data(asked.stream, true, b"no"))?;
+        conn.drain()
+    });
+    let ways = [(peer.url("/"), RequestOptions::default()), (shared.url("/"), knowing(RequestOptions::default()))];
+    for (url, options) in ways {
+        let lengthy = || Piece::Source(Source::new(Some(1 << 40), || Ok(Box::new(Drip))));
+        for body in [Body::reader(Drip), Body::pieces([lengthy()])] {
+            let (url, client) = (url.clone(), client(&options));
+            bounded("a slow upload", move || {
+                let response = client.post(&url).header("Expect", "").body(body).send().unwrap();
+                assert_eq!((response.status(), response.text().unwrap()), (401, "no".into()));
+            });
+        }
+    }
 }
 
 #[test]

@@ -349,3 +349,37 @@ fn settings_that_leave_no_stream_wait_within_the_limit_of_time() {
         assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 28, "{driver:?}");
     }
 }
+
+#[test]
+fn the_goaway_reaches_a_peer_that_goes_on_sending() {
+    const PROTOCOL_ERROR: u32 = 1;
+    for driver in DRIVERS {
+        let ended = Arc::new(AtomicU64::new(0));
+        let how = Arc::clone(&ended);
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            conn.request()?;
+            // DATA on stream 0, and a lot behind it that nobody reads any more.
+            conn.send(data(0, false, b"x"))?;
+            conn.send(vec![0; 300_000])?;
+            conn.wait(1);
+            let end = loop {
+                if let Err(error) = conn.next_frame() {
+                    break error.kind();
+                }
+            };
+            how.store(if end == io::ErrorKind::UnexpectedEof { 1 } else { 2 }, SeqCst);
+            Ok(())
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert_eq!(got.exit, 16, "{driver:?}: {}", got.message);
+        peer.release();
+        let is_told =
+            |_, frame: &Frame| frame.kind == Frame::GOAWAY && frame.payload[4..8] == PROTOCOL_ERROR.to_be_bytes();
+        assert!(peer.saw(is_told), "{driver:?}");
+        while ended.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(ended.load(SeqCst), 1, "{driver:?}: it was reset");
+    }
+}

@@ -3,7 +3,7 @@
 mod common;
 mod ranged;
 
-use common::{assert_same, retrying};
+use common::{DRIVERS, Driver, assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
@@ -193,4 +193,103 @@ fn a_416_that_does_not_say_the_length_is_asked_about_the_last_byte() {
         let asked: Vec<_> = requests.lines().filter(|line| line.starts_with("Range")).collect();
         assert_eq!(asked, ["Range: bytes=10-", "Range: bytes=9-"]);
     }
+}
+
+/// Redirects to these, one after the other, on a connection each.
+fn redirecting(to: &[String]) -> RawPeer {
+    let script = |to: &String| {
+        let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        vec![Step::ReadHead, Step::send(reply)]
+    };
+    RawPeer::start(to.iter().map(script).collect())
+}
+
+fn following(retries: u32) -> RequestOptions {
+    let mut options = retrying(retries);
+    options.redirects.follow = true;
+    options
+}
+
+/// A body of ten bytes, of which so many are sent.
+fn ten(status: &str, fields: &str, body: &str) -> Step {
+    Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
+}
+
+#[test]
+fn a_retry_starts_at_the_first_url() {
+    let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    for driver in DRIVERS {
+        let cut = ten("200 OK", "", "01234");
+        // What is on its way to the output cannot be taken back.
+        let faults = if driver == Driver::Blocking {
+            vec![busy.clone(), Step::Close, cut]
+        } else {
+            vec![busy.clone(), Step::Close]
+        };
+        for fault in faults {
+            let bad = RawPeer::always(vec![Step::ReadHead, fault]);
+            let good = RawPeer::always(vec![Step::ReadHead, ten("200 OK", "", "0123456789")]);
+            let first = redirecting(&[bad.url("/f"), good.url("/f")]);
+            let options = RequestOptions { fail: true, ..following(1) };
+            let got = driver.get(&Client::new(), &first.url("/get"), &options);
+            assert_eq!((got.ok(), got.facts.redirects), (&b"0123456789"[..], 1), "{driver:?}");
+            assert_eq!((first.connections(), bad.connections()), (2, 1), "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn a_resume_behind_a_redirect_keeps_its_range() {
+    for driver in DRIVERS {
+        let once = RawPeer::start(vec![vec![Step::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
+        let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
+        let part = format!("HTTP/1.1 206 Partial Content\r\n{fields}Content-Length: 5\r\n\r\n56789");
+        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::send(part)]]);
+        let first = redirecting(&[once.url("/signed/1"), other.url("/signed/2")]);
+        let got = driver.get(&Client::new(), &first.url("/asset"), &following(1));
+        assert_eq!(got.ok(), b"0123456789", "{driver:?}");
+        for (peer, connection) in [(&first, 1), (&other, 0)] {
+            let head = String::from_utf8(peer.received(connection)).unwrap();
+            assert!(head.contains("Range: bytes=5-\r\nIf-Range: \"v\"\r\n"), "{driver:?}: {head}");
+        }
+    }
+}
+
+#[test]
+fn a_retry_behind_a_303_stays_at_its_target() {
+    for driver in DRIVERS {
+        let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+        let target = RawPeer::start(vec![vec![Step::ReadHead, busy, Step::ReadHead, ten("200 OK", "", "0123456789")]]);
+        let reply = format!(
+            "HTTP/1.1 303 See Other\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            target.url("/done")
+        );
+        let first = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let options = RequestOptions { method: "POST".into(), body: Some("x".into()), fail: true, ..following(1) };
+        assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"0123456789", "{driver:?}");
+        assert_eq!(first.connections(), 1, "{driver:?}: what was posted is not posted again");
+    }
+}
+
+#[test]
+fn new_starts_count_as_retries() {
+    let script = |node: usize, sent: usize| {
+        vec![Step::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
+    };
+    for (retries, code) in [(3, 0), (2, 18)] {
+        let peer = RawPeer::start((0..4).map(|node| script(node, if node < 3 { 5 } else { 10 })).collect());
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("file");
+        let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(retries), FileSink::new(&file));
+        assert_eq!((exit(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
+        assert_eq!(std::fs::read(&file).ok(), (code == 0).then(|| b"0123456789".to_vec()));
+    }
+    // Bytes that were thrown away are no progress: a server whose content never stays the same is not asked for ever.
+    let script = |node: usize| {
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
+        vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]
+    };
+    let peer = RawPeer::start((0..12).map(script).collect());
+    let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::Shared::default());
+    assert_eq!((exit(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
 }

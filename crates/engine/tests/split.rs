@@ -4,13 +4,13 @@
 mod common;
 mod ranged;
 
-use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::assert_same;
+use common::{assert_same, following};
 use haul::buffer::Lease;
 use haul::request::{SpeedLimit, Split};
 use haul::sink::Sink;
@@ -398,4 +398,93 @@ fn a_rate_is_of_all_connections_together() {
     assert_same(&once.taken(), &Pattern::new(1).slice(0, 2 * MIB as usize));
     // A slow machine can only take longer: 4 s at this rate, however many connections there are.
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
+}
+
+/// Redirects `/asset` to an address that is good for two requests, each time to another, and notes what is asked.
+struct Signed {
+    addr: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Signed {
+    fn start(body: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (addr, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
+        let (body, noted) = (Arc::new(body), Arc::clone(&asked));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (body, noted) = (Arc::clone(&body), Arc::clone(&noted));
+                // Who closes early gets no more.
+                thread::spawn(move || serve_signed(stream.unwrap(), &body, &noted));
+            }
+        });
+        Self { addr, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve_signed(mut stream: TcpStream, body: &[u8], noted: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let path = head.split(' ').nth(1).unwrap().to_owned();
+    let (assets, uses) = {
+        let mut noted = noted.lock().unwrap();
+        noted.push(path.clone());
+        let count = |wanted: &str| noted.iter().filter(|path| *path == wanted).count();
+        (count("/asset"), count(&path))
+    };
+    if path == "/asset" {
+        let head =
+            format!("HTTP/1.1 302 Found\r\nLocation: /blob/{assets}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        return stream.write_all(head.as_bytes());
+    }
+    if uses > 2 {
+        return stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    }
+    let range = head.lines().find_map(|line| line.strip_prefix("Range: bytes="));
+    let (first, end) = range.map_or((0, body.len()), |range| {
+        let (first, last) = range.split_once('-').unwrap();
+        (first.parse().unwrap(), last.parse().map_or(body.len(), |last: usize| last + 1))
+    });
+    let status = match range {
+        Some(_) => format!("206 Partial Content\r\nContent-Range: bytes {first}-{}/{}", end - 1, body.len()),
+        None => "200 OK".to_owned(),
+    };
+    let head =
+        format!("HTTP/1.1 {status}\r\nETag: \"v\"\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", end - first);
+    stream.write_all(head.as_bytes())?;
+    for piece in body[first..end].chunks(RATE as usize / 40) {
+        stream.write_all(piece)?;
+        thread::sleep(Duration::from_millis(25));
+    }
+    Ok(())
+}
+
+#[test]
+fn an_address_good_for_few_requests_is_asked_for_anew() {
+    let expected = content(&held(), 0);
+    let options = RequestOptions { redirects: following().redirects, ..splitting() };
+    let dir = TempDir::new().unwrap();
+    for to_file in [false, true] {
+        let server = Signed::start(expected.clone());
+        let url = format!("http://{}/asset", server.addr);
+        let (file, once) = (dir.path().join("file"), Once::default());
+        let outcome = match to_file {
+            true => fetch(&Client::new(), &url, &options, FileSink::new(&file)),
+            false => fetch(&Client::new(), &url, &options, once.clone()),
+        };
+        went_well(&outcome);
+        let got = if to_file { std::fs::read(&file).unwrap() } else { once.taken() };
+        assert_same(&got, &expected);
+        let asked = server.asked();
+        assert!(asked.iter().filter(|path| *path == "/blob/1").count() > 2, "it was refused: {asked:?}");
+    }
 }

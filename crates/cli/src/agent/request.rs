@@ -108,6 +108,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         as_curl,
         liberties,
         max_time,
+        total_time,
         read_timeout,
         max_size,
         resume_from,
@@ -125,6 +126,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         proxy,
         auto_referer,
         wants,
+        // The agent's pauses are not told.
+        pauses: _,
         trace,
         interrupt,
         keep_history,
@@ -188,6 +191,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
     put_rules(writer, redirects, retry);
     writer
         .maybe(*max_time, Writer::time)
+        .maybe(*total_time, Writer::time)
         .maybe(*read_timeout, Writer::time)
         .maybe(*max_size, Writer::number)
         .maybe(*limit_rate, Writer::number);
@@ -244,6 +248,7 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         redirects: get_redirects(reader)?,
         retry: get_retry(reader)?,
         max_time: reader.maybe(Reader::time)?,
+        total_time: reader.maybe(Reader::time)?,
         read_timeout: reader.maybe(Reader::time)?,
         max_size: reader.maybe(Reader::number)?,
         limit_rate: reader.maybe(Reader::number)?,
@@ -511,6 +516,7 @@ mod tests {
             range: Some("0-9".into()),
             request_target: Some("*".into()),
             max_time: Some(second),
+            total_time: Some(second),
             read_timeout: Some(second),
             max_size: Some(1),
             limit_rate: Some(2),

@@ -13,8 +13,11 @@ impl Flag for MaxTime {
             category: Category::Limits,
             important: true,
             help: "Maximum time for a transfer",
-            doc: "Limits each transfer from start to end, in decimal seconds. Exits with 28 when the time is up. 0, \
-                  the default, means no limit.",
+            doc: "Limits each URL in all, in decimal seconds: looking up names, redirects, retries and the pauses \
+                  between them. Exits with 28 when the time is up; a retry that there is no time for is not begun, and \
+                  the failure before it is reported. Until a host answers that a redirect led to, it may use a \
+                  quarter of what is left, so that a retry may be led to another. As `curl`, each try is limited \
+                  alone. 0, the default, means no limit.",
             example: "haul -m 2.5 https://example.com/",
             see_also: &["connect-timeout", "retry-max-time"],
         }

@@ -97,6 +97,7 @@ impl<'a> Carrier<'a> {
 
     /// Fetches to a descriptor. The reader at the end of a pipe may stop early.
     pub(crate) fn fetch_to_descriptor(&mut self, url: &str, options: &RequestOptions, out: BorrowedFd<'_>) -> Outcome {
+        let began = Instant::now();
         let is_plain = options.method == "GET" && options.range.is_none() && !options.decode;
         if !is_plain || !is_pipe(out) {
             return self.piece(url, options, None, out).outcome;
@@ -124,7 +125,12 @@ impl<'a> Carrier<'a> {
                 break;
             }
             let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
-            let next = self.piece(url, options, Some(span), out);
+            let Some(options) = with_time_left(options, began) else {
+                outcome.result =
+                    Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+                break;
+            };
+            let next = self.piece(url, &options, Some(span), out);
             at += next.moved;
             add(&mut outcome.facts, &next.outcome.facts);
             outcome.result = next.outcome.result;
@@ -259,6 +265,11 @@ impl<'a> Carrier<'a> {
             outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
             return Piece { outcome, moved, told };
         };
+        let Some(options) = with_time_left(&options, started) else {
+            outcome.result =
+                Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+            return Piece { outcome, moved, told };
+        };
         let rest = self.directly(url, &options, out, skipped);
         add(&mut outcome.facts, &rest.outcome.facts);
         outcome.result = rest.outcome.result;
@@ -293,6 +304,15 @@ impl Told {
     fn of(began: Option<&Began>) -> Self {
         began.map_or_else(Self::default, |began| Self { total: began.total, validator: began.validator.clone() })
     }
+}
+
+/// The same with what is left of the time for all requests together. `None` when it is over.
+fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
+    let total_time = match options.total_time {
+        Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
+        None => None,
+    };
+    Some(RequestOptions { total_time, ..options.clone() })
 }
 
 fn parse(url: &str, options: &RequestOptions) -> Result<Target> {

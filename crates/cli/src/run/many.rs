@@ -37,8 +37,10 @@ pub(super) fn run(
             0 => None,
             _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
         };
+        let mut request = options::request(&plan.global, stage, reporter.trace(number), stores)?;
+        request.pauses = Reporter::pauses(reporter);
         stages.push(Stage {
-            options: Arc::new(options::request(&plan.global, stage, reporter.trace(number), stores)?),
+            options: Arc::new(request),
             extract: (!stage.extract.is_empty()).then(|| Pattern::all_of(&stage.extract)).transpose()?,
             searches: if stage.extract_bytes { Searches::Bytes } else { Searches::Text },
             template: stage.template.clone().map(Arc::new),

@@ -58,7 +58,9 @@ pub(super) fn request(
             ..RetryRules::default()
         },
         auto_referer: request.auto_referer,
-        max_time: transfer.max_time,
+        // As by curl, it is each try's alone; under haul's own name the user gets an answer by then.
+        max_time: transfer.max_time.filter(|_| global.persona.is_curl()),
+        total_time: transfer.max_time.filter(|_| !global.persona.is_curl()),
         max_size: transfer.max_filesize,
         resume_from: match request.continue_at {
             Some(ContinueAt::Offset(offset)) => Some(offset),

@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul::fleet::{Destination, Job, Pace, Report};
 use haul::interrupt::Interrupt;
+use haul::request::Pauses;
 use haul::sink::output::Output;
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
@@ -24,6 +25,9 @@ use super::{say, stamps, words};
 use crate::persona::Persona;
 use crate::plan::{self, Global, Operation, UnixSocket, WriteOut};
 use crate::write_out::TransferFacts;
+
+/// A longer pause is said: nobody sees otherwise why the program is silent.
+const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// Reports the transfers of one operation.
 pub(super) struct Reporter {
@@ -69,6 +73,12 @@ impl Reporter {
 
     pub(super) fn trace(&self, stage: usize) -> Option<Arc<dyn Trace>> {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
+    }
+
+    /// Who says that a pause before a further try is long; in curl's place its own words do.
+    pub(super) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn Pauses>> {
+        let is_said = !reporter.is_silent && !reporter.persona.is_curl();
+        is_said.then(|| Arc::clone(reporter) as Arc<dyn Pauses>)
     }
 
     /// `--rate`: waits until another transfer may begin, and notes that it does.
@@ -263,6 +273,15 @@ impl Reporter {
         if !self.is_silent {
             self.progress.clear();
             say(&format!("Warning: {}", crate::usage::tamed(text)));
+        }
+    }
+}
+
+impl Pauses for Reporter {
+    fn begins(&self, url: &str, wait: Duration, why: &str) {
+        if wait > LONG_PAUSE {
+            let seconds = wait.as_secs_f64().ceil();
+            self.warn(&format!("{url}: {why}; the next try is in {seconds} s"));
         }
     }
 }

@@ -116,6 +116,7 @@ pub(super) fn run(
     options::resolve(client, stage)?;
     let mut request = options::request(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
+    request.pauses = Reporter::pauses(reporter);
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {
         request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();

@@ -34,12 +34,14 @@ fn text(totals: &Totals, elapsed: Duration) -> String {
         lines.push(format!("packets      {} sent, {} received", wire.packets_sent, wire.packets_received));
     }
     lines.push(format!(
-        "phases       name {:.3} s, connect {:.3} s, TLS {:.3} s, wait {:.3} s, receive {:.3} s (summed over transfers)",
+        "phases       name {:.3} s, connect {:.3} s, TLS {:.3} s, wait {:.3} s, receive {:.3} s, pauses {:.3} s (summed over \
+         transfers)",
         phases.resolve.as_secs_f64(),
         phases.connect.as_secs_f64(),
         phases.tls.as_secs_f64(),
         phases.wait.as_secs_f64(),
         phases.receive.as_secs_f64(),
+        phases.pause.as_secs_f64(),
     ));
     lines.join("\n")
 }
@@ -71,6 +73,7 @@ fn json(totals: &Totals, elapsed: Duration) -> serde_json::Value {
             "tls": phases.tls.as_secs_f64(),
             "wait": phases.wait.as_secs_f64(),
             "receive": phases.receive.as_secs_f64(),
+            "pause": phases.pause.as_secs_f64(),
         },
     })
 }

@@ -28,6 +28,7 @@ use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
+use crate::facts::Phase;
 use crate::interrupt::Ticker;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Family;
@@ -100,7 +101,6 @@ struct Live {
     link: Link,
     /// When it began, before it was first driven.
     began: Option<Instant>,
-    deadline: Option<Instant>,
     scout: Scout,
     mover: Mover,
     waits: Waits,
@@ -220,7 +220,7 @@ impl Exchanges {
 
     /// Fetches the rest over several connections.
     fn split(&mut self, client: &Client, live: Live) -> Option<Ended> {
-        let Live { link, scout, deadline, .. } = live;
+        let Live { link, scout, .. } = live;
         match split::run(client, link, scout) {
             Ok((mut transfer, split::After::Done(result))) => {
                 transfer.facts.finished(Instant::now());
@@ -233,7 +233,7 @@ impl Exchanges {
                 None
             }
             Err(link) => {
-                self.state = State::Live(Live::new(*link, deadline, Scout::Never));
+                self.state = State::Live(Live::new(*link, Scout::Never));
                 None
             }
         }
@@ -278,7 +278,6 @@ fn begin(
             }
         },
     };
-    let deadline = transfer.deadline();
     let mut finished = Finished::new();
     link.start(transfer, now, NOBODY, &mut finished);
     match finished.pop() {
@@ -287,13 +286,13 @@ fn begin(
             client.put_idle(link, now);
             Err(over)
         }
-        None => Ok(Live { began: Some(now), ..Live::new(link, deadline, Scout::new(split)) }),
+        None => Ok(Live { began: Some(now), ..Live::new(link, Scout::new(split)) }),
     }
 }
 
 impl Live {
-    fn new(link: Link, deadline: Option<Instant>, scout: Scout) -> Self {
-        let silent = link.front().and_then(Transfer::silent_until);
+    fn new(link: Link, scout: Scout) -> Self {
+        let (deadline, silent) = link.front().map_or((None, None), |front| (front.deadline(), front.silent_until()));
         let plain = [deadline, silent].into_iter().flatten().min();
         // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
         // Nor must one that is to be watched be waited for in a receive.
@@ -303,7 +302,12 @@ impl Live {
         } else {
             Waits::InReceive
         };
-        Self { link, began: None, deadline, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
+        Self { link, began: None, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
+    }
+
+    /// Whether the time of the transfer under way is over.
+    fn is_late(&self) -> bool {
+        self.link.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
 
     /// Leaves the connection to the pool, if it is of further use. Says where the next one should come from.
@@ -315,6 +319,9 @@ impl Live {
             return From::Pool;
         }
         client.stats().connection_closed(&self.link);
+        if self.link.owes_drain() {
+            self.link.drain();
+        }
         From::Fresh
     }
 
@@ -416,7 +423,7 @@ impl Live {
                 self.link.hurry();
                 return true;
             }
-            Ok(Waited::Late) if self.deadline.is_none_or(|at| at > Instant::now()) => return false,
+            Ok(Waited::Late) if !self.is_late() => return false,
             Ok(Waited::Late) => too_late(self.send_error.take()),
             Err(error) => Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error),
         };
@@ -450,8 +457,7 @@ impl Live {
             Progress::Interrupted => ticker.signalled(Instant::now())?,
             // The time that the receive had is over, which may have been cut short for the hook.
             Progress::WouldBlock if self.waits == Waits::InReceive => {
-                let is_late = self.deadline.is_some_and(|at| at <= Instant::now());
-                if is_late || self.send_error.is_some() {
+                if self.is_late() || self.send_error.is_some() {
                     self.link.break_off(too_late(self.send_error.take()), Instant::now(), finished);
                 }
             }
@@ -483,7 +489,9 @@ fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Re
 fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let options = Arc::clone(transfer.options());
     let key = Arc::new(key);
-    let opens_by = crate::clock::after(Instant::now(), options.connect.timeout);
+    let now = Instant::now();
+    transfer.facts.enter(Phase::Resolve, now);
+    let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
     let mut connecting = Connecting::new(Arc::clone(&key), Arc::clone(&options), 0, opens_by);
     // Most plain connections need no buffer.

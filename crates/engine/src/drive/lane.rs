@@ -19,6 +19,7 @@ use crate::Result;
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::clock;
+use crate::facts::Phase;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Lookup;
 use crate::net::pool::Key;
@@ -90,7 +91,8 @@ pub(crate) struct Surroundings<'a> {
 impl Lane {
     /// A lane that will be opened for this transfer.
     #[must_use]
-    pub(crate) fn new(key: Arc<Key>, transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
+    pub(crate) fn new(key: Arc<Key>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
+        transfer.facts.enter(Phase::Resolve, now);
         let options = Arc::clone(transfer.options());
         let opens_within = options.connect.timeout;
         let opens_by = clock::after(now, opens_within);

@@ -13,6 +13,7 @@ pub mod connect;
 pub(crate) mod connecting;
 pub mod dns;
 mod layer;
+mod linger;
 pub mod local;
 pub mod pool;
 pub mod proxy;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::layer::{Secured, Transport};
+use super::linger;
 use super::socket::Socket;
 use super::tls::{Handshake, Tls};
 use super::tunnel::Tunnel;
@@ -287,6 +288,19 @@ impl Stream {
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.has_output()) || self.transport.has_output()
+    }
+}
+
+impl Stream {
+    /// Closes it so that the peer gets what was sent last, even where unread input is left: see [`linger`].
+    pub(crate) fn drain(mut self) {
+        if self.generation != fork::generation() {
+            return;
+        }
+        if self.is_secure() {
+            let _ = self.transport.close(self.tls.take());
+        }
+        linger::drain(&self.transport.socket);
     }
 }
 

@@ -51,6 +51,12 @@ pub trait Wants: Send + Sync {
     fn wants(&self, head: &Head) -> bool;
 }
 
+/// Learns of the pauses before further tries: [`RequestOptions::pauses`].
+pub trait Pauses: Send + Sync {
+    /// The transfer of this URL is tried again after `wait`; `why` says what the last try failed of.
+    fn begins(&self, url: &str, wait: Duration, why: &str);
+}
+
 /// Everything about a request but its target. `Debug` shows names and lengths, no values of fields and no content.
 #[derive(Clone)]
 pub struct RequestOptions {
@@ -122,6 +128,9 @@ pub struct RequestOptions {
     pub liberties: Liberties,
     /// Time limit for each whole attempt. Default: no limit.
     pub max_time: Option<Duration>,
+    /// Time limit for the transfer in all: the lookup of names, redirects, retries and the pauses between them. No retry begins
+    /// that the limit leaves no time for. Default: no limit.
+    pub total_time: Option<Duration>,
     /// How long the server may stay silent, from the request on. Default: no limit. If the program reads the body
     /// ([`Response`](crate::Response)), time spent in the program does not count.
     pub read_timeout: Option<Duration>,
@@ -158,6 +167,8 @@ pub struct RequestOptions {
     /// Decides by the head which content is wanted. Other content is not delivered, as if the server had answered 304; this is
     /// for servers that ignore conditions. Default: all.
     pub wants: Option<Arc<dyn Wants>>,
+    /// Who learns of pauses before further tries. Default: nobody.
+    pub pauses: Option<Arc<dyn Pauses>>,
     /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn Trace>>,
     /// A hook that blocking calls ask during waits whether to continue. Default: none.
@@ -319,6 +330,7 @@ impl Default for RequestOptions {
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },
             max_time: None,
+            total_time: None,
             read_timeout: None,
             max_size: None,
             resume_from: None,
@@ -335,6 +347,7 @@ impl Default for RequestOptions {
             proxy: None,
             auto_referer: false,
             wants: None,
+            pauses: None,
             trace: None,
             interrupt: None,
             keep_history: false,

@@ -50,6 +50,7 @@ impl fmt::Debug for RequestOptions {
             .field("redirects", &self.redirects)
             .field("retry", &self.retry)
             .field("max_time", &self.max_time)
+            .field("total_time", &self.total_time)
             .field("read_timeout", &self.read_timeout)
             .field("max_size", &self.max_size)
             .field("resume_from", &self.resume_from)

@@ -367,7 +367,9 @@ impl Crew {
                     state.splitter.refused(at_work + 1);
                 }
                 state.failed(now);
-                if state.failures >= MOST_FAILURES {
+                // The address may be good for a few requests: one stream asks the caller's URL for another.
+                let is_stale = at_work == 0 && matches!(error.status(), Some(401 | 403 | 404 | 410));
+                if is_stale || state.failures >= MOST_FAILURES {
                     state.end = Some(After::Alone);
                 }
             }

@@ -72,6 +72,16 @@ impl Aim {
         self.is_downgraded = hop.downgraded;
     }
 
+    /// Whether a redirect has led away from the caller's target.
+    pub(super) fn is_led(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// Whether redirects have kept the caller's method.
+    pub(super) fn keeps_method(&self) -> bool {
+        self.left.as_deref().is_none_or(|(_, method)| *method == self.method)
+    }
+
     /// What redirects led to is left: the caller's target is asked again.
     pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.left.take() {

@@ -24,6 +24,7 @@ impl Transfer {
     /// Handles the head of the final response: decides what is done with the body.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
+        self.is_heard();
         self.is_http10 = head.version() == Version::Http10;
         self.facts.head_came(&head, now, continues);
         self.pace.came(0, now);
@@ -65,6 +66,7 @@ impl Transfer {
             .or_else(|| self.on_challenge(head))
             .or_else(|| self.on_expectation_failed(head))
             .or_else(|| self.on_range(head, framing, &options))
+            .or_else(|| self.on_stale_target(head))
             .or_else(|| if head.status() >= 400 { self.on_bad_status(head, &options) } else { None })
             .or_else(|| self.on_no_part(head, framing, &options))
             .or_else(|| self.on_unwanted(head, framing, &options));
@@ -129,6 +131,13 @@ impl Transfer {
             Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => Some(Disposition::Again),
             verdict => Some(self.go_by(verdict, head, framing)),
         }
+    }
+
+    /// A redirect's target that answered before and refuses to go on: its address may be good for one request, or for a few
+    /// minutes. The caller's target names another.
+    fn on_stale_target(&mut self, head: &Head) -> Option<Disposition> {
+        let is_stale = self.is_shortcut && matches!(head.status(), 401 | 403 | 404 | 410);
+        is_stale.then_some(Disposition::Anew)
     }
 
     /// Content other than the requested part is not appended to the existing part.
@@ -217,6 +226,11 @@ impl Transfer {
                 self.skip = there;
                 return Disposition::Deliver;
             }
+            // A further try of curl's goes on in the user's file, whatever its server makes of If-Range.
+            Verdict::Repeats(there) if self.is_fixed && self.options.as_curl.retries_whole => {
+                self.skip = there;
+                return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+            }
             Verdict::Complete => return Disposition::Complete,
             Verdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
             Verdict::Refused(what) if self.extent.is_ranged() => {
@@ -228,7 +242,9 @@ impl Transfer {
             }
         };
         let is_fixed = self.is_part || self.is_fixed;
-        if !is_fixed && self.restarts < MAX_RESTARTS && self.body.restart() {
+        // The whole that is in hand costs no further request; the tries that led to it count.
+        let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
+        if !is_fixed && self.restarts < most && self.body.restart() {
             self.restarts += 1;
             self.start_over();
             if head.status() != 200 {
@@ -251,12 +267,13 @@ impl Transfer {
             BodyFraming::None => Some(0),
             _ => None,
         };
-        if head.status() == 200 && self.may_range {
+        if head.status() == 200 && self.may_range && self.skip == 0 {
             self.extent.begins(head, framing);
         } else if self.extent.is_opening() {
             // A response that replaces the content has no part of it.
             self.extent = Extent::default();
         }
+        let length = length.map(|length| length.saturating_sub(self.skip));
         self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
         self.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();

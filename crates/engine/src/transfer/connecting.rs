@@ -1,21 +1,23 @@
 //! Milestones of a connection that is made for a transfer, recorded in its [`Facts`](crate::Facts).
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use haul_proto::head::Head;
 
 use super::Transfer;
+use crate::facts::Phase;
 use crate::net::connecting::ConnectObserver;
 use crate::trace::Event;
 
 impl ConnectObserver for Transfer {
     fn resolved(&mut self) {
-        self.facts.resolved = self.facts.started.elapsed();
+        self.facts.resolved = self.begins(Phase::Connect);
     }
 
     fn connected(&mut self, local: Option<SocketAddr>) {
         self.facts.connects += 1;
-        self.facts.connected = self.facts.started.elapsed();
+        self.facts.connected = self.begins(Phase::Tls);
         self.facts.local = local;
     }
 
@@ -33,7 +35,16 @@ impl ConnectObserver for Transfer {
     }
 
     fn secured(&mut self) {
-        self.facts.secured = self.facts.started.elapsed();
+        self.facts.secured = self.begins(Phase::Idle);
+    }
+}
+
+impl Transfer {
+    /// Another phase begins; returns the time since the transfer began.
+    fn begins(&mut self, phase: Phase) -> Duration {
+        let now = Instant::now();
+        self.facts.enter(phase, now);
+        now.saturating_duration_since(self.facts.started)
     }
 }
 

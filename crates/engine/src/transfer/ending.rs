@@ -12,7 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
-use crate::facts::Facts;
+use crate::facts::Phase;
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
@@ -33,6 +33,11 @@ impl Transfer {
                 self.done(result, now)
             }
             Disposition::Again => After::Again(Duration::ZERO),
+            Disposition::Anew => {
+                self.go_back();
+                self.is_shortcut = false;
+                After::Again(Duration::ZERO)
+            }
             Disposition::Follow(hop) => {
                 if self.aim.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
@@ -48,6 +53,7 @@ impl Transfer {
                 self.is_refused_to_be_asked = false;
                 self.login = self.login.elsewhere();
                 self.on_redirect();
+                self.leaves_time_for_others(now);
                 if let Some(error) = self.cannot_send_again() {
                     return self.done(Err(error), now);
                 }
@@ -80,6 +86,7 @@ impl Transfer {
             && let Some(gap) = self.body.next_gap()
         {
             self.extent.moves_to(gap);
+            self.is_shortcut = self.aim.is_led();
             return After::Again(Duration::ZERO);
         }
         if let Some(after) = self.try_behind(now) {
@@ -159,8 +166,8 @@ impl Transfer {
         }
         let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
         if resumes && self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
-            // It got on, and what it has is kept: this is the first failure here.
-            self.attempt = 0;
+            // It got on, and what it has is kept: this is the first failure here. New starts kept nothing.
+            self.attempt = self.attempt.min(self.restarts);
         }
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.has_begun => {
@@ -198,21 +205,52 @@ impl Transfer {
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.began.elapsed();
         let idempotent = retry::is_idempotent(&self.aim.method);
-        retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
+        let rules = &self.options.retry;
+        let wait = retry::decide(rules, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())?;
+        // No try begins when the time for all of them is over.
+        let is_in_time = self.ends_by().is_none_or(|end| clock::after(Instant::now(), wait) < end);
+        is_in_time.then_some(wait)
+    }
+
+    /// A mirror that a redirect names may say nothing at all. Until it answers it may use a quarter of the time that is left, for
+    /// a further try may be led to another.
+    fn leaves_time_for_others(&mut self, now: Instant) {
+        let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
+        let may_try_others = !self.aim.same_origin && self.aim.keeps_method() && !self.has_content();
+        if may_try_others && self.may_retry(Trouble::Timeout, None).is_some() {
+            self.deadline = Some(now + end.saturating_duration_since(now) / 4);
+        }
+    }
+
+    /// The server has answered: from now on it has all the time that is left.
+    pub(super) fn is_heard(&mut self) {
+        if self.max_time().is_none() {
+            self.deadline = self.ends_by();
+        }
     }
 
     fn again(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
         self.on_retry(trouble, wait, error);
+        self.tell_pause(wait, error);
         self.attempt += 1;
         self.facts.retries += 1;
+        self.facts.enter(Phase::Pause, now);
         let at = clock::after(now, wait);
         self.begins_at(at);
         if self.options.as_curl.retries_whole {
             self.ask_anew();
-            let Facts { retries, requests, .. } = *self.facts;
-            *self.facts = Facts { retries, requests, ..Facts::new(at) };
+            *self.facts = self.facts.of_next_try(at);
+        } else {
+            self.go_back();
         }
         After::Again(wait)
+    }
+
+    /// Says to who is told of pauses that this one begins.
+    fn tell_pause(&self, wait: Duration, error: Option<&Error>) {
+        let Some(pauses) = &self.options.pauses else { return };
+        let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
+        pauses.begins(&self.aim.asked().to_url(), wait, &why);
     }
 
     /// Heads are delivered where they are wanted, though no body follows them.
@@ -248,6 +286,10 @@ impl Transfer {
             self.show_heads();
         }
         self.facts.finished(now);
+        if self.is_part {
+            // The body comes by other connections.
+            self.facts.enter(Phase::Receive, now);
+        }
         After::Done(result.map_err(|error| self.own(error)))
     }
 

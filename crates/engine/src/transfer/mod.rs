@@ -119,6 +119,8 @@ pub struct Transfer {
     skip: u64,
     /// How often it began anew because what it had could not be completed.
     restarts: u32,
+    /// It goes on where a redirect led, without asking the caller's target first.
+    is_shortcut: bool,
     /// How far it was when it last failed.
     failed_at: u64,
     pace: Pace,
@@ -190,6 +192,8 @@ enum Disposition {
     Retry(Duration),
     /// It is dropped, and the transfer goes on with another request at once.
     Again,
+    /// It is dropped, and the caller's target is asked at once.
+    Anew,
     /// It is dropped: all that was wanted is there already.
     Complete,
     /// It is dropped, and the transfer fails.
@@ -235,6 +239,7 @@ impl Transfer {
             from: options.resume_from.unwrap_or(0),
             skip: 0,
             restarts: 0,
+            is_shortcut: false,
             failed_at: 0,
             pace: Pace::new(&options, now),
             cut: None,
@@ -283,6 +288,7 @@ impl Transfer {
         let may = retry::is_idempotent(&self.aim.method) && self.body.restart();
         if may {
             self.start_over();
+            self.go_back();
         }
         may
     }
@@ -303,11 +309,27 @@ impl Transfer {
     /// As if nothing had been asked for yet: what redirects led to is left.
     fn ask_anew(&mut self) {
         self.start_over();
+        self.leave_redirects();
+    }
+
+    /// Asks the caller's target for what is still missing, instead of the one that redirects have led to: that may be down,
+    /// or its address good for one request. Content that was read once, and a request that a redirect turned into another
+    /// (303), are not sent again.
+    fn go_back(&mut self) {
+        let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::Body::is_spent);
+        if self.aim.is_led() && self.aim.keeps_method() && !is_spent() {
+            self.leave_redirects();
+        }
+    }
+
+    fn leave_redirects(&mut self) {
         let with_body = self.own.content(&self.options).is_some();
         self.aim.begin_anew(with_body, self.options.referer.clone());
         self.login = Login::new(&self.aim.target);
-        (self.facts.redirects, self.proxy_rounds) = (0, 0);
+        self.facts.forget_redirects();
+        self.proxy_rounds = 0;
         self.is_http10 = false;
+        self.is_shortcut = false;
         self.heads.clear();
         self.aside = None;
         self.history.clear();
@@ -359,7 +381,18 @@ impl Transfer {
 
     /// An attempt begins.
     fn begins_at(&mut self, at: Instant) {
-        self.deadline = self.own.max_time.or(self.options.max_time).and_then(|limit| at.checked_add(limit));
+        let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
+        self.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
+    }
+
+    /// The time limit of each attempt.
+    fn max_time(&self) -> Option<Duration> {
+        self.own.max_time.or(self.options.max_time)
+    }
+
+    /// When it must be over with all its attempts and the pauses between them.
+    fn ends_by(&self) -> Option<Instant> {
+        self.options.total_time.and_then(|limit| self.began.checked_add(limit))
     }
 
     /// The head of the response that is delivered, once it has come.

@@ -67,7 +67,8 @@ impl Transfer {
     /// An error as this transfer's: it names the URL, and whether a request had been sent.
     pub(crate) fn own(&self, error: Error) -> Error {
         let stage = if self.has_sent { Stage::Sent } else { Stage::Unknown };
-        error.with_url(self.aim.target.to_url()).at(stage)
+        let error = error.with_url(self.aim.target.to_url()).at(stage);
+        if self.aim.is_led() { error.asked_as(self.aim.asked().to_url()) } else { error }
     }
 }
 

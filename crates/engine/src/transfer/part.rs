@@ -76,6 +76,7 @@ impl Transfer {
         self.is_part = false;
         self.cut = None;
         self.failed_at = self.extent.at;
+        self.is_shortcut = self.aim.is_led();
         if let Some(gap) = self.body.next_gap() {
             self.extent.moves_to(gap);
         }
@@ -116,7 +117,7 @@ impl Transfer {
         part.own.max_time = self.own.max_time;
         part.login = self.login.elsewhere();
         part.aim = self.aim.of_part();
-        part.deadline = self.deadline;
+        (part.began, part.deadline) = (self.began, self.deadline);
         part.extent = Extent::part(span, body.total, body.validator.clone());
         part.pace = self.pace.sharing();
         part.has_looked = true;

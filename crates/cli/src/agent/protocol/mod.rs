@@ -104,19 +104,25 @@ pub struct Failure {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
+    asked: Option<String>,
 }
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
-        Self { kind: error.kind(), message: error.cause(), url: error.url().map(str::to_owned) }
+        let (url, asked) = (error.url().map(str::to_owned), error.asked_url().map(str::to_owned));
+        Self { kind: error.kind(), message: error.cause(), url, asked }
     }
 }
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         let error = Error::new(failure.kind, failure.message);
-        match failure.url {
+        let error = match failure.url {
             Some(url) => error.with_url(url),
+            None => error,
+        };
+        match failure.asked {
+            Some(asked) => error.asked_as(asked),
             None => error,
         }
     }
@@ -272,7 +278,7 @@ impl Event {
                 writer.text(&done.url).maybe(done.head.as_deref(), Writer::bytes);
                 writer.maybe(done.error.as_ref(), |writer, error| {
                     writer.number(number_of(error.kind)).text(&error.message);
-                    writer.maybe(error.url.as_deref(), Writer::text)
+                    writer.maybe(error.url.as_deref(), Writer::text).maybe(error.asked.as_deref(), Writer::text)
                 });
                 kind::DONE
             }
@@ -306,7 +312,9 @@ impl Event {
                 error: reader.maybe(|reader| {
                     let number: usize = reader.small()?;
                     let kind = *KINDS.get(number).ok_or(Malformed)?;
-                    Ok(Failure { kind, message: reader.text()?, url: reader.maybe(Reader::text)? })
+                    let (message, url, asked) =
+                        (reader.text()?, reader.maybe(Reader::text)?, reader.maybe(Reader::text)?);
+                    Ok(Failure { kind, message, url, asked })
                 })?,
             })),
             kind::REFUSED => Self::Refused,
@@ -351,6 +359,10 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         sent,
         first_byte,
         total,
+        // What --stats tells is of this process alone: with it the agent is not used.
+        phases: _,
+        earlier: _,
+        now: _,
     } = facts;
     writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
     writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);

@@ -70,6 +70,14 @@ impl Sending {
         Self { pieces, at: 0, done: 0, open: Open::Nothing, waker: None }
     }
 
+    /// Whether a source of known length has more to give.
+    fn is_amid_source(&self) -> bool {
+        match &self.pieces[self.at] {
+            Piece::Source(source) => source.length.is_some_and(|length| self.done < length),
+            Piece::Bytes(_) | Piece::File { .. } | Piece::Once(_) => false,
+        }
+    }
+
     fn next_piece(&mut self) {
         self.at += 1;
         self.done = 0;
@@ -145,12 +153,14 @@ impl Upload for Sending {
                 // Bytes that are ready should be sent first.
                 break;
             }
+            let room = buffer.len() - filled;
             match self.read_piece(&mut buffer[filled..]) {
                 Ok(0) => self.next_piece(),
                 Ok(n) => {
                     filled += n;
                     self.done += n as u64;
-                    if waits {
+                    // What a program gives little by little is sent little by little.
+                    if waits || n < room && self.is_amid_source() {
                         break;
                     }
                 }

@@ -77,6 +77,11 @@ pub struct Waker<'a> {
 }
 
 impl Waker<'_> {
+    /// Whether a read of content may block: nobody else is waiting for this thread.
+    fn may_block(&self) -> bool {
+        self.wake.is_none()
+    }
+
     /// Sees to it that nobody waits for this content who carries others.
     fn attend(&self, upload: Option<Box<dyn Upload>>) -> Option<Box<dyn Upload>> {
         let mut upload = upload?;
@@ -368,6 +373,23 @@ impl Link {
     /// The connection cannot go on: the transfer under way fails with `error`, the others with it.
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
         either!(self, link => link.break_off(error, now, finished))
+    }
+
+    /// Whether the peer learns why the connection ends only if it is [drained](Self::drain).
+    #[must_use]
+    pub(crate) fn owes_drain(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(link) => link.owes_drain(),
+        }
+    }
+
+    /// Closes it so that the peer gets what was sent last.
+    pub(crate) fn drain(self) {
+        match self {
+            Self::H1(_) => {}
+            Self::H2(link) => link.into_stream().drain(),
+        }
     }
 
     /// When [`Link::expire`] is to be called though nothing happened.

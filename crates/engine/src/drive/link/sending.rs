@@ -6,7 +6,7 @@
 
 use std::error::Error;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_proto::h1::{Request, RequestId};
 use haul_proto::time::Time;
@@ -20,6 +20,20 @@ const PIECE: usize = 16 << 10;
 
 /// So much goes into the memory of a socket that has nothing to send, whatever its peer does (`tcp_wmem` begins with it).
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
+
+/// How long content may be read and sent before the driver looks whether the server has answered already.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+
+/// How far [`pump`] got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pumped {
+    /// Nothing is left to send now.
+    All,
+    /// The socket has no room for the rest.
+    Full,
+    /// There is more to read and to send, but the server may have answered meanwhile.
+    Looks,
+}
 
 /// A protocol machine that takes requests and their content, and gives the bytes to send.
 pub trait Machine {
@@ -143,29 +157,34 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends the machine's output, and what `feed` adds to it as room appears; `sent` is called for each write. `false` when the
-/// socket has no room for all of it.
+/// Sends the machine's output, and what `feed` adds to it as room appears; `sent` is called for each write. Where a read of
+/// the content `may_block` this thread, the driver looks for an early answer in between: a slow source must not hide it.
 ///
 /// # Errors
 /// The socket's. A response may have arrived anyway: receive before giving up.
 pub(super) fn pump<M: Machine>(
     stream: &mut Stream,
     machine: &mut M,
+    may_block: bool,
     mut feed: impl FnMut(&mut M),
     mut sent: impl FnMut(),
-) -> io::Result<bool> {
+) -> io::Result<Pumped> {
+    let look_at = may_block.then(|| Instant::now() + LOOK_AFTER);
     loop {
         feed(machine);
         let output = machine.output();
         if output.is_empty() {
-            return stream.flush();
+            return Ok(if stream.flush()? { Pumped::All } else { Pumped::Full });
         }
         match stream.send(output) {
             Ok(n) => {
                 machine.advance_output(n);
                 sent();
+                if look_at.is_some_and(|at| at <= Instant::now()) {
+                    return Ok(if stream.flush()? { Pumped::Looks } else { Pumped::Full });
+                }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Pumped::Full),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -15,6 +15,7 @@ use super::{Another, Delayed, Worker};
 use crate::clock;
 use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
+use crate::facts::Phase;
 use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
@@ -329,12 +330,14 @@ impl Worker {
 
     /// Whether it is worth waiting for a descriptor: while others are at work, which will free theirs, and else a while.
     pub(super) fn may_starve(&self, transfer: &Transfer) -> bool {
-        transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0)
+        let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
+        !is_late && (transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0))
     }
 
     /// Lets a transfer wait until there are descriptors again.
     pub(super) fn starve(&mut self, mut transfer: Box<Transfer>) {
         transfer.starved += 1;
+        transfer.facts.enter(Phase::Idle, self.now);
         self.close_idle_lanes();
         self.supply.fewer();
         let at = self.now + DESCRIPTOR_WAIT;
@@ -444,6 +447,7 @@ impl Worker {
     pub(super) fn remove(&mut self, token: usize) {
         if let Some(link) = self.take_out(token) {
             self.totals.connection_closed(&link);
+            self.close(link);
         }
     }
 

@@ -17,6 +17,7 @@ mod cancel;
 mod idle;
 mod join;
 mod lanes;
+mod linger;
 mod peers;
 mod supply;
 #[cfg(test)]
@@ -164,6 +165,8 @@ struct Worker {
     turned_until: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
+    /// Threads that close connections.
+    lingering: Vec<JoinHandle<()>>,
 }
 
 /// A transfer that waits before it is tried again.
@@ -241,6 +244,7 @@ impl Worker {
             turned_until: None,
             idle_cores: IdleCores::default(),
             others: Vec::new(),
+            lingering: Vec::new(),
         })
     }
 
@@ -470,6 +474,7 @@ impl Worker {
             self.give_away(token);
             self.remove(token);
         }
+        self.end_lingering();
         self.client.stats().add(&std::mem::take(&mut self.totals));
     }
 }

@@ -21,14 +21,17 @@ pub(super) struct Content {
     is_starved: bool,
     /// When it may have more.
     resumes_at: Option<Instant>,
+    /// A read of it may block the thread that sends it.
+    may_block: bool,
     /// Since when, and why, it cannot be read.
     failed: Option<(Instant, Error)>,
 }
 
 impl Content {
     /// This is sent next, once the server has asked for it or the moment has come.
-    pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, held_until: Option<Instant>) {
+    pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
+        self.may_block = may_block;
         self.held_until = held_until;
         (self.is_starved, self.resumes_at) = (false, None);
     }
@@ -36,6 +39,11 @@ impl Content {
     /// Whether there is any.
     pub(super) fn is_left(&self) -> bool {
         self.upload.is_some()
+    }
+
+    /// Whether a read of it may block the thread that sends it.
+    pub(super) fn may_block(&self) -> bool {
+        self.may_block && self.is_left()
     }
 
     /// Puts it into the machine as far as it takes it; `given` is told of each piece. A slow source is not waited for before the rest was sent.

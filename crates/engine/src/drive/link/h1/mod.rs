@@ -24,7 +24,7 @@ use haul_policy::queue::HostId;
 use haul_proto::h1::{self, Conn};
 
 use super::pace::{Pace, set_mark};
-use super::sending::{self, LEAVES_AT_ONCE};
+use super::sending::{self, LEAVES_AT_ONCE, Pumped};
 use super::{Allowance, Finished, Progress, Waker};
 use crate::buffer::Buffer;
 use crate::clock;
@@ -196,7 +196,7 @@ impl Link {
                 transfer.is_pipelined = !self.queue.is_empty();
                 self.turn.goes_on();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
-                self.content.begin(waker.attend(transfer.upload()), held_until);
+                self.content.begin(waker.attend(transfer.upload()), waker.may_block(), held_until);
                 self.queue.push_back(transfer);
                 let last = self.queue.back_mut().map(|transfer| &mut **transfer);
                 self.content.feed(&mut self.conn, told(&RefCell::new(last)));
@@ -215,6 +215,7 @@ impl Link {
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, send_error, .. } = self;
         // Bytes that are sent at once do not show that the peer is alive.
+        let may_block = content.may_block();
         let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
@@ -222,11 +223,13 @@ impl Link {
                 transfer.took_content();
             }
         };
-        sending::pump(stream, conn, |conn| content.feed(conn, told(&last)), sent).inspect_err(|error| {
+        let pumped = sending::pump(stream, conn, may_block, |conn| content.feed(conn, told(&last)), sent);
+        let pumped = pumped.inspect_err(|error| {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 *send_error = Some(error.kind().into());
             }
-        })
+        })?;
+        Ok(pumped != Pumped::Full)
     }
 
     /// Whether more of a request has to be sent than a socket takes while its peer does not read.

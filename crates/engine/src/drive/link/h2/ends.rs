@@ -105,6 +105,7 @@ impl Link {
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());
         let by_protocol = kind == ErrorKind::Http2;
+        self.has_objected |= by_protocol;
         if self.unanswered_up_to(u64::MAX) > 0 {
             self.allowance.left_some(self.answered);
         }

@@ -28,7 +28,7 @@ use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
 use rustc_hash::FxHashMap;
 
 use super::pace::Pace;
-use super::sending::{self, LEAVES_AT_ONCE};
+use super::sending::{self, LEAVES_AT_ONCE, Pumped};
 use super::{Allowance, Finished, Progress, Waker};
 use crate::body::upload::Upload;
 use crate::buffer::Buffer;
@@ -71,6 +71,8 @@ pub struct Link {
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
+    /// It ends for a violation of the protocol.
+    has_objected: bool,
     /// The server has not said yet how many requests it takes at once.
     is_guessing: bool,
     /// The server is closing, but has answered requests or is about to: repeated requests make progress.
@@ -120,6 +122,7 @@ impl Link {
             served: 0,
             born: Instant::now(),
             closing: false,
+            has_objected: false,
             is_guessing: true,
             left_some: false,
             pace: Pace::of(bulk::SHARED),
@@ -132,6 +135,16 @@ impl Link {
     #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The stream alone.
+    pub(super) fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// Whether a GOAWAY was sent last that says what the peer did wrong.
+    pub(super) fn owes_drain(&self) -> bool {
+        self.has_objected
     }
 
     /// How many transfers run on it.
@@ -218,7 +231,7 @@ impl Link {
                 }
                 let upload = waker.attend(transfer.upload());
                 if upload.is_some() {
-                    self.uploads.begin(id);
+                    self.uploads.begin(id, waker.may_block());
                 }
                 self.limited += usize::from(is_limited(&transfer));
                 self.highest_rank = self.highest_rank.max(transfer.rank);
@@ -240,7 +253,10 @@ impl Link {
     /// The socket's.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, active, uploads, .. } = self;
-        sending::pump(stream, conn, |conn| uploads.feed(conn, active), || {})
+        let may_block = uploads.may_block();
+        let pumped = sending::pump(stream, conn, may_block, |conn| uploads.feed(conn, active), || {})?;
+        uploads.is_interrupted = pumped == Pumped::Looks;
+        Ok(pumped != Pumped::Full)
     }
 
     /// Whether more of a request has to be sent than a socket takes while its peer does not read.
@@ -258,7 +274,7 @@ impl Link {
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.conn.output().is_empty() || self.stream.has_output()
+        !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
     }
 
     /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.

@@ -22,12 +22,22 @@ pub(super) struct Uploads {
     is_starved: bool,
     /// When it may have more.
     resumes_at: Option<Instant>,
+    /// A read of one may block the thread that sends it.
+    may_block: bool,
+    /// More could be read and sent, but the driver wanted to look for an early answer first.
+    pub(super) is_interrupted: bool,
 }
 
 impl Uploads {
     /// One more.
-    pub(super) fn begin(&mut self, id: RequestId) {
+    pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
         self.turns.push(id.0);
+        self.may_block = may_block;
+    }
+
+    /// Whether a read of one may block the thread that sends it.
+    pub(super) fn may_block(&self) -> bool {
+        self.may_block && self.are_left()
     }
 
     /// Whether there are any.
@@ -57,7 +67,7 @@ impl Uploads {
 
     /// Puts content into the machine as far as it takes it.
     pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut ByNumber<Active>) {
-        let Self { turns, failed, is_starved, resumes_at } = self;
+        let Self { turns, failed, is_starved, resumes_at, .. } = self;
         (*is_starved, *resumes_at) = (false, None);
         turns.retain(|&id| {
             let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };

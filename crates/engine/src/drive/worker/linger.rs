@@ -1,0 +1,34 @@
+//! Connections that end over unread input: threads beside the loop see to it that the peer learns why.
+
+use std::os::fd::AsRawFd;
+
+use mio::unix::SourceFd;
+
+use super::Worker;
+use crate::drive::link::Link;
+use crate::threads;
+
+/// So many at once; further connections are closed at once.
+const MOST: usize = 16;
+
+impl Worker {
+    /// Closes a connection, which may have to be drained first.
+    pub(super) fn close(&mut self, link: Link) {
+        if !link.owes_drain() {
+            return;
+        }
+        self.lingering.retain(|thread| !thread.is_finished());
+        let fd = link.stream().socket().as_raw_fd();
+        if self.lingering.len() < MOST && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+            // Without a thread it is closed at once.
+            self.lingering.extend(threads::start("haul-linger", move || link.drain()));
+        }
+    }
+
+    /// Waits until all of them are closed: the process may end behind the run.
+    pub(super) fn end_lingering(&mut self) {
+        for thread in self.lingering.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The last words of a connection that is closed over unread input.
+//!
+//! A socket that is closed with bytes in it, or that gets some afterwards, resets the connection, and the peer may lose what
+//! it has not read yet: the GOAWAY that says why, for one (RFC 9113 section 5.4.1; RFC 9112 section 9.6 describes the same).
+//! So our direction is ended first, and what still comes is dropped until the peer ends its own, within bounds.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::socket::Socket;
+
+/// At most this many bytes are dropped.
+const MOST: usize = 1 << 20;
+/// The peer has so long to read and to end its direction.
+const TIME: Duration = Duration::from_millis(250);
+
+/// Ends our direction, and drops what comes until the peer has ended its own.
+pub(super) fn drain(socket: &Socket) {
+    if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
+        return;
+    }
+    let end = Instant::now() + TIME;
+    let mut buffer = [0; 16 << 10];
+    let mut dropped = 0;
+    while dropped < MOST {
+        match socket.recv(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) => dropped += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && waits(socket, end) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Waits for more. `false` when the time is over.
+fn waits(socket: &Socket, end: Instant) -> bool {
+    let left = end.saturating_duration_since(Instant::now());
+    let timeout = Timespec::try_from(left).unwrap_or_default();
+    let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+    !left.is_zero() && !matches!(poll(&mut fds, Some(&timeout)), Ok(0))
+}
