@@ -9,11 +9,12 @@ use std::process::Command;
 /// The last column of the tables that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
 /// Abbreviations of directories in faults.md.
-const DIRECTORIES: [(&str, &str); 4] = [
+const DIRECTORIES: [(&str, &str); 5] = [
     ("E/", "crates/engine/tests/"),
     ("C/", "crates/cli/tests/"),
     ("P/", "crates/policy/tests/"),
     ("H/", "crates/proto/tests/"),
+    ("Y/", "bindings/python/tests/"),
 ];
 /// Abbreviations of files in trust.md.
 const FILES: [(&str, &str); 3] =
@@ -43,7 +44,7 @@ fn lines(document: &str) -> Vec<(String, String)> {
 
 /// The file that a word names, if it names one.
 fn file(word: &str) -> Option<PathBuf> {
-    if !word.ends_with(".rs") {
+    if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
     }
     let full = DIRECTORIES.iter().find_map(|(short, long)| Some(format!("{long}{}", word.strip_prefix(short)?)));
@@ -98,7 +99,9 @@ fn check(document: &str) -> usize {
                 named += 1;
             } else if is_name(word) {
                 named += 1;
-                if !current.as_ref().is_some_and(|(_, text)| text.contains(&format!("fn {word}("))) {
+                let is_there =
+                    |text: &str| ["fn", "def"].iter().any(|keyword| text.contains(&format!("{keyword} {word}(")));
+                if !current.as_ref().is_some_and(|(_, text)| is_there(text)) {
                     let place = current.as_ref().map(|(path, _)| path.display().to_string());
                     missing.push(format!("{about}: there is no {word} in {place:?}"));
                 }

@@ -1,5 +1,6 @@
 //! The client: connections, names and TLS of a session, and the one call for each request.
 
+use haul::facts::Progress;
 use haul::request::{Particulars, Request, method};
 use haul::transfer::Outcome;
 use haul::{ErrorKind, Target};
@@ -190,10 +191,10 @@ fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Opti
 /// The reply of an outcome.
 pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, raised: &Raised) -> PyResult<Reply> {
     let Outcome { result, target, head, facts, .. } = outcome;
-    let phase = match (facts.requests, facts.status) {
-        (0, _) => Phase::Connect,
-        (_, 0) => Phase::Wait,
-        _ => Phase::Body,
+    let phase = match facts.progress {
+        Progress::Connecting => Phase::Connect,
+        Progress::Sent => Phase::Wait,
+        Progress::Answered => Phase::Body,
     };
     if let Err(error) = &result {
         return Err(raised.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));

@@ -53,7 +53,7 @@ mod _haul {
     #[pymodule_export]
     use crate::stream::Stream;
     #[pymodule_export]
-    use crate::url::{is_secret_field, join, prepare_url, requote, split_url};
+    use crate::url::{is_secret_field, join, location_text, prepare_url, requote, split_url};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

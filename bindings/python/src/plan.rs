@@ -174,15 +174,15 @@ pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Field>> {
 }
 
 fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
-    let name_bytes = part(name, (name, value))?;
+    let name_bytes = part(name, name)?;
     let name_text = String::from_utf8(name_bytes).ok().filter(|name| is_token(name.as_bytes()));
-    let name_text = name_text.ok_or_else(|| invalid("name", name))?;
+    let name_text = name_text.ok_or_else(|| invalid("name", &name_of(name)))?;
     if value.is_none() {
         return Ok((name_text, None));
     }
-    let bytes = part(value, (name, value))?;
+    let bytes = part(value, name)?;
     if is_broken(&bytes) {
-        return Err(invalid("value", value));
+        return Err(invalid("value of", &name_text));
     }
     Ok((name_text, Some(bytes)))
 }
@@ -192,26 +192,34 @@ fn is_broken(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
 
-fn part(part: &Bound<'_, PyAny>, whole: (&Bound<'_, PyAny>, &Bound<'_, PyAny>)) -> PyResult<Vec<u8>> {
+fn part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = part.cast::<PyString>() {
         return Ok(latin1_or_utf8(text.to_str()?));
     }
     if let Ok(bytes) = part.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    let (name, value) = (whole.0.repr()?, whole.1.repr()?);
-    let message = format!(
-        "Header part ({}) from ({name}, {value}) must be of type str or bytes, not {}",
-        part.repr()?,
-        part.get_type()
-    );
+    let what = if part.is(name) { "name" } else { "value" };
+    let shown = name_of(name);
+    let message = format!("Header {what} of {shown:?} must be of type str or bytes, not {}", part.get_type());
     Err(Failure::new_err(("Header", message, None::<String>, "connect")))
 }
 
-fn invalid(what: &str, part: &Bound<'_, PyAny>) -> PyErr {
-    let shown = part.repr().map(|repr| repr.to_string()).unwrap_or_default();
+/// A field's name for a message: what stands behind its first character that no name may have could be a value, which
+/// could be a secret.
+fn name_of(name: &Bound<'_, PyAny>) -> String {
+    let text = match name.cast::<PyBytes>() {
+        Ok(bytes) => String::from_utf8_lossy(bytes.as_bytes()).into_owned(),
+        Err(_) => name.str().map(|text| text.to_string()).unwrap_or_default(),
+    };
+    let end = text.find(|c: char| !is_token(c.encode_utf8(&mut [0; 4]).as_bytes())).unwrap_or(text.len());
+    if end < text.len() { format!("{}...", &text[..end]) } else { text }
+}
+
+/// That a field cannot be sent. The message goes to logs, so it names the field and leaves its value out.
+fn invalid(what: &str, name: &str) -> PyErr {
     let message =
-        format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what}: {shown}");
+        format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
     Failure::new_err(("Header", message, None::<String>, "connect"))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haul::facts::Facts;
 use haul::{Head, Target, Version};
+use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
@@ -92,19 +93,22 @@ impl Reply {
         self.head.get(name).map(|value| from_latin1(py, value))
     }
 
+    /// All values under this name, joined with commas (RFC 9110 section 5.3).
+    fn joined<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
+        let values: Vec<&[u8]> = self.head.get_all(name).collect();
+        (!values.is_empty()).then(|| from_latin1(py, &values.join(&b", "[..])))
+    }
+
     /// Whether there is a field of this name.
     fn has(&self, name: &str) -> bool {
         self.head.get(name).is_some()
     }
 
-    /// The Location, if it is a redirect, with UTF-8 unchanged.
+    /// The Location, if it is a redirect: UTF-8 unchanged, other bytes beyond ASCII percent-encoded.
     fn location<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         let location =
             self.head.get("location").filter(|_| matches!(self.head.status(), 301 | 302 | 303 | 307 | 308))?;
-        Some(match std::str::from_utf8(location) {
-            Ok(text) => PyString::new(py, text),
-            Err(_) => from_latin1(py, location),
-        })
+        Some(PyString::new(py, &location_text(location)))
     }
 
     /// Puts the cookies that it sets into a jar.

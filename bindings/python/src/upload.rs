@@ -6,15 +6,18 @@
 //! With a `Content-Length`, what the program gives beyond it is an error, too: it would be left out, and the server would take a part for the whole.
 //! So the last bytes wait until the program has said that they are the last. Something with a descriptor is only read up to its length: a log
 //! may have grown meanwhile, and a socket would wait for ever.
+//!
+//! A file that can be rewound is sent from the same position each time: behind a redirect, after a challenge, on a fresh connection.
 
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::body::upload::Body;
+use haul::body::upload::{Body, Piece, Source as Repeatable};
 use haul::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyInt, PyString};
 
 use crate::error::{Phase, failure};
 use crate::text::Octets;
@@ -63,13 +66,13 @@ pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyRes
     };
     let knows_more = announced.is_some() && (matches!(source, Source::Pieces(_)) || !has_descriptor(given));
     let left = announced.map(|length| Left { length, bytes: length, knows_more });
-    let mut reader = Reader { source, rest: Vec::new(), at: 0, left, raised: raised.clone() };
+    let mut reader = Reader::new(source, left, raised.clone());
     if announced == Some(0) {
         // Nothing of it will be read.
         let end = reader.end();
         end.map_err(|error| raised.take().unwrap_or_else(|| failure(&unreadable(error), Phase::Wait)))?;
     }
-    Ok((Body::reader(reader), raised))
+    Ok((rewindable(given, left, &raised).unwrap_or_else(|| Body::reader(reader)), raised))
 }
 
 fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
@@ -81,9 +84,61 @@ fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
+/// A file that is sent from its position any number of times. `None` for what can be read only once: without `read`, `seek` and
+/// `tell`, or where one of them fails.
+fn rewindable(given: &Bound<'_, PyAny>, left: Option<Left>, raised: &Raised) -> Option<Body> {
+    let py = given.py();
+    let method = |name| given.getattr_opt(name).ok().flatten();
+    let (read, seek) = (method(pyo3::intern!(py, "read"))?.unbind(), method(pyo3::intern!(py, "seek"))?.unbind());
+    if let Some(seekable) = method(pyo3::intern!(py, "seekable"))
+        && !seekable.call0().ok()?.is_truthy().ok()?
+    {
+        return None;
+    }
+    let position = given.call_method0(pyo3::intern!(py, "tell")).ok()?.cast_into::<PyInt>().ok()?.unbind();
+    let file = Arc::new(Rewindable { read, seek, position, sendings: AtomicU64::new(0), turn: Mutex::new(()) });
+    let raised = raised.clone();
+    // Does not enter the interpreter: a worker calls it, which must not wait for that.
+    let open = move || {
+        let number = file.sendings.fetch_add(1, Ordering::SeqCst) + 1;
+        let sending = Sending { file: Arc::clone(&file), number, is_begun: false };
+        Ok(Box::new(Reader::new(Source::Sending(sending), left, raised.clone())) as Box<dyn Read + Send>)
+    };
+    Some(Body::pieces([Piece::Source(Repeatable::new(None, open))]))
+}
+
+/// The file of a body that can be sent again.
+struct Rewindable {
+    read: Py<PyAny>,
+    seek: Py<PyAny>,
+    position: Py<PyInt>,
+    /// How many have begun. A thread may still read ahead for an earlier one: it would take bytes away from the last.
+    sendings: AtomicU64,
+    /// Held during a read, and never waited for with the interpreter held.
+    turn: Mutex<()>,
+}
+
+/// One sending of it.
+struct Sending {
+    file: Arc<Rewindable>,
+    number: u64,
+    is_begun: bool,
+}
+
+impl Sending {
+    /// Goes to where the body begins, which at the first sending is where the file is.
+    fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
+        if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
+            self.file.seek.bind(py).call1((self.file.position.bind(py),))?;
+        }
+        Ok(())
+    }
+}
+
 enum Source {
     /// Its `read`.
     File(Py<PyAny>),
+    Sending(Sending),
     Pieces(Py<PyAny>),
 }
 
@@ -97,6 +152,7 @@ struct Reader {
 }
 
 /// What the announced length leaves to be sent.
+#[derive(Clone, Copy)]
 struct Left {
     length: u64,
     bytes: u64,
@@ -105,16 +161,31 @@ struct Left {
 }
 
 impl Reader {
+    fn new(source: Source, left: Option<Left>, raised: Raised) -> Self {
+        Self { source, rest: Vec::new(), at: 0, left, raised }
+    }
+
     /// The next piece; `None` at the end.
-    fn next(&self, room: usize) -> io::Result<Option<Vec<u8>>> {
+    fn next(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = if let Source::Sending(sending) = &self.source { Some(Arc::clone(&sending.file)) } else { None };
+        let _turn = file.as_ref().map(|file| file.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(file), Source::Sending(sending)) = (&file, &self.source)
+            && file.sendings.load(Ordering::SeqCst) != sending.number
+        {
+            return Err(io::Error::other("the file is being sent anew"));
+        }
         // The interpreter may be gone: a daemon thread goes on sending while it ends.
         let piece = Python::try_attach(|py| self.piece(py, room).map_err(|error| self.raised.keep(error)));
         piece.unwrap_or_else(|| Err(io::Error::other("the interpreter has ended")))
     }
 
-    fn piece(&self, py: Python<'_>, room: usize) -> PyResult<Option<Vec<u8>>> {
-        let piece = match &self.source {
+    fn piece(&mut self, py: Python<'_>, room: usize) -> PyResult<Option<Vec<u8>>> {
+        let piece = match &mut self.source {
             Source::File(read) => read.bind(py).call1((room,))?,
+            Source::Sending(sending) => {
+                sending.begin(py)?;
+                sending.file.read.bind(py).call1((room,))?
+            }
             Source::Pieces(pieces) => match pieces.bind(py).cast::<pyo3::types::PyIterator>()?.clone().next() {
                 Some(piece) => piece?,
                 None => return Ok(None),
@@ -125,7 +196,7 @@ impl Reader {
         })?;
         let bytes = octets.into_bytes();
         // A file ends with an empty piece; a generator may give one in between.
-        Ok(if bytes.is_empty() && matches!(self.source, Source::File(_)) { None } else { Some(bytes) })
+        Ok(if bytes.is_empty() && !matches!(self.source, Source::Pieces(_)) { None } else { Some(bytes) })
     }
 
     /// An error if there is more than was announced.

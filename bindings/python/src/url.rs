@@ -270,6 +270,17 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     Ok(url)
 }
 
+/// The text of a Location that was received: UTF-8 unchanged, other bytes beyond ASCII percent-encoded. `None` if it is not
+/// the text of bytes, which are Latin-1 in Python.
+#[pyfunction]
+pub(crate) fn location_text(value: &str) -> Option<String> {
+    if value.is_ascii() {
+        return Some(value.to_owned());
+    }
+    let bytes: Option<Vec<u8>> = value.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    bytes.map(|bytes| haul_policy::redirect::location_text(&bytes))
+}
+
 /// Whether a request field of this name carries a secret.
 #[pyfunction]
 pub(crate) fn is_secret_field(name: &str) -> bool {

@@ -119,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.answer(f"page {self.path}".encode())
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = any
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = do_PROPFIND = any
 
     def log_message(self, *args: Any) -> None:
         pass

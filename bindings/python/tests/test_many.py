@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
+import inspect
+import io
 import itertools
 import os
+import pickle
 import resource
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -512,3 +517,79 @@ def test_redirects_go_by_the_proxy_of_their_scheme(pages: Any, proxy: Any, monke
     proxy.routes["http://other.invalid/on"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
     (result,) = haul.fetch_many(["http://other.invalid/on"], session=session)
     assert result.text == "page /end" and proxy.heads[-1][0] == "http://other.invalid/on"
+
+
+def test_failed_result_can_be_looked_at(pages: Any) -> None:
+    failed, fetched = haul.fetch_many(["http://127.0.0.1:1/", f"{pages.url}/x"])
+    for one in (failed, fetched):
+        for copied in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert copied.index == one.index and type(copied.error) is type(one.error) and bool(copied) is bool(one)
+        assert not hasattr(one, "no_such_name") and not hasattr(one, "__len__") and hasattr(one, "error")
+        assert {"index", "request", "response", "error", "unwrap"} <= set(dir(one))
+        assert dict(inspect.getmembers(one))["index"] == one.index
+    assert "content" in dir(fetched) and "content" not in dir(failed)
+    assert not hasattr(haul.many.Result.__new__(haul.many.Result), "error")
+    with pytest.raises(haul.ConnectionError):
+        failed.status_code  # noqa: B018
+
+
+def test_exception_class_ignores_earlier_redirects(pages: Any, raw: Any, secure_pages: Any) -> None:
+    refused = socket.create_server(("127.0.0.1", 0))
+    refused_url = f"http://127.0.0.1:{refused.getsockname()[1]}/"
+    refused.close()
+    urls = {
+        "refused": refused_url,
+        "certificate": secure_pages.url,
+        "silent": f"{pages.url}/never",
+        "empty": raw(b"").url,
+        "head": raw(b"HTTP/1.1 200 OK\r\nX: y").url,
+        "body": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").url,
+        "name": "http://nowhere.invalid/",
+    }
+    for name, url in urls.items():
+        pages.routes[f"/to/{name}"] = lambda handler, url=url: handler.answer(b"", 302, Location=url)
+    for name, url in urls.items():
+        direct, behind = haul.fetch_many([url, f"{pages.url}/to/{name}"], timeout=0.5)
+        with pytest.raises(haul.RequestException) as caught:
+            haul.get(url, timeout=0.5)
+        assert type(behind.error) is type(direct.error) is type(caught.value), (name, behind.error, direct.error)
+
+
+@pytest.mark.parametrize("face", ["Session", "AsyncSession", "fetch_many"])
+def test_digest_with_a_stale_nonce_rewinds_a_file(face: str, pages: Any) -> None:
+    asked = itertools.count()
+
+    def challenge(handler: Any) -> None:
+        number = next(asked)
+        authorization = handler.headers.get("Authorization", "")
+        if number >= 3 and f'nonce="n{number - 1}"' in authorization:
+            return handler.answer(b"stored")
+        stale = ", stale=true" if "Digest" in authorization else ""
+        handler.answer(b"", 401, WWW_Authenticate=f'Digest realm="r", qop="auth", nonce="n{number}"{stale}')
+
+    pages.routes["/digest"] = challenge
+    auth, url = haul.auth.HTTPDigestAuth("me", "pw"), f"{pages.url}/digest"
+    file = io.BytesIO(b"--" + b"content" * 30_000)
+    file.seek(2)
+    if face == "Session":
+        response = haul.put(url, data=file, auth=auth)
+    elif face == "fetch_many":
+        response = next(haul.fetch_many([{"method": "PUT", "url": url, "data": file, "auth": auth}])).unwrap()
+    else:
+
+        async def of_loop() -> Any:
+            async with haul.AsyncSession() as session:
+                return await session.put(url, data=file, auth=auth)
+
+        response = asyncio.run(of_loop())
+    assert response.text == "stored" and pages.bodies[-1] == b"content" * 30_000
+
+
+def test_digest_never_sends_a_generator_twice(pages: Any) -> None:
+    pages.routes["/digest"] = lambda handler: handler.answer(
+        b"", 401, WWW_Authenticate='Digest realm="r", qop="auth", nonce="n", stale=true'
+    )
+    auth = haul.auth.HTTPDigestAuth("me", "pw")
+    with pytest.raises(haul.RequestException):
+        haul.put(f"{pages.url}/digest", data=iter([b"once"]), auth=auth)
+    assert pages.bodies.count(b"once") <= 1 and set(pages.bodies[1:]) <= {b"once"}

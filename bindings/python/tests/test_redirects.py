@@ -12,7 +12,14 @@ import pytest
 import requests
 
 import haul
+from haul.adapters import HaulAdapter
 from haul.structures import CaseInsensitiveDict
+
+
+def adapted() -> requests.Session:
+    session = requests.Session()
+    session.mount("http://", HaulAdapter())
+    return session
 
 
 def test_redirects_and_their_history(httpbin: Any) -> None:
@@ -38,8 +45,8 @@ def test_methods_behind_redirects(pages: Any) -> None:
         for method in ("POST", "PUT", "HEAD"):
             response = haul.request(method, f"{pages.url}/{status}", data=b"body" if method != "HEAD" else None)
             seen[status, method] = response.request.method, pages.bodies[-1]
-    assert seen[301, "POST"] == ("GET", b"") and seen[301, "PUT"] == ("PUT", b"")
-    assert seen[302, "POST"] == seen[302, "PUT"] == seen[303, "POST"] == seen[303, "PUT"] == ("GET", b"")
+    assert {seen[status, "POST"] for status in (301, 302, 303)} == {seen[303, "PUT"]} == {("GET", b"")}
+    assert {seen[status, "PUT"] for status in (301, 302, 307, 308)} == {("PUT", b"body")}
     assert seen[307, "POST"] == seen[308, "POST"] == ("POST", b"body")
     assert {seen[status, "HEAD"][0] for status in (301, 302, 303, 307, 308)} == {"HEAD"}
 
@@ -48,11 +55,57 @@ def test_locations_beyond_ascii(raw: Any) -> None:
     for location, expected in (
         ("/ü?q=ö".encode(), "%C3%BC?q=%C3%B6"),
         ("/%C3%BC".encode(), "%C3%BC"),
-        (b"/\xfc", "%C3%BC"),
+        (b"/\xfc", "%FC"),
+        ("/ü".encode() + b"\xfc", "%C3%BC%FC"),
     ):
         server = raw(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location + b"\r\n\r\n")
         response = haul.get(server.url, allow_redirects=False)
         assert response.next is not None and response.next.url == server.url + expected
+
+
+@pytest.mark.parametrize("make", [haul.Session, adapted])
+def test_latin1_location_keeps_its_bytes(make: Any, pages: Any) -> None:
+    def away(handler: Any) -> None:
+        handler.wfile.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /caf\xe9\r\n\r\n")
+
+    pages.routes["/away"] = away
+    with make() as session:
+        assert session.get(f"{pages.url}/away").url == f"{pages.url}/caf%E9"
+    assert [result.url for result in haul.fetch_many([f"{pages.url}/away"])] == [f"{pages.url}/caf%E9"]
+    assert {path for path, _ in pages.heads} == {"/away", "/caf%E9"}
+
+
+@pytest.mark.parametrize("status", [301, 302])
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "PROPFIND"])
+def test_methods_other_than_post_keep_their_body(method: str, status: int, pages: Any) -> None:
+    pages.routes["/old"] = lambda handler: handler.answer(b"", status, Location="/new")
+    with haul.Session() as session:
+        session.request(method, f"{pages.url}/old", data=b"content", headers={"Content-Type": "text/x"})
+        session.request(method, f"{pages.url}/old", json=[1])
+        session.request(method, f"{pages.url}/old", data=io.BytesIO(b"file"), stream=True).close()
+        before = len(pages.bodies)
+        with pytest.raises(haul.exceptions.UnrewindableBodyError):
+            session.request(method, f"{pages.url}/old", data=iter([b"once"]))
+        assert pages.bodies[before:] == [b"once"], "no empty body"
+
+    async def of_loop() -> None:
+        async with haul.AsyncSession() as session:
+            await session.request(method, f"{pages.url}/old", data=b"awaited")
+
+    asyncio.run(of_loop())
+    list(haul.fetch_many([{"method": method, "url": f"{pages.url}/old", "data": io.BytesIO(b"many")}]))
+    of_new = [(dict(fields).get("Content-Type"), body) for (path, fields), body in zip(pages.heads, pages.bodies) if path == "/new"]
+    assert of_new == [("text/x", b"content"), ("application/json", b"[1]"), (None, b"file"), (None, b"awaited"), (None, b"many")]
+
+
+def test_next_of_a_spent_body_raises(pages: Any) -> None:
+    pages.routes["/old"] = lambda handler: handler.answer(b"", 307, Location="/new")
+    response = haul.put(f"{pages.url}/old", data=iter([b"once"]), allow_redirects=False)
+    assert response.status_code == 307
+    with pytest.raises(haul.exceptions.UnrewindableBodyError):
+        response.next  # noqa: B018
+    kept = haul.put(f"{pages.url}/old", data=b"kept", allow_redirects=False).next
+    assert kept is not None and kept.body == b"kept"
 
 
 def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import gzip
 import io
 import json
@@ -12,6 +14,8 @@ import pytest
 import requests
 
 import haul
+from haul._lines import Lines
+from haul.adapters import HaulAdapter
 
 
 def test_content_codings(httpbin: Any) -> None:
@@ -100,6 +104,15 @@ def test_text_and_encodings(raw: Any) -> None:
     with pytest.raises(haul.JSONDecodeError) as caught:
         served("text/plain", b"no json").json()
     assert isinstance(caught.value, json.JSONDecodeError) and caught.value.response is not None
+    # As by requests: of several the last one counts, and an empty one is none that is known.
+    for kind, encoding, text in (
+        ("text/plain; charset=utf-8; charset=latin-1", "latin-1", "ü"),
+        ("text/plain; charset=utf-8\r\nContent-Type: text/plain; 'CHARSET' = \"latin-1\"", "latin-1", "ü"),
+        ('text/plain; charset=""', "", "\ufffd"),
+        ("text/plain; charset", "ISO-8859-1", "ü"),
+    ):
+        response = served(kind, b"\xfc")
+        assert (response.encoding, response.text) == (encoding, text), kind
     assert list(served("text/plain", b"a\nb\r\nc").iter_lines()) == [b"a", b"b", b"c"]
     assert list(served("text/plain", "üü".encode("latin-1")).iter_content(1, decode_unicode=True)) == ["ü", "ü"]
 
@@ -154,3 +167,71 @@ def test_bytes_as_sent_and_decoded_ones_are_not_mixed(pages: Any) -> None:
         assert response.raw.read(5, decode_content=True) == b"text "
         response.raw.drain_conn()
         assert response.raw.closed
+
+
+LINES = [b"a", b"", b"b\x0bc\xc3\xa9", b"", b"", b"end"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 512])
+@pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n"])
+def test_lines_do_not_depend_on_reads(end: bytes, size: int, pages: Any) -> None:
+    body = end.join(LINES)
+
+    def in_pieces(handler: Any) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for at in range(0, len(body), size):
+            piece = body[at : at + size]
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        handler.wfile.write(b"0\r\n\r\n")
+
+    pages.routes["/lines"] = in_pieces
+    url = f"{pages.url}/lines"
+    for stream in (False, True):
+        get = functools.partial(haul.get, url, stream=stream)
+        with requests.Session() as session:
+            session.mount("http://", HaulAdapter())
+            assert list(session.get(url, stream=stream).iter_lines(size)) == body.splitlines()
+            assert list(session.get(url, stream=stream).iter_lines(size, delimiter=end)) == body.split(end)
+        assert list(get().iter_lines(size)) == body.splitlines()
+        assert list(get().iter_lines(size, decode_unicode=True)) == body.decode().splitlines()
+        assert list(get().iter_lines(size, delimiter=end)) == body.split(end)
+        assert list(get().iter_lines(size, delimiter=b"\xc3\xa9" + end)) == body.split(b"\xc3\xa9" + end)
+
+    async def of_loop() -> None:
+        async with haul.AsyncSession() as session:
+            for delimiter in (None, end):
+                async with await session.get(url, stream=True) as response:
+                    found = [line async for line in response.aiter_lines(size, delimiter)]
+                    assert found == (body.split(delimiter) if delimiter else body.splitlines())
+
+    asyncio.run(of_loop())
+
+
+@pytest.mark.parametrize("delimiter", [None, b"\r\n\r\n"])
+def test_line_pieces_are_joined_once(delimiter: bytes | None) -> None:
+    class Counted(bytes):
+        """Counts the bytes that joining and searching look at."""
+
+        looked_at = 0
+
+        def __add__(self, other: bytes) -> Counted:
+            Counted.looked_at += len(self) + len(other)
+            return Counted(bytes.__add__(self, other))
+
+        def __radd__(self, other: bytes) -> Counted:
+            Counted.looked_at += len(self) + len(other)
+            return Counted(other + bytes(self))
+
+        def splitlines(self, keepends: bool = False) -> Any:
+            Counted.looked_at += len(self)
+            return bytes.splitlines(self, keepends)
+
+        def split(self, *args: Any) -> Any:
+            Counted.looked_at += len(self)
+            return bytes.split(self, *args)
+
+    lines, pieces = Lines(delimiter), 1000
+    for _ in range(pieces):
+        assert lines.push(Counted(b"x" * 100)) == []
+    assert lines.end() == [b"x" * 100 * pieces]
+    assert 0 < Counted.looked_at < 4 * 100 * pieces

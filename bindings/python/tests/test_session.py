@@ -335,22 +335,6 @@ def test_urls_that_lead_nowhere(url: str, error: type[Exception]) -> None:
         haul.get(url, stream=True)
 
 
-@pytest.mark.parametrize("value", ["a\r\nb", "a\nb", " a", b"a\nb", 5, 1.5, ["a"]])
-def test_headers_that_cannot_be_sent(pages: Any, value: Any) -> None:
-    for headers in ({"X-A": value}, *([{value: "v"}] if isinstance(value, (str, bytes)) else [])):
-        with pytest.raises(haul.exceptions.InvalidHeader):
-            haul.get(pages.url, headers=headers)
-    assert pages.heads == []
-
-
-def test_a_headers_name_that_cannot_be_sent(pages: Any) -> None:
-    for name in ("a b", "a:b", "", "é", b"a b"):
-        for kwargs in ({}, {"stream": True}, {"data": iter([b"a"])}):
-            with pytest.raises(haul.exceptions.InvalidHeader):
-                haul.post(pages.url, headers={name: "v"}, **kwargs)
-    assert pages.heads == []
-
-
 def test_brackets_of_a_url_are_encoded_as_by_requests(pages: Any) -> None:
     pages.routes["/there"] = lambda handler: handler.answer(b"", 302, Location="/x[1]?y[2]=3")
     adapted = requests.Session()

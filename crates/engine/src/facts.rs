@@ -6,6 +6,18 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{Head, Version};
 
+/// How far the last exchange of a transfer got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Progress {
+    /// No request was sent: there was no connection yet.
+    #[default]
+    Connecting,
+    /// The request was sent, and no final response came.
+    Sent,
+    /// The head of its response came.
+    Answered,
+}
+
 /// The facts of one transfer, or of its last try where each is the whole anew; times count from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -43,6 +55,8 @@ pub struct Facts {
     pub retries: u32,
     /// Requests sent.
     pub requests: u32,
+    /// How far the last exchange got. A redirect, or a further try, begins at [`Progress::Connecting`] again.
+    pub progress: Progress,
     /// Connections opened for it.
     pub connects: u32,
     /// Which connection it was sent on last, of all that this process has made, from 0.
@@ -155,6 +169,7 @@ impl Facts {
             redirects: 0,
             retries: 0,
             requests: 0,
+            progress: Progress::Connecting,
             connects: 0,
             connection: None,
             peer: None,
@@ -204,6 +219,7 @@ impl Facts {
         self.enter(Phase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
+        self.progress = Progress::Sent;
         self.upload_bytes = 0;
     }
 
@@ -211,6 +227,7 @@ impl Facts {
     pub(crate) fn head_came(&mut self, head: &Head, now: Instant, continues: bool) {
         self.enter(Phase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
+        self.progress = Progress::Answered;
         if continues {
             return;
         }

@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use common::{DRIVERS, PATIENCE, trusting};
+use common::{DRIVERS, PATIENCE, following, start_origin, trusting};
+use haul::facts::Progress;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
@@ -289,5 +290,25 @@ fn of_a_part_that_nobody_asked_for_it_is_not_said_that_one_was() {
         let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
         assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
+    }
+}
+
+#[test]
+fn facts_tell_how_far_the_last_exchange_got() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::Close],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), Step::Close],
+        ]);
+        for (url, progress) in [
+            ("http://127.0.0.1:1/".to_owned(), Progress::Connecting),
+            (peer.url("/closes"), Progress::Sent),
+            (peer.url("/breaks"), Progress::Answered),
+        ] {
+            let got = driver.get(&Client::new(), &origin.url(&format!("/redirect/302?to={url}")), &following());
+            assert_eq!((got.facts.redirects, got.facts.progress), (1, progress), "{driver:?} {}", got.message);
+            assert_ne!(got.exit, 0);
+        }
     }
 }

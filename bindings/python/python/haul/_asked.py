@@ -197,11 +197,7 @@ class PreparedRequest(_HooksMixin):
             if files:
                 raise NotImplementedError("Streamed bodies and files are mutually exclusive.")
             length = length_of(data)
-            if hasattr(data, "tell"):
-                try:
-                    self._body_position = data.tell()
-                except OSError:
-                    self._body_position = False
+            self._body_position = _position_of(data)
             body = data
             if length:
                 self.headers["Content-Length"] = str(length)
@@ -217,6 +213,7 @@ class PreparedRequest(_HooksMixin):
                 if isinstance(data, (str, bytes, bytearray)):
                     body = data
                 elif hasattr(data, "read"):
+                    self._body_position = _position_of(data)
                     body = data
                 elif hasattr(data, "__iter__"):
                     from ._haul import urlencode
@@ -279,3 +276,13 @@ class PreparedRequest(_HooksMixin):
         at = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
         path = rest[at:]
         return path if path.startswith("/") else "/" + path
+
+
+def _position_of(data: Any) -> Any:
+    """Where a body begins, to be rewound to: ``False`` where it does not say so, ``None`` where it cannot be asked."""
+    if not hasattr(data, "tell"):
+        return None
+    try:
+        return data.tell()
+    except OSError:
+        return False

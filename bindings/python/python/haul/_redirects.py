@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ._asked import PreparedRequest
 from ._bodies import is_stream
-from ._haul import Failure, is_secret_field, join, split_url
+from ._haul import Failure, is_secret_field, join, location_text, split_url
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import (
     ChunkedEncodingError,
@@ -74,8 +74,9 @@ class SessionRedirectMixin:
         request = request.copy()
         request._first_cookies = None
         request.url = self._redirected(response, location)
+        method = request.method
         self.rebuild_method(request, response)
-        self._rebuild(request, response, origin, first_cookies)
+        self._rebuild(request, response, method, origin, first_cookies)
         return request
 
     def _redirected(self, response: Response, location: str) -> str:
@@ -96,16 +97,14 @@ class SessionRedirectMixin:
         if not location:
             # As by requests: it leads nowhere.
             return None
-        try:
-            return location.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            return location
+        text = location_text(location)
+        return location if text is None else text
 
     def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
-        """Sets the method after a redirect (RFC 9110 section 15.4): GET after a 303, and as in browsers after a 302 (and,
-        for a POST, a 301)."""
+        """Sets the method after a redirect (RFC 9110 section 15.4): GET after a 303, and for a POST after a 301 or 302. A request whose
+        method stays keeps its body, except after a 303."""
         method, status = request.method, response.status_code
-        if (status in (302, 303) and method != "HEAD") or (status == 301 and method == "POST"):
+        if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
             request.method = "GET"
 
     def rebuild_auth(self, request: PreparedRequest, response: Response) -> None:
@@ -125,10 +124,10 @@ class SessionRedirectMixin:
         return origin_of(old_url) != origin_of(new_url)
 
     def _rebuild(
-        self, request: PreparedRequest, response: Response, origin: tuple[str, str, int], first_cookies: Any
+        self, request: PreparedRequest, response: Response, method: str | None, origin: tuple[str, str, int], first_cookies: Any
     ) -> None:
         headers = request.headers
-        if response.status_code not in (307, 308):
+        if response.status_code == 303 or request.method != method:
             for name in ("Content-Length", "Content-Type", "Transfer-Encoding"):
                 headers.pop(name, None)
             request.body = None
@@ -145,7 +144,7 @@ class SessionRedirectMixin:
         if cookie:
             headers["Cookie"] = cookie
         if request.body is not None:
-            _rewind(request)
+            rewind(request)
 
     def _cookies_behind(self, url: str, is_first: bool, first_cookies: Any) -> str | None:
         """The Cookie field behind a redirect. Of the request's own cookies those that name a domain go where it says, and those that name
@@ -212,17 +211,20 @@ def _is_downgrade(url: str, response: Response) -> bool:
     return to[0] == "http" and to != came[0] and any(scheme == "https" for scheme, *_ in came)
 
 
-def _rewind(request: PreparedRequest) -> None:
+def rewind(request: PreparedRequest) -> None:
+    """Makes the body ready to be sent once more.
+
+    :raises UnrewindableBodyError: it can be read only once."""
     position = request._body_position
     if position is None and not _is_spent(request.body):
         return
     seek = getattr(request.body, "seek", None)
     if seek is None or position is None or position is False:
-        raise UnrewindableBodyError("Unable to rewind request body for redirect.")
+        raise UnrewindableBodyError("The request body was read already and cannot be sent again.")
     try:
         seek(position)
-    except OSError:
-        raise UnrewindableBodyError("An error occurred when rewinding request body for redirect.") from None
+    except (OSError, ValueError):
+        raise UnrewindableBodyError("The request body cannot be rewound to be sent again.") from None
 
 
 def _is_spent(body: Any) -> bool:

@@ -15,6 +15,7 @@ import os
 import re
 import socket
 import ssl
+from collections.abc import Iterator
 from http.client import RemoteDisconnected
 from typing import Any
 
@@ -24,6 +25,7 @@ from urllib3 import exceptions as urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.request import rewind_body, set_file_position
 
+from ._bodies import is_stream
 from ._haul import Failure, split_url
 from ._raw import RawBody
 from .exceptions import ChunkedEncodingError, ConnectionError, ContentDecodingError, SSLError, Timeout, from_failure
@@ -60,6 +62,7 @@ class Attempts:
         self._method = request.method or "GET"
         self._url = request.url or ""
         self._position: Any = set_file_position(request.body, None)
+        self._watched: _Once | None = None
 
     def after_failure(self, failure: Failure, proxied: bool) -> None:
         """Returns when it is time to try again.
@@ -78,13 +81,17 @@ class Attempts:
             raise error from None
         except urllib3.HTTPError:
             raise as_requests(failure, self._request, proxied) from None
-        self._rewind()
+        try:
+            self._rewind()
+        except requests.exceptions.UnrewindableBodyError:
+            raise as_requests(failure, self._request, proxied) from None
         self.retries.sleep()
 
     def wants_another(self, raw: RawBody) -> bool:
         """Whether the status of a reply calls for a retry. Returns when it is time for it.
 
-        :raises requests.exceptions.RetryError: it does, but there were too many retries."""
+        :raises requests.exceptions.RetryError: it does, but there were too many retries.
+        :raises requests.exceptions.UnrewindableBodyError: it does, but the body was read already and cannot be rewound."""
         retries = self.retries
         if not retries.is_retry(self._method, raw.status, raw.reply.has("retry-after")):
             return False
@@ -102,9 +109,53 @@ class Attempts:
         self.retries.sleep(raw)  # type: ignore[arg-type]
         return True
 
+    def watched(self, body: Any) -> Any:
+        """The body to send: as it is, or, if it can be read only once, one that knows whether it was."""
+        if self._position is None and not isinstance(body, (str, bytes)):
+            if hasattr(body, "read"):
+                self._watched = _OnceFile(body)
+            elif is_stream(body) and iter(body) is body:
+                self._watched = _OncePieces(body)
+        return body if self._watched is None else self._watched
+
     def _rewind(self) -> None:
-        if self._position is not None:
-            rewind_body(self._request.body, self._position)  # type: ignore[arg-type]
+        """:raises requests.exceptions.UnrewindableBodyError: something of it was read, and it cannot be rewound."""
+        if self._watched is not None:
+            if self._watched.is_begun:
+                message = "The request body was read already and cannot be sent again."
+                raise requests.exceptions.UnrewindableBodyError(message, request=self._request)
+        elif self._position is not None:
+            try:
+                rewind_body(self._request.body, self._position)  # type: ignore[arg-type]
+            except (urllib3.UnrewindableBodyError, ValueError) as error:
+                raise requests.exceptions.UnrewindableBodyError(str(error), request=self._request) from None
+
+
+class _Once:
+    """A body that can be read once."""
+
+    is_begun = False
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+
+class _OnceFile(_Once):
+    def read(self, size: int = -1) -> Any:
+        self.is_begun = True
+        return self._body.read(size)
+
+
+class _OncePieces(_Once):
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.is_begun = True
+        return next(self._body)
 
 
 def _is_of_network(failure: Failure) -> bool:

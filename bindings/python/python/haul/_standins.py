@@ -7,13 +7,10 @@ that no request goes past it: so :class:`~haul.adapters.HaulAdapter` then leaves
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-
-if TYPE_CHECKING:
-    from .adapters import HaulAdapter
 
 
 def are_there() -> bool:
@@ -30,14 +27,3 @@ def are_there() -> bool:
 def _is_of(part: Any, package: str) -> bool:
     # A mock with the original's specification has its module's name, too, and refers to a mock.
     return str(part.__module__).partition(".")[0] == package and not hasattr(part, "mock")
-
-
-class Own(HTTPAdapter):
-    """requests' own adapter, whose responses are built by the one that it stands for."""
-
-    def __init__(self, adapter: HaulAdapter) -> None:
-        super().__init__(max_retries=adapter.max_retries)
-        self._adapter = adapter
-
-    def build_response(self, req: Any, resp: Any) -> Any:
-        return self._adapter.build_response(req, resp)

@@ -10,6 +10,8 @@ Needs requests. What it raises are requests' exceptions; sessions, cookies, redi
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from email.message import Message
 from types import SimpleNamespace
 from typing import Any
@@ -22,12 +24,14 @@ from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, 
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 from urllib3.util import SKIP_HEADER
 
-from . import _settings, _standins
+from . import _handover, _settings, _standins
 from ._bodies import is_stream
-from ._haul import Client, Failure, Plan
+from ._haul import Client, Failure, Plan, location_text, split_url
+from ._lines import Lines
 from ._raw import How, RawBody
 from ._retries import Attempts, as_requests, as_urllib3
 from .exceptions import InvalidProxyURL
+from .models import ITER_CHUNK_SIZE
 
 __all__ = ["HaulAdapter"]
 
@@ -89,6 +93,20 @@ class _Raw(RawBody):
         return self._put.read1(amt, decode) if how == "read_some" else self._put.read(amt, decode)
 
 
+class _Response(requests.Response):
+    """A response whose lines do not depend on the pieces in which they arrive. requests tears CR and LF apart, and its cost grows with the
+    square of a line's length."""
+
+    def iter_lines(
+        self, chunk_size: int | None = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
+    ) -> Iterator[Any]:
+        """The body line by line: as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = Lines(delimiter)
+        for piece in self.iter_content(chunk_size, decode_unicode):  # type: ignore[call-overload]
+            yield from lines.push(piece)
+        yield from lines.end()
+
+
 class HaulAdapter(BaseAdapter):
     """Sends requests of a ``requests.Session`` by haul.
 
@@ -99,6 +117,8 @@ class HaulAdapter(BaseAdapter):
     """
 
     __attrs__ = ["http2", "max_retries"]
+    #: Whether a subclass sets up TLS by itself, as those of ``HTTPAdapter`` do.
+    _overrides_tls = False
 
     def __init__(
         self,
@@ -114,7 +134,7 @@ class HaulAdapter(BaseAdapter):
         self.max_retries: Retry | int = Retry.from_int(max_retries) if max_retries else _NEVER
         self._client = Client()
         self._plans: dict[Any, Plan] = {}
-        self._own: _standins.Own | None = None
+        self._own: HTTPAdapter | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__attrs__}
@@ -125,8 +145,20 @@ class HaulAdapter(BaseAdapter):
     def close(self) -> None:
         """Closes the idle connections."""
         self._client.close()
-        if self._own is not None:
-            self._own.close()
+        own = self if isinstance(self, HTTPAdapter) else self._own
+        if own is not None:
+            HTTPAdapter.close(own)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._overrides_tls = _handover.overrides_tls(cls)
+
+    def add_headers(self, request: requests.PreparedRequest, **kwargs: Any) -> None:
+        """Called with each request before it is sent, for subclasses to add headers."""
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        """The target of the request: a path with its query, for subclasses to change. Through a proxy for http, the whole URL."""
+        return HTTPAdapter.request_url(self, request, proxies)  # type: ignore[arg-type]
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
         """Headers for a proxy, besides its credentials."""
@@ -142,12 +174,18 @@ class HaulAdapter(BaseAdapter):
         proxies: Any = None,
     ) -> requests.Response:
         """Sends a prepared request."""
-        if _standins.are_there():
-            return self._requests_own().send(request, stream, timeout, verify, cert, proxies)
+        if _standins.are_there() or self._overrides_tls or _handover.has_own_tls(self):
+            return self._send_by_requests(request, stream, timeout, verify, cert, proxies)
         url, method = request.url or "", request.method or "GET"
         if "@" in url:
             # requests has said by a header whether its user is logged in with: one that a redirect names is not.
             url = urldefragauth(url)
+        if type(self).request_url is not HaulAdapter.request_url:
+            target = _at(url, self.request_url(request, proxies))
+            if target is None:
+                return self._send_by_requests(request, stream, timeout, verify, cert, proxies)
+            url = target
+        self.add_headers(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
         headers = request.headers
         body: Any = request.body
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
@@ -162,6 +200,8 @@ class HaulAdapter(BaseAdapter):
             fields.append(("Accept-Encoding", "identity"))
         plan = self._plan(url, timeout, verify, cert, proxies, request)
         attempts = None if self.max_retries is _NEVER else Attempts(Retry.from_int(self.max_retries), request)
+        if attempts is not None:
+            body = attempts.watched(body)
         # What a subclass does to a response it does to one that is not read yet.
         stream = stream or type(self).build_response is not HaulAdapter.build_response
         while True:
@@ -186,11 +226,14 @@ class HaulAdapter(BaseAdapter):
         if not isinstance(resp, RawBody):
             return HTTPAdapter.build_response(self, req, resp)  # type: ignore[arg-type]
         request, raw, reply = req, resp, resp.reply
-        response = requests.Response()
+        response = _Response()
         response.status_code = reply.status
         fields = reply.fields()
         headers: Any = CaseInsensitiveDict()
         for name, value in fields:
+            if not value.isascii() and name.lower() == "location":
+                # requests wants UTF-8 there, and fails at other bytes.
+                value = _as_utf8(value)
             known = headers.get(name)
             headers[name] = value if known is None else f"{known}, {value}"
         response.headers = headers
@@ -211,10 +254,13 @@ class HaulAdapter(BaseAdapter):
             response._content_consumed = True
         return response
 
-    def _requests_own(self) -> _standins.Own:
+    def _send_by_requests(self, *args: Any) -> requests.Response:
         if self._own is None:
-            self._own = _standins.Own(self)
-        return self._own
+            self._own = _handover.requests_own(self)
+        response = HTTPAdapter.send(self._own, *args)
+        if getattr(response, "connection", None) is self._own:
+            response.connection = self  # type: ignore[assignment]
+        return response
 
     def _plan(
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, request: requests.PreparedRequest
@@ -246,3 +292,20 @@ class HaulAdapter(BaseAdapter):
                 self._plans.clear()
             self._plans[key] = plan
         return plan
+
+
+def _at(url: str, target: str) -> str | None:
+    """The URL with another target: a path, or a URL of the same origin. ``None`` for others, which only requests' own adapter sends."""
+    if target.startswith("/"):
+        scheme, _, rest = url.partition("://")
+        return f"{scheme}://{re.split('[/?#]', rest, maxsplit=1)[0]}{target}"
+    try:
+        return target if split_url(url)[:3] == split_url(target)[:3] else None
+    except Failure:
+        return None
+
+
+def _as_utf8(value: str) -> str:
+    """A Location whose bytes beyond ASCII are UTF-8, or percent-encoded."""
+    text = location_text(value)
+    return value if text is None else text.encode("utf-8").decode("latin-1")

@@ -19,9 +19,10 @@ from ._asked import PreparedRequest, Request, hooks_of
 from ._awaited import AwaitedBody
 from ._bodies import is_awaited, is_stream
 from ._haul import Batch, Failure, Stop, split_url
+from ._lines import Lines
 from ._redirects import _pass_over
 from ._threads import Calls, close, in_loop
-from .exceptions import ChunkedEncodingError, ContentDecodingError, from_failure
+from .exceptions import ChunkedEncodingError, ContentDecodingError, UnrewindableBodyError, from_failure
 from .models import ITER_CHUNK_SIZE, MOST_PASSED_OVER, Response, _Passed, _stream_error, answer
 from .sessions import Session, _is_unanswerable
 
@@ -112,19 +113,13 @@ class AsyncResponse(Response):
         self._content_consumed = True
 
     async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
-        """The body line by line."""
-        pending = b""
+        """The body line by line, whatever pieces it arrives in: as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = Lines(delimiter)
         async for piece in self.aiter_content(chunk_size):
-            lines = (pending + piece).split(delimiter) if delimiter else (pending + piece).splitlines(keepends=True)
-            pending = b""
-            if delimiter:
-                pending = lines.pop()
-            elif lines and not lines[-1].endswith((b"\n", b"\r")):
-                pending = lines.pop()
-            for line in lines:
-                yield line if delimiter else line.rstrip(b"\r\n")
-        if pending:
-            yield pending
+            for line in lines.push(piece):
+                yield line
+        for line in lines.end():
+            yield line
 
     async def aclose(self) -> None:
         """Closes the response and gives up its connection."""
@@ -364,7 +359,13 @@ class AsyncSession:
                 if isinstance(response, AsyncResponse):
                     await response._apass_over()
                 _pass_over(response)
-            request = session._hop(response, url, request, history, origin, first_cookies)
+            try:
+                request = session._hop(response, url, request, history, origin, first_cookies)
+            except UnrewindableBodyError as error:
+                if follow:
+                    raise
+                response._not_next = error
+                break
             if not follow:
                 response._next = request
                 break

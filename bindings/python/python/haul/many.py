@@ -26,12 +26,15 @@ __all__ = ["Result", "fetch_many"]
 
 
 _ABOUT_SENDING = frozenset({"timeout", "verify", "cert"})
+#: What a failed request's result raises its error for.
+_OF_RESPONSES = frozenset(name for name in dir(Response) if not name.startswith("__"))
 
 
 class Result:
     """The result of one request: a :attr:`response`, or an :attr:`error`.
 
-    The attributes of the response are also attributes of the result; if the request failed, they raise the error.
+    The attributes of the response are also attributes of the result; if the request failed, they raise the error. Names that a
+    response does not have raise an ``AttributeError`` in either case.
     """
 
     __slots__ = ("index", "request", "response", "error")
@@ -56,7 +59,13 @@ class Result:
         return self.response
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.unwrap(), name)
+        # Special methods are asked for before a copy has any attribute. They are the result's own or nobody's.
+        if name in _OF_RESPONSES or (name[:2] != "__" and name not in Result.__slots__ and self.error is None):
+            return getattr(self.unwrap(), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *dir(self.response)} if self.error is None else dir(type(self)))
 
     def __bool__(self) -> bool:
         return self.error is None

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from ._asked import PreparedRequest, Request
 from ._bodies import length_of
 from ._haul import Failure
+from ._lines import Lines
 from .cookies import CookieJar
-from .exceptions import ConnectionError, HTTPError, StreamConsumedError, from_failure
+from .exceptions import ConnectionError, HTTPError, StreamConsumedError, UnrewindableBodyError, from_failure
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -93,6 +94,8 @@ class Response:
     _content: Any = False
     _content_consumed = False
     _next: PreparedRequest | None = None
+    #: Why there is no such request.
+    _not_next: UnrewindableBodyError | None = None
 
     def __init__(self) -> None:
         self._content = False
@@ -124,10 +127,7 @@ class Response:
     @lazy
     def encoding(self) -> Any:
         """The encoding for :attr:`text`, from the Content-Type; may be set."""
-        if self._reply is not None:
-            kind = self._reply.get("content-type")
-        else:
-            kind = self.headers.get("content-type")
+        kind = self.headers.get("content-type") if self._reply is None else self._reply.joined("content-type")
         return _encoding_of(kind)
 
     @lazy
@@ -206,7 +206,11 @@ class Response:
 
     @property
     def next(self) -> PreparedRequest | None:
-        """The request that would follow a redirect, if redirects are not followed."""
+        """The request that would follow a redirect, if redirects are not followed.
+
+        :raises UnrewindableBodyError: it would have the body of the first request, which cannot be read again."""
+        if self._not_next is not None:
+            raise self._not_next
         return self._next
 
     @property
@@ -260,7 +264,7 @@ class Response:
         content = self.content
         if not content:
             return ""
-        encoding = self.encoding or self.apparent_encoding
+        encoding = self.apparent_encoding if self.encoding is None else self.encoding
         try:
             return str(content, encoding, errors="replace")
         except (LookupError, TypeError):
@@ -326,17 +330,11 @@ class Response:
     def iter_lines(
         self, chunk_size: int = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
     ) -> Iterator[Any]:
-        """The body line by line."""
-        pending: Any = None
-        for chunk in self.iter_content(chunk_size, decode_unicode):
-            if pending is not None:
-                chunk = pending + chunk
-            lines = chunk.split(delimiter) if delimiter else chunk.splitlines()
-            # The last one may go on in the next piece.
-            pending = lines.pop() if lines and lines[-1] and chunk and lines[-1][-1:] == chunk[-1:] else None
-            yield from lines
-        if pending is not None:
-            yield pending
+        """The body line by line, whatever pieces it arrives in: as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = Lines(delimiter)
+        for piece in self.iter_content(chunk_size, decode_unicode):
+            yield from lines.push(piece)
+        yield from lines.end()
 
     @property
     def links(self) -> dict[str, dict[str, str]]:
@@ -412,11 +410,15 @@ def _stream_error(failure: Exception, request: Any) -> Exception:
 def _encoding_of(content_type: str | None) -> str | None:
     if not content_type:
         return None
-    kind, _, parameters = content_type.partition(";")
-    for parameter in parameters.split(";"):
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("'\"")
+    kind, *parameters = content_type.split(";")
+    found = None
+    for parameter in parameters:
+        name, equals, value = parameter.strip().partition("=")
+        if equals and name.strip("\"' ").lower() == "charset":
+            # As by requests, the last one counts, even if it is empty.
+            found = value.strip("\"' ")
+    if found is not None:
+        return found
     if "text" in kind:
         return "ISO-8859-1"
     return "utf-8" if "application/json" in kind else None

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 
 from . import _settings
 from ._asked import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
-from ._bodies import FORM, encode_json, encode_query, is_stream, length_of
+from ._bodies import FORM, encode_json, encode_query, length_of
 from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencode
-from ._redirects import SessionRedirectMixin
+from ._redirects import SessionRedirectMixin, rewind
 from .cookies import CookieJar, cookiejar_from_dict
-from .exceptions import from_failure
+from .exceptions import UnrewindableBodyError, from_failure
 from .models import Response, answer
 from .structures import CaseInsensitiveDict
 
@@ -519,7 +519,11 @@ class Session(SessionRedirectMixin, _HooksMixin):
             response, response.request, yield_requests=not follow, _first_cookies=first_cookies, **settings
         )
         if not follow:
-            response._next = next(hops, None)  # type: ignore[assignment]
+            try:
+                response._next = next(hops, None)  # type: ignore[assignment]
+            except UnrewindableBodyError as error:
+                # Nobody has asked to send it.
+                response._not_next = error
             return response
         history = [response]
         for answer in hops:
@@ -630,7 +634,11 @@ def _is_named(wanted: str, name: Any) -> bool:
 def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
     """Whether the server's challenge cannot be answered. Then the program gets its 401, for which the request goes out without
     credentials."""
-    if failure.args[0] != "Auth" or request.digest is None or is_stream(request.body):
+    if failure.args[0] != "Auth" or request.digest is None:
+        return False
+    try:
+        rewind(request)
+    except UnrewindableBodyError:
         return False
     request.digest = None
     return True

@@ -12,7 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
-use crate::facts::Phase;
+use crate::facts::{Facts, Phase, Progress};
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
@@ -32,13 +32,18 @@ impl Transfer {
                 let result = self.body.finish();
                 self.done(result, now)
             }
-            Disposition::Again => After::Again(Duration::ZERO),
+            Disposition::Again => {
+                self.facts.progress = Progress::Connecting;
+                After::Again(Duration::ZERO)
+            }
             Disposition::Anew => {
                 self.go_back();
                 self.is_shortcut = false;
+                self.facts.progress = Progress::Connecting;
                 After::Again(Duration::ZERO)
             }
             Disposition::Follow(hop) => {
+                self.facts.progress = Progress::Connecting;
                 if self.aim.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
@@ -159,6 +164,7 @@ impl Transfer {
         if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
             self.wants_fresh = true;
+            self.facts.progress = Progress::Connecting;
             return After::Again(Duration::ZERO);
         }
         if self.is_part {
@@ -235,6 +241,7 @@ impl Transfer {
         self.attempt += 1;
         self.facts.retries += 1;
         self.facts.enter(Phase::Pause, now);
+        self.facts.progress = Progress::Connecting;
         let at = clock::after(now, wait);
         self.begins_at(at);
         if self.options.as_curl.retries_whole {

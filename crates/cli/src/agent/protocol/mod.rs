@@ -347,6 +347,8 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         redirects,
         retries,
         requests,
+        // Only programs that use the engine itself ask for it.
+        progress: _,
         connects,
         connection,
         peer,
