@@ -12,7 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
-use crate::facts::{Facts, Phase, Progress};
+use crate::facts::{Phase, Progress};
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
