@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{After, Disposition, Transfer};
-use crate::facts::Facts;
+use crate::facts::Phase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
@@ -17,8 +17,8 @@ impl Transfer {
             return self.done(Err(Error::new(ErrorKind::Receive, message)), now);
         }
         self.ask_anew();
-        let Facts { retries, requests, started, .. } = *self.facts;
-        *self.facts = Facts { retries, requests, ..Facts::new(started) };
+        self.facts.enter(Phase::Idle, now);
+        *self.facts = self.facts.of_next_try(self.facts.started);
         self.head = None;
         self.trailers = None;
         self.tries_behind = None;
