@@ -215,14 +215,17 @@ fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     (Cow::Borrowed(text[..end].trim_ascii()), text.get(end + 1..).unwrap_or_default())
 }
 
-/// What is between the quotes, unescaped, and what follows them (RFC 9110 §5.6.4).
+/// Returns what is between the quotes, unescaped, and what follows them (RFC 9110 §5.6.4).
+///
+/// A backslash escapes a quote or a backslash. Before any other character it separates the parts of a path: servers on
+/// Windows send `"C:\dir\win.txt"` unescaped, and no sender has a reason to escape a letter.
 fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut value = Vec::new();
     let mut at = 0;
     while let Some(b) = text.get(at) {
         match (b, text.get(at + 1)) {
             (b'"', _) => return (value, &text[at + 1..]),
-            (b'\\', Some(escaped)) => {
+            (b'\\', Some(escaped @ (b'"' | b'\\'))) => {
                 value.push(*escaped);
                 at += 1;
             }
@@ -308,6 +311,12 @@ mod tests {
             (b"filename=x", Some("x")),
             (b"inline; filename=\"a\\\"b\\\\c\"", Some("c")),
             (b"attachment; filename=\"a;b=c\"; filename=z", Some("a;b=c")),
+            (b"attachment; filename=\"C:\\dir\\win.txt\"", Some("win.txt")),
+            (b"attachment; filename=\"C:\\\\dir\\\\win.txt\"; x=y", Some("win.txt")),
+            (b"attachment; filename=C:\\dir\\win.txt", Some("win.txt")),
+            (b"attachment; filename=\"\\\\server\\share\\win.txt\"", Some("win.txt")),
+            (b"attachment; filename*=UTF-8''C%3A%5Cdir%5Cwin.txt", Some("win.txt")),
+            (b"attachment; filename=\"C:win.txt\"", Some("C_win.txt")),
             (b"attachment; x=\"filename=evil\"; filename=good", Some("good")),
             (b"\"filename=evil;\"; filename=good", Some("good")),
             (b"attachment; filename*=utf-8'en'%C3%A9%20x", Some("\u{e9} x")),
