@@ -91,7 +91,12 @@ pub fn run(plan: Plan) -> u8 {
             exit_code = code;
         }
         progress.clear();
-        let mut lost = stores.save(operation);
+        let waits = |error: &Error| {
+            if plan.global.shows_errors() {
+                say(&format!("Warning: {error}; haul waits until it is free"));
+            }
+        };
+        let mut lost = stores.save(operation, &waits);
         if !serial::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
             lost.extend(stores.print(operation));
         }

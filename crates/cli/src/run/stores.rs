@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use haul::state::alt_svc::AltSvc;
 use haul::state::hsts::Hsts;
@@ -17,8 +18,29 @@ pub(super) struct Stores {
     jars: Vec<(CookieArgs, Jar)>,
     hsts: Vec<(Store, Hsts)>,
     alt_svc: Vec<(Store, AltSvc)>,
+    /// When the operation began.
+    began: Option<Instant>,
     /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
     host: Option<String>,
+}
+
+/// A wait for a lock of another process that takes longer is told.
+const TOLD_AFTER: Duration = Duration::from_secs(5);
+
+/// Saves a file whose lock another process may hold; it is waited for until the deadline.
+fn patiently(
+    deadline: Option<Instant>,
+    tells: &dyn Fn(&Error),
+    save: &dyn Fn(Option<Instant>) -> Result<()>,
+) -> Result<()> {
+    let soon = Instant::now() + TOLD_AFTER;
+    match save(Some(deadline.map_or(soon, |at| at.min(soon)))) {
+        Err(error) if error.is_timeout() && deadline.is_none_or(|at| at > soon) => {
+            tells(&error);
+            save(deadline)
+        }
+        outcome => outcome,
+    }
 }
 
 fn manner(args: &CookieArgs) -> Manner {
@@ -33,6 +55,7 @@ fn is_output(jar: &Path) -> bool {
 impl Stores {
     /// An operation begins.
     pub(super) fn begin(&mut self, operation: &Operation) {
+        self.began = Some(Instant::now());
         let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
         self.host = match operation.urls.get(0) {
             Some(UrlSource::Argument(url)) if reads => {
@@ -114,6 +137,13 @@ impl Stores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
+    /// The time limit of an operation: of one URL it counts from its beginning, of several from now.
+    fn deadline(&self, operation: &Operation) -> Option<Instant> {
+        let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
+        let from = self.began.filter(|_| super::single_url(operation).is_some()).unwrap_or_else(Instant::now);
+        from.checked_add(limit)
+    }
+
     /// Prints the jars of `-c -`; the answer is what could not be written.
     pub(super) fn print(&self, operation: &Operation) -> Vec<Error> {
         let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
@@ -122,22 +152,24 @@ impl Stores {
     }
 
     /// Writes what an operation leaves in files, where the next one may read it; the answer is what could not be written.
-    pub(super) fn save(&self, operation: &Operation) -> Vec<Error> {
+    /// `tells` is called with the reason when a lock of another process takes long.
+    pub(super) fn save(&self, operation: &Operation, tells: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
+        let patiently = |save: &dyn Fn(Option<Instant>) -> Result<()>| patiently(self.deadline(operation), tells, save);
         for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
             // Cookies that were not read are not kept, as in curl: a new login has none of the old session.
             let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
-            let saved = if is_fresh { jar.replace(path) } else { jar.save(path) };
-            failed.extend(saved.err());
+            let save = |by| if is_fresh { jar.replace_by(path, by) } else { jar.save_by(path, by) };
+            failed.extend(patiently(&save).err());
         }
         for (store, hsts) in &self.hsts {
             if let Store::File(path) = store {
-                failed.extend(hsts.save(path).err());
+                failed.extend(patiently(&|by| hsts.save_by(path, by)).err());
             }
         }
         for (store, alt_svc) in &self.alt_svc {
             if let Store::File(path) = store {
-                failed.extend(alt_svc.save(path).err());
+                failed.extend(patiently(&|by| alt_svc.save_by(path, by)).err());
             }
         }
         failed

@@ -41,6 +41,14 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
+/// Whether this error of a rename, or of making a file to be renamed, says that no other file can take the target's place, though
+/// the target itself may be written: it is a mount point, its directory takes no new file, or is sticky and the file another
+/// user's, or it belongs to another project's quota.
+pub(crate) fn is_in_the_way(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
+}
+
 /// The names to try: the target's own, then those with a number.
 pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();

@@ -16,6 +16,7 @@
 //! ```
 
 use std::path::Path;
+use std::time::Instant;
 
 use haul_policy::alt_svc as policy;
 pub use haul_policy::alt_svc::{Alternative, Protocol};
@@ -58,7 +59,16 @@ impl AltSvc {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The next save writes the changes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.0.save(path.as_ref())
+        self.save_by(path, None)
+    }
+
+    /// As [`AltSvc::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    ///
+    /// # Errors
+    /// As [`AltSvc::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
+    /// tells it.
+    pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
+        self.0.save(path.as_ref(), deadline)
     }
 
     /// Takes an Alt-Svc field of a reply from `target` over HTTP/1.1.

@@ -10,19 +10,27 @@
 //! alternative is a lock file beside it, which stays behind, and needs rights in a directory that only has to be written
 //! for the rename.
 //!
+//! A file that nothing can be renamed over (a mount point, a file in a directory that takes no new one) is written in place,
+//! under its lock.
+//!
 //! Nothing is synced to the disk: a power cut may cost the last save, not what was there before it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
+use crate::sink::naming::is_in_the_way;
 use crate::{Error, ErrorKind, Result};
 
 /// The most that is read of such a file. The stores' own limits keep them far below.
 const MOST: u64 = 64 << 20;
+/// The longest pause between two attempts to lock a file.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The content of a file; empty if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
@@ -35,49 +43,124 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Replaces a file with the result of `change` on its text, readable only for its owner. Anything but a regular file is written to instead.
-pub(super) fn update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
-    try_update(path, change).map_err(|error| cannot(ErrorKind::Write, "write", path, error))
+///
+/// A lock that another process holds is waited for until the deadline.
+pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => write_special(path, &change(b"")),
+        _ => {
+            let mut file = lock(path, deadline)?;
+            try_update(path, &mut file, change)
+        }
+    }
+    .map_err(|error| cannot(ErrorKind::Write, "write", path, error))
 }
 
 fn cannot(kind: ErrorKind, what: &str, path: &Path, error: io::Error) -> Error {
     Error::with_source(kind, format!("cannot {what} {}", path.display()), error)
 }
 
-fn try_update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(&change(b""));
-    }
-    let mut file = lock(path)?;
-    // A link stays one: what it leads to is replaced.
-    let path = fs::canonicalize(path)?;
+/// Writes to a device or a FIFO. The kernel refuses other users' FIFOs in directories such as /tmp, but only to an open that may
+/// create.
+fn write_special(path: &Path, text: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?.write_all(text)
+}
+
+fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let mut text = Vec::new();
-    (&mut file).take(MOST).read_to_end(&mut text)?;
+    file.take(MOST).read_to_end(&mut text)?;
     let new = change(&text);
     if new == text {
         return Ok(());
     }
-    let mut beside = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    beside.write_all(&new)?;
-    beside.persist(&path)?;
+    match replaceable(path, file).map(|target| replace(&target, file, &new)) {
+        Some(Err(error)) if !is_in_the_way(&error) => Err(error),
+        Some(Ok(())) => Ok(()),
+        Some(Err(_)) | None => write_in_place(file, &new),
+    }
+}
+
+/// The path of the file that the kernel opened. A link stays one: what it leads to is replaced, unless its words lead elsewhere.
+fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
+    let target = fs::canonicalize(path).ok()?;
+    let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
+    ((named.dev(), named.ino()) == (opened.dev(), opened.ino())).then_some(target)
+}
+
+fn replace(target: &Path, old: &File, text: &[u8]) -> io::Result<()> {
+    let mut beside = tempfile::NamedTempFile::new_in(target.parent().unwrap_or(Path::new(".")))?;
+    beside.write_all(text)?;
+    let (old, new) = (old.metadata()?, beside.as_file().metadata()?);
+    if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+        // Root saves for the file's owner; nobody else may.
+        let _ = fchown(beside.as_file(), Some(old.uid()), Some(old.gid()));
+    }
+    beside.persist(target)?;
     Ok(())
 }
 
+fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
+    // Another user's file keeps its permissions.
+    let _ = file.set_permissions(Permissions::from_mode(0o600));
+    file.rewind()?;
+    file.write_all(text)?;
+    file.set_len(text.len() as u64)
+}
+
 /// Opens or creates the file with this name, and waits for its lock. Closing it unlocks.
-fn lock(path: &Path) -> io::Result<File> {
+fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
+    let failed = |error| cannot(ErrorKind::Write, "write", path, error);
     loop {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
-            if error != rustix::io::Errno::INTR {
-                return Err(error.into());
-            }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path).map_err(failed)?;
+        if !wait_for_lock(&file, deadline).map_err(failed)? {
+            let holder = holder(&file).map_or("another process".to_owned(), |process| format!("process {process}"));
+            let message = format!("cannot write {}: {holder} holds its lock", path.display());
+            return Err(Error::new(ErrorKind::Timeout, message));
         }
-        let held = file.metadata()?;
+        let held = file.metadata().map_err(failed)?;
         match fs::metadata(path) {
             Ok(named) if (named.dev(), named.ino()) == (held.dev(), held.ino()) => return Ok(file),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
     }
+}
+
+/// Whether the lock was got before the deadline.
+fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
+    let operation =
+        if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match flock(file, operation) {
+            Ok(()) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let left = deadline.map_or(PAUSE, |at| at.saturating_duration_since(Instant::now()));
+                if left.is_zero() {
+                    return Ok(false);
+                }
+                std::thread::sleep(pause.min(left));
+                pause = (pause * 2).min(PAUSE);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The process that has locked a file, where the system tells it.
+fn holder(file: &File) -> Option<u32> {
+    let metadata = file.metadata().ok()?;
+    let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+    let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
+    // `1: FLOCK  ADVISORY  WRITE 4711 fe:00:262170 0 EOF`
+    fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let is_it = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place.as_str());
+        fields.get(4).filter(|_| is_it)?.parse().ok().filter(|&process| process > 0)
+    })
 }
 
 #[cfg(test)]
@@ -95,7 +178,7 @@ mod tests {
                 let path = &path;
                 scope.spawn(move || {
                     for i in 0..50 {
-                        update(path, |text| [text, format!("{thread}-{i}\n").as_bytes()].concat()).unwrap();
+                        update(path, None, |text| [text, format!("{thread}-{i}\n").as_bytes()].concat()).unwrap();
                     }
                 });
             }
@@ -115,18 +198,66 @@ mod tests {
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         fs::write(&real, "old").unwrap();
         symlink(&real, &link).unwrap();
-        update(&link, |text| [text, b" and new"].concat()).unwrap();
+        update(&link, None, |text| [text, b" and new"].concat()).unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"old and new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        update(Path::new("/dev/null"), |_| b"x".to_vec()).unwrap();
+        update(Path::new("/dev/null"), None, |_| b"x".to_vec()).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
-        let error = update(Path::new("/nonexistent/jar"), |_| Vec::new()).unwrap_err();
+        let error = update(Path::new("/nonexistent/jar"), None, |_| Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Write);
         assert!(error.to_string().contains("/nonexistent/jar"), "{error}");
         assert_eq!(read(Path::new("/nonexistent/jar")).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_held_lock_is_waited_for_then_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("jar");
+        fs::write(&path, "old").unwrap();
+        let held = File::open(&path).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        let error = update(&path, Some(Instant::now()), |_| b"new".to_vec()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        let text = error.to_string();
+        assert!(text.contains("jar") && text.contains("holds its lock"), "{text}");
+        if fs::read_to_string("/proc/locks").is_ok_and(|locks| locks.contains(&std::process::id().to_string())) {
+            assert!(text.contains(&format!("process {}", std::process::id())), "{text}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        let far = Instant::now() + Duration::from_secs(600);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| update(&path, Some(far), |_| b"new".to_vec()));
+            drop(held);
+            waiting.join().unwrap().unwrap();
+        });
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_is_written_in_place() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("jar");
+        fs::write(&path, "an old text").unwrap();
+        let mut file = File::options().read(true).write(true).open(&path).unwrap();
+        write_in_place(&mut file, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_swapped_after_opening_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (real, victim, link) = (place.path().join("real"), place.path().join("victim"), place.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        fs::write(&victim, "mine").unwrap();
+        symlink(&victim, &link).unwrap();
+        let mut opened = File::options().read(true).write(true).open(&real).unwrap();
+        try_update(&link, &mut opened, |_| b"new".to_vec()).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"mine");
+        assert_eq!(fs::read(&real).unwrap(), b"new");
     }
 }

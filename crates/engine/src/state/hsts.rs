@@ -12,6 +12,7 @@
 //! ```
 
 use std::path::Path;
+use std::time::Instant;
 
 use haul_policy::cookie::Manner;
 use haul_policy::hsts as policy;
@@ -52,7 +53,16 @@ impl Hsts {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The next save writes the changes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.0.save(path.as_ref())
+        self.save_by(path, None)
+    }
+
+    /// As [`Hsts::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    ///
+    /// # Errors
+    /// As [`Hsts::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
+    /// tells it.
+    pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
+        self.0.save(path.as_ref(), deadline)
     }
 
     /// Takes the Strict-Transport-Security field of a reply from `target`.

@@ -14,6 +14,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
 
 use haul_policy::cookie::{self, netscape};
 use haul_policy::target::Target;
@@ -102,9 +103,18 @@ impl Jar {
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.save_by(path, None)
+    }
+
+    /// As [`Jar::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    ///
+    /// # Errors
+    /// As [`Jar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
+    /// tells it.
+    pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, manner) = self.with(|jar| (jar.changes(), jar.manner()));
-        files::update(path.as_ref(), |text| {
+        files::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
             let mut file = cookie::Jar::of(manner);
             file.load(netscape::read(text, now).cookies);
@@ -115,14 +125,14 @@ impl Jar {
         Ok(())
     }
 
-    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it.
+    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it. The deadline is that of [`Jar::save_by`].
     ///
     /// # Errors
-    /// As [`Jar::save`].
-    pub fn replace(&self, path: impl AsRef<Path>) -> Result<()> {
+    /// As [`Jar::save_by`].
+    pub fn replace_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
-        files::update(path.as_ref(), |_| text.clone())?;
+        files::update(path.as_ref(), deadline, |_| text.clone())?;
         self.write().saved(&changes);
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::files;
 use crate::{Result, clock};
@@ -48,10 +49,10 @@ impl<T: Kept> Shared<T> {
     }
 
     /// Puts the changes since the last save into a file.
-    pub(super) fn save(&self, path: &Path) -> Result<()> {
+    pub(super) fn save(&self, path: &Path, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
         // Under the lock all the while: a save that fails must not forget, and these files are small.
-        files::update(path, |text| {
+        files::update(path, deadline, |text| {
             let now = clock::unix_now();
             let mut file = T::default();
             file.load(&String::from_utf8_lossy(text), now);
