@@ -3,19 +3,19 @@
 //! Nothing is hashed and no list is fetched here.
 //!
 //! ```
-//! use haul_cli::checksum::{Algorithm, Checksum, pick};
+//! use haul_cli::checksum::{Algorithm, Checksum, List};
 //!
 //! let hex = "ab".repeat(32);
 //! let Ok(Checksum::Digest(given)) = format!("sha256:{hex}").parse() else { panic!("a digest") };
 //! assert_eq!((given.algorithm(), given.bytes()), (Algorithm::Sha256, &[0xab; 32][..]));
 //!
 //! let list = format!("{}  other.iso\n{hex} *file.iso\n", "00".repeat(32));
-//! assert_eq!(pick(list.as_bytes(), "file.iso"), Ok(given));
+//! assert_eq!(List::new(list.into()).pick("/pub/file.iso"), Ok(given));
 //! ```
 
 mod list;
 
-pub use list::{LIST_MAX, NoDigest, pick};
+pub use list::{LIST_MAX, List, NoDigest};
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ use std::str::FromStr;
 pub enum Checksum {
     /// `ALGORITHM:HEX`.
     Digest(Digest),
-    /// The http or https URL, or the file name, of a list that [`pick`] reads.
+    /// The http or https URL, or the file name, of a list that [`List`] reads.
     From(String),
 }
 

@@ -17,9 +17,10 @@ impl Flag for Checksum {
             doc: "Computes the checksum of the body as it is written and fails if it differs from the one given; the \
                   file then does not get its name. Give either ALGORITHM:HEX for one URL, with sha256, sha384 or \
                   sha512 (or sha1 if nothing better is published: it detects damage, not malice), or the URL (http, \
-                  https) or name of a list as written by sha256sum, in which the file is looked up by its name. The \
-                  checksum covers the whole file, even where -C appends to it, and what is written: with \
-                  --compressed, the decoded body. Not with --extract.",
+                  https) or name of a list as written by sha256sum. In a list the entry counts whose path has the \
+                  longest end in common with that of the URL, so that names may repeat in folders. The checksum \
+                  covers the whole file, even where -C appends to it, and what is written: with --compressed, the \
+                  decoded body. Not with --extract.",
             example: "haul --checksum https://example.com/SHA256SUMS -O https://example.com/file.iso",
             see_also: &["remote-name", "output"],
         }

@@ -9,37 +9,75 @@ use haul::sink::Sink;
 use haul::sink::checksum::{Algorithm, Checksum};
 use haul::state::auth::Auth;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::urlencode;
 
-use crate::checksum::{self as asked, LIST_MAX, pick};
+use crate::checksum::{self as asked, LIST_MAX, List, NoDigest};
 use crate::files::{Files, SystemFiles};
 use crate::plan::Operation;
 
-/// What the body of `target` is compared with.
-///
-/// A list is fetched with the settings of the body itself, and with its secrets only if it lies on the same origin.
-pub(super) fn of(
-    client: &Client,
-    request: &RequestOptions,
-    operation: &Operation,
-    target: &Target,
-    file: Option<&Path>,
-) -> Result<Option<Checksum>> {
-    match &operation.checksum {
-        None => Ok(None),
-        Some(asked::Checksum::Digest(digest)) => Ok(checksum(digest)),
-        Some(asked::Checksum::From(place)) => {
-            let list = read(client, request, Some(target), place)?;
-            listed(&list, place, target, file).map(Some)
+/// The lists of checksums that were read, by their places: each is read once.
+#[derive(Default)]
+pub(super) struct Lists(Vec<(String, Arc<List>)>);
+
+impl Lists {
+    /// The list of a run of many URLs, if it has one, and its place.
+    pub(super) fn of_many(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &Operation,
+    ) -> Result<Option<(Arc<List>, String)>> {
+        match &operation.checksum {
+            Some(asked::Checksum::From(place)) => Ok(Some((self.at(client, request, None, place)?, place.clone()))),
+            Some(asked::Checksum::Digest(_)) | None => Ok(None),
         }
+    }
+
+    /// The checksum that the body of `target` must have.
+    ///
+    /// A list is fetched with the settings of the body itself, and with its secrets only if it lies on the same origin.
+    pub(super) fn of(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &Operation,
+        target: &Target,
+        file: Option<&Path>,
+    ) -> Result<Option<Checksum>> {
+        match &operation.checksum {
+            None => Ok(None),
+            Some(asked::Checksum::Digest(digest)) => Ok(checksum(digest)),
+            Some(asked::Checksum::From(place)) => {
+                let list = self.at(client, request, Some(target), place)?;
+                listed(&list, place, target, file).map(Some)
+            }
+        }
+    }
+
+    fn at(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        target: Option<&Target>,
+        place: &str,
+    ) -> Result<Arc<List>> {
+        if let Some((_, list)) = self.0.iter().find(|(known, _)| known == place) {
+            return Ok(Arc::clone(list));
+        }
+        let list = Arc::new(List::new(read(client, request, target, place)?));
+        self.0.push((place.to_owned(), Arc::clone(&list)));
+        Ok(list)
     }
 }
 
-/// The checksum that a list has of `target`: by the name that it has there, or that of its file.
-pub(super) fn listed(list: &[u8], place: &str, target: &Target, file: Option<&Path>) -> Result<Checksum> {
-    let own = target.path().rsplit('/').next().unwrap_or_default();
-    let name = file.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or(own);
-    let first = if own.is_empty() { name } else { own };
-    let digest = pick(list, first).or_else(|error| pick(list, name).map_err(|_| error));
+/// The checksum that a list has of `target`: by the path of its URL, or by that of its file.
+pub(super) fn listed(list: &List, place: &str, target: &Target, file: Option<&Path>) -> Result<Checksum> {
+    let path = target.path();
+    let decoded = urlencode::decoded(path.as_bytes());
+    let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
+    let mut digests = names.into_iter().flatten().map(|name| list.pick(name));
+    let first = digests.next().unwrap_or(Err(NoDigest::NotListed));
+    let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
     let found = digest.map(|digest| checksum(&digest));
     found
         .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
@@ -57,8 +95,8 @@ fn checksum(digest: &asked::Digest) -> Option<Checksum> {
     Checksum::new(algorithm, digest.bytes().to_vec())
 }
 
-/// The list at `place`: a URL, a file, or `-`.
-pub(super) fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+/// The text of the list at `place`: a URL, a file, or `-`.
+fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
         return fetch(client, request, target, place);

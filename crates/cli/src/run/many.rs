@@ -12,14 +12,13 @@ use haul::sink::output::Output as Descriptor;
 use haul::{Client, Result};
 
 use super::by_value::LaterStage;
-use super::checksum;
 use super::numbers::Numbers;
 use super::options;
 use super::report::{Reporter, ReporterRef};
 use super::single::{NULL, has_its_name, options_for, placed, standard_output};
 use super::sources::Sources;
 use super::stores::Stores;
-use crate::plan::{Checksum, Operation, Output, Plan, UrlSource};
+use crate::plan::{Operation, Output, Plan, UrlSource};
 
 /// Fetches all of them; the answer is the exit code.
 pub(super) fn run(
@@ -70,11 +69,11 @@ pub(super) fn run(
     let numbers = Numbers::default();
     let report = ReporterRef { reporter: Arc::clone(reporter), methods, numbers: numbers.clone() };
     let list = match &operation.checksum {
-        Some(Checksum::From(place)) => {
+        Some(_) => {
             let request = options::request(global, &operation.stages[0], None, stores)?;
-            Some((checksum::read(client, &request, None, place)?, place.clone()))
+            stores.checksums.of_many(client, &request, operation)?
         }
-        _ => None,
+        None => None,
     };
     let items = Box::new(Sources::new(operation, list, numbers, reporter.names().clone()));
     let output = operation.shared_output().filter(|output| !output.is_stdout());

@@ -28,7 +28,7 @@ use super::progress::Progress;
 use super::report::Reporter;
 use super::stores::Stores;
 use super::told::Told;
-use super::{by_agent, checksum, local, options, say, stamps};
+use super::{by_agent, local, options, say, stamps};
 use crate::plan::{ContinueAt, Existing, Global, Netrc, Operation, Output, StageArgs, append_query};
 
 /// The file of a URL whose path has no name, as by curl.
@@ -154,7 +154,7 @@ pub(super) fn run(
     {
         return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
     }
-    let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
+    let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => {
             let options = file_options(operation, job.index, checksum);

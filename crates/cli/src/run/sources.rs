@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use haul::fleet::{Destination, Item};
 use haul::{Error, ErrorKind, Result, Target};
@@ -13,6 +14,7 @@ use super::checksum;
 use super::numbers::Numbers;
 use super::output_names::OutputNames;
 use super::single::{file_for, file_options, has_its_name, refuse_login, target_of};
+use crate::checksum::List;
 use crate::files::stdin;
 use crate::plan::{Netrc, Operation, UrlSource, append_query};
 use crate::urls;
@@ -24,7 +26,7 @@ const MAX_LINE: u64 = 8 << 20;
 pub(super) struct Sources {
     operation: Operation,
     /// Checksums of the files, and where they are from.
-    list: Option<(Vec<u8>, String)>,
+    list: Option<(Arc<List>, String)>,
     at: usize,
     current: Current,
     /// The origin of the last URL, which the next one is likely to have too.
@@ -43,7 +45,7 @@ enum Current {
 impl Sources {
     pub(super) fn new(
         operation: &Operation,
-        list: Option<(Vec<u8>, String)>,
+        list: Option<(Arc<List>, String)>,
         numbers: Numbers,
         names: OutputNames,
     ) -> Self {

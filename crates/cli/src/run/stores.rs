@@ -9,12 +9,14 @@ use haul::state::hsts::Hsts;
 use haul::state::jar::{Jar, Manner};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
+use super::checksum::Lists;
 use crate::files::{Stdout, stdin};
 use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
-/// What the stages of an operation share.
+/// What the operations of a run, and the stages of each, share.
 #[derive(Default)]
 pub(super) struct Stores {
+    pub(super) checksums: Lists,
     jars: Vec<(CookieArgs, Jar)>,
     hsts: Vec<(Store, Hsts)>,
     alt_svc: Vec<(Store, AltSvc)>,

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use super::{Algorithm, Digest};
 
@@ -37,52 +38,163 @@ impl fmt::Display for NoDigest {
             NoDigest::NotAList => "it is not a list of checksums",
             NoDigest::Md5Only => "it has only an MD5 checksum for the file, which proves nothing",
             NoDigest::NotListed => "the file is not in it",
-            NoDigest::Ambiguous => "it has different checksums for files of the same name",
+            NoDigest::Ambiguous => {
+                "it has different checksums for files of this name, and none is in the folder that the URL names"
+            }
         })
     }
 }
 
 impl std::error::Error for NoDigest {}
 
-/// The digest of a file in the text of a list.
+/// A list of checksums that is read once and answers for any number of files.
 ///
-/// Names are compared by their last part, as lists are made in other directories than files are fetched to; an entry whose
-/// whole name is the same goes before. Of several algorithms the strongest counts. Takes time and memory linear in the text.
-///
-/// # Errors
-/// [`NoDigest`]: nothing is guessed where the list does not say one thing.
-pub fn pick(text: &[u8], file_name: &str) -> Result<Digest, NoDigest> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut found = Found::default();
-    let mut lines = 0usize;
-    let mut bare = None;
-    for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        let line = line.trim_ascii();
-        if line.is_empty() || line.starts_with(b"#") || line.starts_with(b";") {
-            continue;
+/// Building it takes time and memory linear in the text, but for the sort; a look-up takes a few comparisons.
+#[derive(Debug)]
+pub struct List {
+    /// The text, and behind it the names that were unescaped.
+    text: Vec<u8>,
+    /// Sorted by the parts of their names, the last part first: names with a common end are neighbours.
+    entries: Vec<Entry>,
+    /// The digest of a list that holds nothing else.
+    bare: Option<Sum>,
+}
+
+impl List {
+    /// Reads the text of a list of at most [`LIST_MAX`] bytes.
+    #[must_use]
+    pub fn new(mut text: Vec<u8>) -> List {
+        let begins = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let (mut entries, mut unescaped) = (Vec::new(), Vec::new());
+        let mut lines = 0usize;
+        let mut bare = None;
+        for line in text[begins..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") || line.starts_with(b";") {
+                continue;
+            }
+            lines += 1;
+            match entry(line) {
+                Some(Line { name: None, sum }) => bare = Some(sum),
+                Some(Line { name: Some(name), sum }) => {
+                    let name = match name {
+                        Cow::Borrowed(name) => {
+                            let at = name.as_ptr().addr() - text.as_ptr().addr();
+                            at..at + name.len()
+                        }
+                        Cow::Owned(name) => {
+                            let at = text.len() + unescaped.len();
+                            unescaped.extend_from_slice(&name);
+                            at..at + name.len()
+                        }
+                    };
+                    entries.push(Entry { name, sum });
+                }
+                None => {}
+            }
         }
-        lines += 1;
-        match entry(line) {
-            Some(Entry { name: None, sum }) => bare = Some(sum),
-            Some(Entry { name: Some(name), sum }) => found.add(&name, sum, file_name.as_bytes()),
+        text.append(&mut unescaped);
+        entries.sort_by(|a: &Entry, b: &Entry| parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()])));
+        List { text, entries, bare: bare.filter(|_| lines == 1) }
+    }
+
+    /// Returns the digest of the file at this path, which may be that of a URL.
+    ///
+    /// Lists are made in other directories than files are fetched to, so names are compared from their end. The entry counts
+    /// that has most parts in common with the path, and among those one that has no further parts. Of several algorithms the
+    /// strongest counts.
+    ///
+    /// # Errors
+    /// [`NoDigest`]: nothing is guessed where the list does not say one thing.
+    pub fn pick(&self, path: &str) -> Result<Digest, NoDigest> {
+        match &self.bare {
+            Some(Sum::Known(digest)) => return Ok(digest.clone()),
+            Some(Sum::Md5) => return Err(NoDigest::Md5Only),
             None => {}
         }
+        if self.entries.is_empty() {
+            return Err(NoDigest::NotAList);
+        }
+        let mut common = self.common(path);
+        let mut found = NoDigest::NotListed;
+        let mut named = self.ending_in(path, common);
+        while common > 0 {
+            // The shortest names come first.
+            let whole = named.partition_point(|entry| parts(self.name(entry)).count() == common);
+            match digest_of(&named[..whole]).or_else(|| digest_of(named)) {
+                Some(Err(NoDigest::Md5Only)) => found = NoDigest::Md5Only,
+                Some(said) => return said,
+                None => {}
+            }
+            // Of names with fewer parts in common, those with further parts contradict the path.
+            common -= 1;
+            named = self.ending_in(path, common);
+            let whole = named.partition_point(|entry| parts(self.name(entry)).count() == common);
+            named = &named[..whole];
+        }
+        Err(found)
     }
-    match bare {
-        Some(Sum::Known(digest)) if lines == 1 => return Ok(digest),
-        Some(Sum::Md5) if lines == 1 => return Err(NoDigest::Md5Only),
-        _ => {}
+
+    /// How many parts at the end of a path the best entries have.
+    fn common(&self, path: &str) -> usize {
+        let place = self.entries.partition_point(|entry| parts(self.name(entry)).lt(parts(path.as_bytes())));
+        let neighbours = [place.checked_sub(1), Some(place)];
+        let entries = neighbours.into_iter().flatten().filter_map(|at| self.entries.get(at));
+        let common = |entry| parts(self.name(entry)).zip(parts(path.as_bytes())).take_while(|(a, b)| a == b).count();
+        entries.map(common).max().unwrap_or(0)
     }
-    found.best()
+
+    /// The entries that have so many parts at the end of this path.
+    fn ending_in(&self, path: &str, common: usize) -> &[Entry] {
+        let end = || parts(path.as_bytes()).take(common);
+        let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
+        let rest = &self.entries[from..];
+        &rest[..rest.partition_point(|entry| parts(self.name(entry)).take(common).eq(end()))]
+    }
+
+    fn name(&self, entry: &Entry) -> &[u8] {
+        &self.text[entry.name.clone()]
+    }
+}
+
+/// The parts of a path from the last to the first.
+fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.rsplit(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
+}
+
+/// A checksum and the place of its file's name in the text.
+#[derive(Debug)]
+struct Entry {
+    name: Range<usize>,
+    sum: Sum,
+}
+
+/// The strongest digest of these entries, if they agree about it.
+fn digest_of(entries: &[Entry]) -> Option<Result<Digest, NoDigest>> {
+    let mut digests = [None; Algorithm::ALL.len()];
+    let mut has_md5 = false;
+    for entry in entries {
+        let Sum::Known(digest) = &entry.sum else {
+            has_md5 = true;
+            continue;
+        };
+        match digests[digest.algorithm() as usize].replace(digest) {
+            Some(other) if other != digest => return Some(Err(NoDigest::Ambiguous)),
+            _ => {}
+        }
+    }
+    let strongest = digests.into_iter().rev().flatten().next();
+    strongest.map(|digest| Ok(digest.clone())).or(has_md5.then_some(Err(NoDigest::Md5Only)))
 }
 
 /// A line that holds a checksum.
-struct Entry<'a> {
+struct Line<'a> {
     /// `None` if there is none, or if it is standard input.
     name: Option<Cow<'a, [u8]>>,
     sum: Sum,
 }
 
+#[derive(Debug)]
 enum Sum {
     Known(Digest),
     Md5,
@@ -99,12 +211,12 @@ impl Sum {
     }
 }
 
-fn entry(line: &[u8]) -> Option<Entry<'_>> {
+fn entry(line: &[u8]) -> Option<Line<'_>> {
     tagged(line).or_else(|| plain(line))
 }
 
 /// `SHA256 (name) = HEX`.
-fn tagged(line: &[u8]) -> Option<Entry<'_>> {
+fn tagged(line: &[u8]) -> Option<Line<'_>> {
     let (is_escaped, line) = escaped(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
     // From the end: a name may hold parentheses.
@@ -121,11 +233,11 @@ fn tagged(line: &[u8]) -> Option<Entry<'_>> {
         None => return None,
     };
     let name = if is_escaped { unescape(name) } else { Cow::Borrowed(name) };
-    Some(Entry { name: Some(name), sum })
+    Some(Line { name: Some(name), sum })
 }
 
 /// `HEX  name`, `HEX *name`, `HEX`.
-fn plain(line: &[u8]) -> Option<Entry<'_>> {
+fn plain(line: &[u8]) -> Option<Line<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     let sum = Sum::from_hex(&line[..end])?;
@@ -137,7 +249,7 @@ fn plain(line: &[u8]) -> Option<Entry<'_>> {
         name if is_escaped => Some(unescape(name)),
         name => Some(Cow::Borrowed(name)),
     };
-    Some(Entry { name, sum })
+    Some(Line { name, sum })
 }
 
 /// A backslash in front of a line says that its name is escaped.
@@ -163,64 +275,6 @@ fn unescape(name: &[u8]) -> Cow<'_, [u8]> {
         });
     }
     Cow::Owned(plain)
-}
-
-/// A list's entries for one file.
-#[derive(Default)]
-struct Found {
-    /// Under exactly the name asked for, by algorithm.
-    exact: Said,
-    /// Under a name whose last part is that of the name asked for.
-    last_part: Said,
-    entries: bool,
-}
-
-/// One digest an algorithm, or that they differ.
-#[derive(Default)]
-struct Said {
-    digests: [Option<Result<Digest, NoDigest>>; Algorithm::ALL.len()],
-    md5: bool,
-}
-
-impl Found {
-    fn add(&mut self, name: &[u8], sum: Sum, wanted: &[u8]) {
-        self.entries = true;
-        let name = name.strip_prefix(b"./").unwrap_or(name);
-        if name == wanted {
-            self.exact.add(sum);
-        } else if last_part(name) == last_part(wanted) {
-            self.last_part.add(sum);
-        }
-    }
-
-    fn best(self) -> Result<Digest, NoDigest> {
-        let none = if self.entries { NoDigest::NotListed } else { NoDigest::NotAList };
-        self.exact.best().or_else(|| self.last_part.best()).unwrap_or(Err(none))
-    }
-}
-
-impl Said {
-    fn add(&mut self, sum: Sum) {
-        let Sum::Known(digest) = sum else {
-            self.md5 = true;
-            return;
-        };
-        let place = &mut self.digests[digest.algorithm() as usize];
-        *place = Some(match place.take() {
-            None => Ok(digest),
-            Some(Ok(other)) if other == digest => Ok(other),
-            Some(_) => Err(NoDigest::Ambiguous),
-        });
-    }
-
-    fn best(self) -> Option<Result<Digest, NoDigest>> {
-        let md5 = self.md5.then_some(Err(NoDigest::Md5Only));
-        self.digests.into_iter().rev().flatten().next().or(md5)
-    }
-}
-
-fn last_part(name: &[u8]) -> &[u8] {
-    name.rsplit(|&byte| byte == b'/').next().unwrap_or(name)
 }
 
 #[cfg(test)]

@@ -13,6 +13,10 @@ fn picked(text: &str, name: &str) -> Result<(Algorithm, u8), NoDigest> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
 
+fn pick(text: &[u8], path: &str) -> Result<Digest, NoDigest> {
+    List::new(text.to_vec()).pick(path)
+}
+
 fn one(text: &str) -> Result<(Algorithm, u8), NoDigest> {
     picked(text, "f.iso")
 }
@@ -98,6 +102,39 @@ fn nothing_is_guessed() {
         assert_eq!(one(&text), Err(NoDigest::Md5Only), "{text}");
     }
     assert_eq!(one(&format!("{md5}  f.iso\n{ours}  f.iso\n")), OURS);
+}
+
+#[test]
+fn the_longest_path_suffix_picks_the_entry() {
+    let (ours, other, third) = (sha256(0xaa), sha256(0xbb), sha256(0xcc));
+    let list = format!("{other}  arm64/f.iso\n{ours}  ./12/amd64/f.iso\n{third}  11/amd64/f.iso\n");
+    for path in ["/pub/12/amd64/f.iso", "/12/amd64/f.iso", "12/amd64/f.iso", "//12//./amd64/f.iso"] {
+        assert_eq!(picked(&list, path), OURS, "{path}");
+    }
+    assert_eq!(picked(&list, "/pub/11/amd64/f.iso"), Ok((Algorithm::Sha256, 0xcc)));
+    assert_eq!(picked(&list, "/x/arm64/f.iso"), Ok((Algorithm::Sha256, 0xbb)));
+    assert_eq!(picked(&list, "/x/amd64/f.iso"), Err(NoDigest::Ambiguous));
+    assert_eq!(picked(&list, "/f.iso"), Err(NoDigest::Ambiguous));
+    // Whole names go before those with further folders; a part is compared as a whole.
+    assert_eq!(picked(&format!("{other}  old/f.iso\n{ours}  f.iso\n"), "/new/f.iso"), OURS);
+    assert_eq!(picked(&format!("{other}  xamd64/f.iso\n{ours}  amd64/f.iso\n"), "/amd64/f.iso"), OURS);
+    // The checksum of another folder's file does not stand in for MD5, one without a folder does.
+    let md5 = "d41d8cd98f00b204e9800998ecf8427e";
+    assert_eq!(picked(&format!("{md5}  a/f.iso\n{other}  b/f.iso\n"), "/a/f.iso"), Err(NoDigest::Md5Only));
+    assert_eq!(picked(&format!("{md5}  a/f.iso\n{ours}  f.iso\n"), "/a/f.iso"), OURS);
+}
+
+#[test]
+fn a_long_list_answers_for_each_file() {
+    const FILES: usize = 60_000;
+    let name = |at: usize| format!("{at:05}/index.json");
+    let text: String = (0..FILES).map(|at| format!("{at:064x}  {}\n", name(at))).collect();
+    let list = List::new(text.into_bytes());
+    // With a scan of the list for each file this takes minutes.
+    for at in 0..FILES {
+        let digest = list.pick(&format!("/pub/{}", name(at))).unwrap();
+        assert_eq!(digest.to_string(), format!("sha256:{at:064x}"));
+    }
 }
 
 #[test]
