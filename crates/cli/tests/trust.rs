@@ -7,9 +7,14 @@ mod common;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
 
-use common::{HAUL, haul, installed, names, page, program, run, run_haul};
+use common::servers::is_root;
+use common::{
+    HAUL, Running, can_trace, eventually, haul, installed, names, page, program, run, run_haul, run_in, skipped,
+};
+use rustix::fs::{CWD, FlockOperation, Mode, flock, mkfifoat};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -67,6 +72,209 @@ fn a_link_in_the_way_of_a_servers_name_is_not_followed() {
         assert!(!dir.path().join("not-there-yet").exists(), "{to}");
         fs::remove_file(inner.join("link")).unwrap();
     }
+}
+
+#[test]
+fn a_servers_name_is_no_fifo_device_or_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    mkfifoat(CWD, dir.join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+    // A reader, so that no open for writing waits or fails.
+    let fifo = fs::File::options().read(true).write(true).open(dir.join("fifo")).unwrap();
+    symlink("/dev/null", dir.join("device")).unwrap();
+    fs::write(dir.join("victim"), "mine").unwrap();
+    symlink("victim", dir.join("link")).unwrap();
+    for name in ["fifo", "device", "link"] {
+        for persona in [&[][..], &["curl"]] {
+            for options in [&[][..], &["--clobber"]] {
+                let peer = naming(name);
+                let url = peer.url("/x");
+                let ran = run_in(dir, HAUL, &[persona, options, &["-sS", "-OJ", &url]].concat());
+                assert_eq!(ran.code, 23, "{name} {persona:?} {options:?}: {}", ran.stderr);
+                // Of many URLs, too.
+                let ran = run_in(dir, HAUL, &[persona, options, &["-sS", "-Z", "-OJ", &url, "-OJ", &url]].concat());
+                assert_eq!(ran.code, 23, "{name} {persona:?} {options:?}: {}", ran.stderr);
+            }
+        }
+        let ran = run_in(dir, HAUL, &["-sS", "--no-clobber", "-OJ", &naming(name).url("/x")]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+        assert_eq!(fs::read(dir.join(format!("{name}.1"))).unwrap(), b"new", "another name is found");
+    }
+    assert_eq!(rustix::io::ioctl_fionread(&fifo).unwrap(), 0, "nothing went into the FIFO");
+    assert_eq!(fs::read(dir.join("victim")).unwrap(), b"mine");
+    for (name, is_kept) in [("device", "/dev/null"), ("link", "victim")] {
+        assert_eq!(fs::read_link(dir.join(name)).unwrap(), Path::new(is_kept));
+    }
+}
+
+/// The kernel refuses other users' links in directories such as /tmp (`fs.protected_symlinks`), which strace plays: an open
+/// through the link, and a look through it, fail.
+#[test]
+fn a_link_that_the_kernel_refuses_is_not_followed() {
+    if !can_trace("links that the kernel refuses") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("victim"), "mine").unwrap();
+    symlink(dir.join("victim"), dir.join("to-victim")).unwrap();
+    symlink(dir.join("new-victim"), dir.join("to-nothing")).unwrap();
+    let peer = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(
+            "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nETag: \"x\"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
+        ),
+    ]);
+    let url = peer.url("/");
+    for link in ["to-victim", "to-nothing"] {
+        for option in ["-o", "-c", "-D", "--trace", "--etag-save", "--hsts", "--alt-svc"] {
+            let mut command = program("strace");
+            command.args(["-f", "-qq", "-o", "/dev/null", "-P", link]);
+            command.args(["-e", "trace=openat,open,creat,stat,newfstatat,statx"]);
+            command.args(["-e", "inject=openat,open,creat,stat,newfstatat,statx:error=EACCES"]);
+            command.arg(HAUL).args(["-sS", option, link, &url]).current_dir(dir);
+            let ran = run(&mut command);
+            assert_eq!(fs::read(dir.join("victim")).unwrap(), b"mine", "{option} {link}");
+            assert!(!dir.join("new-victim").exists(), "{option} {link}");
+            assert_ne!(ran.code, 0, "{option} {link}");
+            assert!(ran.stderr.contains(link), "{option} {link}: {}", ran.stderr);
+            assert_eq!(names(dir), ["to-nothing", "to-victim", "victim"], "{option}");
+        }
+    }
+}
+
+#[test]
+fn a_mount_point_is_written_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (source, target) = (dir.join("source"), dir.join("target"));
+    fs::write(&source, "an old file that is longer").unwrap();
+    fs::write(&target, "").unwrap();
+    let mount =
+        || program("mount").arg("--bind").arg(&source).arg(&target).output().is_ok_and(|ran| ran.status.success());
+    if !is_root() || !mount() {
+        return skipped("a file that is a mount point: mount --bind is not permitted");
+    }
+    let unmounts = Unmounts(&target);
+    let owner = fs::metadata(&source).unwrap().ino();
+    for (persona, length) in [(&[][..], 3), (&[], 2 << 20), (&["curl"], 3), (&["curl"], 2 << 20)] {
+        let content = "x".repeat(length);
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + &content)]);
+        let ran = run_in(dir, HAUL, &[persona, &["-sS", "-o", "target", &peer.url("/")]].concat());
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{persona:?} {length}");
+        assert!(fs::read_to_string(&source).unwrap() == content, "{persona:?} {length}");
+        assert_eq!(fs::metadata(&source).unwrap().ino(), owner);
+        assert_eq!(names(dir), ["source", "target"], "no part stays behind");
+    }
+    // State files, too.
+    fs::write(&source, "").unwrap();
+    let set = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(set)]);
+    run_in(dir, HAUL, &["-sS", "-c", "target", &peer.url("/")]).ok();
+    assert!(fs::read_to_string(&source).unwrap().contains("\ta\t1\n"));
+    // What fails leaves what was there.
+    fs::write(&source, "old").unwrap();
+    let ran = run_in(dir, HAUL, &["-sS", "--retry", "0", "-o", "target", &common::short_body().url("/")]);
+    assert_eq!((ran.code, fs::read(&source).unwrap()), (18, b"old".to_vec()));
+    drop(unmounts);
+}
+
+struct Unmounts<'a>(&'a Path);
+
+impl Drop for Unmounts<'_> {
+    fn drop(&mut self) {
+        let _ = program("umount").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_file_in_a_closed_directory_is_written_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(setpriv) = installed("setpriv", "files of another user").filter(|_| is_root()) else {
+        return skipped("a directory that is closed: the tests do not run as root");
+    };
+    let foreign = |temporary: &str, args: &[&str]| {
+        let mut command = program(setpriv);
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", HAUL]).args(args);
+        run(command.env("TMPDIR", temporary).current_dir(dir))
+    };
+    if foreign("/tmp", &["--version"]).code != 0 {
+        return skipped("a call of another user: this program's directory is closed to it");
+    }
+    let file = dir.join("file");
+    for temporary in ["/tmp", "/nonexistent"] {
+        for length in [3, 2 << 20] {
+            fs::write(&file, "an old file that is longer").unwrap();
+            chown(&file, Some(65534), Some(65534)).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+            let content = "x".repeat(length);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + &content)]);
+            let ran = foreign(temporary, &["-sS", "-o", "file", &peer.url("/")]);
+            assert_eq!((ran.code, &*ran.stderr), (0, ""), "{temporary} {length}");
+            assert!(fs::read_to_string(&file).unwrap() == content, "{temporary} {length}");
+            let metadata = fs::metadata(&file).unwrap();
+            assert_eq!((metadata.uid(), metadata.mode() & 0o777), (65534, 0o640));
+            assert_eq!(names(dir), ["file"]);
+        }
+    }
+    // What fails leaves what was there, as the content is whole before it is copied.
+    fs::write(&file, "old").unwrap();
+    let ran = foreign("/tmp", &["-sS", "--retry", "0", "-o", "file", &common::short_body().url("/")]);
+    assert_eq!((ran.code, fs::read(&file).unwrap()), (18, b"old".to_vec()));
+    // A file that may not be written is told with the reason.
+    chown(&file, Some(0), Some(0)).unwrap();
+    let ran = foreign("/tmp", &["-sS", "-o", "file", &page("new").url("/")]);
+    assert!(ran.failed(23).contains("file: Permission denied"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_replaced_file_keeps_owner_and_mode() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    for length in [3, 2 << 20] {
+        fs::write(&file, "old").unwrap();
+        let _ = fs::remove_file(dir.path().join("twin"));
+        fs::hard_link(&file, dir.path().join("twin")).unwrap();
+        // Bits that the umask takes off, too.
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        if is_root() {
+            chown(&file, Some(65534), Some(65533)).unwrap();
+        }
+        let before = fs::metadata(&file).unwrap();
+        let content = "x".repeat(length);
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + &content)]);
+        run_in(dir.path(), HAUL, &["-sS", "-o", "file", &peer.url("/")]).ok();
+        let after = fs::metadata(&file).unwrap();
+        assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
+        assert!(fs::read_to_string(&file).unwrap() == content);
+        assert_eq!(fs::read(dir.path().join("twin")).unwrap(), b"old", "another name of the old file is left alone");
+    }
+}
+
+#[test]
+fn a_held_lock_ends_with_the_time_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("jar"), "").unwrap();
+    let held = fs::File::open(dir.join("jar")).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+    let set = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(set)]);
+    let ran = run_in(dir, HAUL, &["-sS", "-m", "1", "-c", "jar", &peer.url("/")]);
+    let told = ran.failed(28);
+    assert!(told.contains("jar") && told.contains("holds its lock"), "{told}");
+    // Without a limit it is waited for.
+    let waiting = Running::start(haul(["-sS", "-c", "jar", &peer.url("/")]).current_dir(dir));
+    eventually("both have been answered", || peer.connections() >= 2);
+    drop(held);
+    assert_eq!(waiting.wait().code, 0);
+    assert!(fs::read_to_string(dir.join("jar")).unwrap().contains("\ta\t1\n"));
 }
 
 #[test]

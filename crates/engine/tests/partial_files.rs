@@ -7,6 +7,7 @@ mod ranged;
 
 use std::fs;
 use std::io::IoSlice;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
     let partial = Arc::new(PartialFile::create(beside, 0o666, &target, SIZE, &validator, false).unwrap());
     for span in spans {
-        let mut writer = partial.writer(span.start).unwrap();
+        let mut writer = partial.writer(span.clone()).unwrap();
         let bytes = Pattern::new(1).slice(span.start, (span.end - span.start) as usize);
         let (one, two) = bytes.split_at(bytes.len() / 2);
         writer.write(one).unwrap();
@@ -409,4 +410,53 @@ fn an_old_file_stays_until_the_new_one_is_whole() {
     went_well(&fetch(&Client::new(), &url, &options(), syncing()));
     assert_same(&fs::read(&file).unwrap(), &all());
     assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
+}
+
+/// A peer that announces 1 GiB and breaks off after 20 MiB.
+fn announcing_much(etag: &str) -> RawPeer {
+    let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
+    RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
+}
+
+#[test]
+fn a_failure_leaves_no_more_reserved_than_came() {
+    // On tmpfs, too: what is reserved there is memory.
+    for place in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
+        let Ok(dir) = TempDir::new_in(&place) else { continue };
+        let file = dir.path().join("file");
+        let peer = announcing_much("ETag: \"x\"\r\n");
+        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file))), 18);
+        let beside = PartialFile::beside(&file).unwrap();
+        assert_eq!(names(dir.path()), [".file.haul-part"]);
+        let metadata = fs::metadata(&beside).unwrap();
+        assert_eq!(metadata.len(), (1 << 30) + 2 * SLOT, "the note can be found");
+        let taken = metadata.blocks() * 512;
+        assert!((20 * MIB..21 * MIB).contains(&taken), "{} takes {taken}", place.display());
+        // What cannot be resumed leaves nothing.
+        let peer = announcing_much("");
+        let other = dir.path().join("other");
+        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(other))), 18);
+        assert_eq!(names(dir.path()), [".file.haul-part"]);
+    }
+}
+
+#[test]
+fn an_announced_length_is_reserved_step_by_step() {
+    let (_dir, _, beside) = place();
+    let target = Target::parse("http://h/x").unwrap();
+    let validator = Validator::strong(Some(b"\"x\""), None, None).unwrap();
+    let total = 1 << 30;
+    let partial = Arc::new(PartialFile::create(&beside, 0o666, &target, total, &validator, false).unwrap());
+    let taken = || fs::metadata(&beside).unwrap().blocks() * 512;
+    let slack = 256 << 10;
+    assert!(taken() <= slack, "{} before the first byte", taken());
+    let mut writer = partial.writer(0..total).unwrap();
+    let mut written = 0;
+    for (until, most) in [(1, 16), (15, 16), (16, 48), (40, 48), (48, 112)] {
+        while written < until * MIB {
+            writer.write(&vec![b'x'; MIB as usize]).unwrap();
+            written += MIB;
+        }
+        assert!(taken() <= most * MIB + slack, "{until} MiB: {}", taken());
+    }
 }

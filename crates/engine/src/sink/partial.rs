@@ -31,6 +31,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::Partial;
+use super::file::space::{self, Reservation};
 
 /// How much may come before the note is written again: what a kill costs at most, for each connection a part of it.
 const NOTED_EVERY: u64 = 4 << 20;
@@ -97,10 +98,10 @@ impl PartialFile {
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
 
-    /// A new one. The whole of it is reserved, so that a disk that is too small is known before a byte is fetched.
+    /// A new one. A disk that is too small for the whole is known before a byte is fetched; room is reserved as it is written.
     ///
     /// # Errors
-    /// Those of creating the file and of reserving room; [`io::ErrorKind::WouldBlock`] when another run is at it.
+    /// Those of creating the file, and that there is no room for it; [`io::ErrorKind::WouldBlock`] when another run is at it.
     pub fn create(
         path: &Path,
         mode: u32,
@@ -138,7 +139,9 @@ impl PartialFile {
         };
         let progress = Progress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
-        if let Err(error) = super::file::reserve(&partial.file, total + 2 * SLOT) {
+        let has_room = space::fits(&partial.file, total.saturating_add(2 * SLOT));
+        // A note can be written also when the disk has become full.
+        if let Err(error) = has_room.and_then(|()| space::allocate(&partial.file, total, 2 * SLOT)) {
             partial.remove();
             return Err(error);
         }
@@ -184,16 +187,17 @@ impl PartialFile {
         &self.file
     }
 
-    /// A writer to it from this byte on.
+    /// A writer of these bytes.
     ///
     /// # Errors
     /// If it cannot be opened again: each descriptor has its own position.
-    pub fn writer(self: &Arc<Self>, at: u64) -> io::Result<PartWriter> {
+    pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
         self.is_still(&file.metadata()?)?;
-        io::Seek::seek(&mut file, io::SeekFrom::Start(at))?;
-        Ok(PartWriter { partial: Arc::clone(self), file, at })
+        io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
+        let space = Reservation::new(span.start, span.end);
+        Ok(PartWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
     /// Whether what has its name is still this very file: what somebody put there instead is not our content.
@@ -261,11 +265,18 @@ impl Drop for PartialFile {
         if progress.is_over {
             return;
         }
-        if progress.note.done.covered() > 0 {
-            self.write_note(&mut progress);
-        } else {
+        if progress.note.done.covered() == 0 {
             let _ = fs::remove_file(&self.path);
+            return;
         }
+        // Of what was reserved for the rest nothing stays. Behind the end of a file some systems give nothing back.
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() < self.total) {
+            let _ = self.file.set_len(self.total);
+        }
+        for gap in progress.note.done.gaps(self.total) {
+            space::give_back(&self.file, gap.start, gap.end - gap.start);
+        }
+        self.write_note(&mut progress);
     }
 }
 
@@ -305,6 +316,7 @@ pub struct PartWriter {
     partial: Arc<PartialFile>,
     file: File,
     at: u64,
+    space: Reservation,
 }
 
 impl PartWriter {
@@ -314,6 +326,7 @@ impl PartWriter {
     /// Those of the file system.
     pub fn write_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        self.space.ahead(&self.file);
         super::file::write_all(&self.file, pieces)?;
         self.moved(bytes);
         Ok(())
@@ -324,13 +337,21 @@ impl PartWriter {
     /// # Errors
     /// Those of the file system.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.space.ahead(&self.file);
         (&self.file).write_all(bytes)?;
         self.moved(bytes.len() as u64);
         Ok(())
     }
 
+    /// The descriptor that the next bytes may be written to past this writer, which then says so by [`PartWriter::moved`].
+    pub fn next(&mut self) -> BorrowedFd<'_> {
+        self.space.ahead(&self.file);
+        self.file.as_fd()
+    }
+
     /// This many bytes were written to the descriptor.
     pub fn moved(&mut self, bytes: u64) {
+        self.space.wrote(bytes);
         self.partial.wrote(self.at..self.at + bytes);
         self.at += bytes;
     }
@@ -339,11 +360,5 @@ impl PartWriter {
     #[must_use]
     pub fn partial(&self) -> &Arc<PartialFile> {
         &self.partial
-    }
-}
-
-impl AsFd for PartWriter {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }

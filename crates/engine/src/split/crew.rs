@@ -312,7 +312,7 @@ impl Crew {
     fn sink_for(&self, state: &mut State, part: &Part) -> Option<Box<dyn Sink>> {
         let crew = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(WindowPart { crew, id: part.id })) };
-        match file.writer(part.span.start) {
+        match file.writer(part.span.clone()) {
             Ok(writer) => Some(Box::new(FilePart { crew, id: part.id, writer })),
             Err(_) => {
                 // Nothing is lost without it: the active parts go on.

@@ -1,7 +1,7 @@
 //! Where the bytes of parts go: into the window, or straight to their place in the file.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::crew::Crew;
@@ -65,7 +65,7 @@ impl Sink for FilePart {
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        Some(self.writer.as_fd())
+        Some(self.writer.next())
     }
 
     fn moved(&mut self, bytes: u64) {

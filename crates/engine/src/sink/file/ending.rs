@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
-use std::path::PathBuf;
 
-use super::super::naming::{self, Clobber};
-use super::super::partial::PartialFile;
+use rustix::io::Errno;
+
+use super::naming::{self, Clobber};
+use super::partial::PartialFile;
 use super::state::State;
 use super::{Append, FileSink};
 use crate::Result;
@@ -13,29 +14,39 @@ use crate::Result;
 impl FileSink {
     pub(super) fn give_name(&mut self, state: State) -> io::Result<()> {
         let clobber = self.clobber;
-        // Not before it is needed: thousands of bodies for a device have no target to be looked for.
-        let target = match &state {
-            State::Due | State::InPlace(_) | State::Null(_) | State::Closed => PathBuf::new(),
-            _ => self.target(),
-        };
+        let target = self.target.clone().unwrap_or_else(|| self.path.clone());
+        let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.give_to(file));
         let named = match state {
             #[cfg(target_os = "linux")]
             State::Unnamed(file) => {
+                give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::unnamed::give_name(&file, &target, clobber, self.options.sync)?
+                naming::unnamed::give_name(&file, &target, clobber, self.options.sync)
+                    .or_else(|why| self.copy_over(&file, why))
             }
             State::Beside(file, beside) => {
+                give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::give_name(&beside, &target, clobber)?
+                naming::give_name(&beside, &target, clobber).or_else(|why| self.copy_over(&file, why))
             }
-            State::Partial(writer) => naming::give_name(writer.partial().path(), &target, clobber)?,
+            State::Partial(writer) => {
+                let partial = writer.partial();
+                give_ownership(partial.file());
+                naming::give_name(partial.path(), &target, clobber).or_else(|why| {
+                    let copied = self.copy_over(partial.file(), why);
+                    // Without its note no later run can use it.
+                    partial.remove();
+                    copied
+                })
+            }
+            State::Elsewhere(file) => return self.copy_over(&file, Errno::BUSY.into()).map(drop),
             State::InPlace(file) => {
                 self.cut_behind(&file)?;
                 return self.sync_content(&file);
             }
             State::Null(file) => return self.sync_content(&file),
             State::Due | State::Closed => return Ok(()),
-        };
+        }?;
         if self.options.sync {
             File::open(naming::directory_of(&named))?.sync_all()?;
         }
@@ -54,7 +65,7 @@ impl FileSink {
         if end < file.metadata()?.len() { file.set_len(end) } else { Ok(()) }
     }
 
-    fn sync_content(&self, file: &File) -> io::Result<()> {
+    pub(super) fn sync_content(&self, file: &File) -> io::Result<()> {
         // What cannot be synced (a device, a pipe) says so by EINVAL.
         match if self.options.sync { file.sync_all() } else { Ok(()) } {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -83,7 +94,9 @@ impl FileSink {
         let found = found.map_err(|error| self.error(error))?;
         checksum.agrees(&found).inspect_err(|_| {
             // The partial content is kept for inspection, but not under its final name.
-            let Some(beside) = PartialFile::beside(&self.target()).filter(|_| !self.options.remove_on_error) else {
+            let Some(beside) =
+                self.target.as_deref().and_then(PartialFile::beside).filter(|_| !self.options.remove_on_error)
+            else {
                 return;
             };
             match &self.state {
@@ -94,7 +107,7 @@ impl FileSink {
                 State::Beside(_, path) => {
                     let _ = fs::rename(path, beside);
                 }
-                State::Partial(_) | State::Due | State::InPlace(_) | State::Null(_) | State::Closed => {}
+                _ => {}
             }
         })
     }

@@ -4,7 +4,8 @@
 //! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
 //! [partial](super::partial) until then, and a later run completes it. Any other has no name at all where the system can
 //! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
-//! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
+//! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so is a file
+//! that no other can take the place of, once the content is whole (`replacing.rs`).
 //!
 //! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
 //! takes the program's signals is a bad guest.
@@ -17,7 +18,8 @@
 mod ending;
 mod opening;
 mod options;
-mod space;
+mod replacing;
+pub(in crate::sink) mod space;
 mod state;
 
 use std::fs::{self, File};
@@ -31,13 +33,14 @@ use haul_policy::filename;
 use haul_policy::target::Target;
 
 use super::checksum::{Checksum, Hasher};
-use super::naming::Clobber;
-use super::partial::PartialFile;
+use super::naming::{self, Clobber};
+use super::partial::{self, PartialFile};
 use super::{Begin, Partial, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 pub use options::{Append, FileOptions, directory_mode};
-pub(super) use space::reserve;
+use replacing::Ownership;
+use space::{Reservation, fits};
 pub use state::Devices;
 use state::State;
 
@@ -52,6 +55,13 @@ pub struct FileSink {
     left: Option<Arc<PartialFile>>,
     hasher: Option<Hasher>,
     state: State,
+    space: Reservation,
+    /// The path that the complete file gets; none where no file can be renamed to it. Known once it has been looked for.
+    target: Option<PathBuf>,
+    /// Of the file that is replaced.
+    replaced: Option<Ownership>,
+    /// The server chose the name: nothing is written into a link, a FIFO or a device.
+    is_guarded: bool,
     /// It was opened in place, by this run, and is not complete.
     is_begun: bool,
     /// The response under way is a failure, though its content is delivered.
@@ -78,6 +88,10 @@ impl FileSink {
             left: None,
             hasher: None,
             state: State::Closed,
+            space: Reservation::default(),
+            target: None,
+            replaced: None,
+            is_guarded: false,
             is_begun: false,
             is_failure: false,
             was_long: None,
@@ -112,6 +126,13 @@ impl FileSink {
             self.state = State::InPlace(Arc::new(file));
         }
         Ok(())
+    }
+
+    fn reserve_ahead(&mut self) {
+        let Self { state, space, .. } = self;
+        if let Some(file) = state.file() {
+            space.ahead(file);
+        }
     }
 
     /// Leaves nothing of it.
@@ -155,9 +176,11 @@ impl Sink for FileSink {
             self.shows_unchanged = self.options.in_place;
             return Ok(());
         }
+        self.is_guarded |= self.options.named_by_response && !self.options.in_place;
         if self.options.named_by_response
             && let Some(name) = suggested(begin)
         {
+            self.is_guarded = true;
             let named = self.path.with_file_name(name);
             if named != self.path {
                 self.path = named;
@@ -168,7 +191,9 @@ impl Sink for FileSink {
             }
         }
         // A file begun by an earlier try belongs to this run.
-        if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
+        let is_taken =
+            || if self.is_guarded { self.path.is_symlink() || self.path.exists() } else { self.path.is_file() };
+        if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && is_taken() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
@@ -176,13 +201,18 @@ impl Sink for FileSink {
         let in_passing = matches!(self.state, State::Due | State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
-        match (&self.state, begin.length) {
+        self.space = Reservation::default();
+        let gathers = match &self.state {
             #[cfg(target_os = "linux")]
-            (State::Unnamed(file), Some(length)) => reserve(file, length),
-            (State::Beside(file, _), Some(length)) => reserve(file, length),
-            _ => Ok(()),
+            State::Unnamed(_) => true,
+            State::Beside(..) | State::Elsewhere(_) => true,
+            _ => false,
+        };
+        if let (Some(file), Some(length)) = (self.state.file().filter(|_| gathers), begin.length) {
+            fits(file, length).map_err(|error| self.error(error))?;
+            self.space = Reservation::new(0, length);
         }
-        .map_err(|error| self.error(error))
+        Ok(())
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
@@ -196,9 +226,12 @@ impl Sink for FileSink {
         if !lease.bytes().is_empty() {
             self.open_due()?;
         }
+        self.reserve_ahead();
+        self.space.wrote(lease.bytes().len() as u64);
         match (&mut self.state, lease.bytes()) {
             (State::Null(_), _) => Ok(()),
             (State::Partial(writer), bytes) => writer.write(bytes),
+            (State::Elsewhere(_), bytes) => self.write_elsewhere(bytes),
             (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
         .map_err(|error| self.error(error))
@@ -209,23 +242,29 @@ impl Sink for FileSink {
         if let Some(hasher) = &mut self.hasher {
             pieces.iter().for_each(|piece| hasher.update(piece));
         }
+        self.reserve_ahead();
+        self.space.wrote(pieces.iter().map(|piece| piece.len() as u64).sum());
         match &mut self.state {
             State::Null(_) => Ok(()),
             State::Partial(writer) => writer.write_pieces(pieces),
+            State::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_elsewhere(piece)),
             state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
         .map_err(|error| self.error(error))
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        match &self.state {
+        self.reserve_ahead();
+        match &mut self.state {
             _ if self.hasher.is_some() => None,
-            State::Partial(writer) => Some(writer.as_fd()),
+            State::Partial(writer) => Some(writer.next()),
+            State::Elsewhere(_) => None,
             state => state.file().map(File::as_fd),
         }
     }
 
     fn moved(&mut self, bytes: u64) {
+        self.space.wrote(bytes);
         if let State::Partial(writer) = &mut self.state {
             writer.moved(bytes);
         }
@@ -253,7 +292,9 @@ impl Sink for FileSink {
         if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
             return None;
         }
-        let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.options.sync)?;
+        self.look(false).ok()?;
+        let beside = self.target.as_deref().and_then(PartialFile::beside)?;
+        let left = PartialFile::open(&beside, target, self.options.sync)?;
         let partial = left.partial();
         self.left = Some(Arc::new(left));
         partial
@@ -263,7 +304,7 @@ impl Sink for FileSink {
         let State::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
         let gap = partial.gap(0)?;
-        *writer = partial.writer(gap.start).ok()?;
+        *writer = partial.writer(gap.clone()).ok()?;
         Some(gap)
     }
 
@@ -301,7 +342,7 @@ impl Sink for FileSink {
     fn finish(&mut self) -> Result<()> {
         // All of it was there: no response has begun.
         if let (State::Closed, Some(left)) = (&self.state, self.left.take()) {
-            let writer = left.writer(left.total()).map_err(|error| self.error(error))?;
+            let writer = left.writer(left.total()..left.total()).map_err(|error| self.error(error))?;
             self.state = State::Partial(writer);
         }
         if let State::Partial(writer) = &self.state {

@@ -1,49 +1,29 @@
 //! Which file a body is written to: one without a name, one beside the target, a partial one, or the target in place.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::super::naming::{self, Clobber};
-use super::super::partial::{PartWriter, PartialFile};
+use super::naming::{self, Clobber, is_in_the_way};
+use super::partial::{PartWriter, PartialFile};
 use super::space::{WORTH_RESERVING, is_full};
 use super::state::{Device, State};
 use super::{Begin, File, FileSink, directory_mode};
 
 impl FileSink {
-    /// Where the file itself is: a link to a file stays a link, what it points to is replaced, or made. Where nothing is replaced
-    /// a link is a name that is taken, like any other.
-    pub(super) fn target(&self) -> PathBuf {
-        if !matches!(self.clobber, Clobber::Own | Clobber::Replace) {
-            return self.path.clone();
-        }
-        fs::canonicalize(&self.path).or_else(|_| self.beyond_links()).unwrap_or_else(|_| self.path.clone())
-    }
-
-    /// Where a link leads that leads to nothing yet.
-    fn beyond_links(&self) -> io::Result<PathBuf> {
-        let mut path = self.path.clone();
-        // As many as the system itself follows.
-        for _ in 0..40 {
-            match fs::read_link(&path) {
-                Ok(link) => path = naming::directory_of(&path).join(link),
-                Err(_) => return Ok(path),
-            }
-        }
-        Err(io::Error::from(Errno::LOOP))
-    }
-
     pub(super) fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
         if let Some(device) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
             return Ok(State::of(device));
         }
-        let metadata = fs::metadata(&self.path).ok();
+        let renames = !self.options.in_place && self.options.append.is_none();
+        let metadata = self.look(renames)?;
         if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
-            let device = Device::new(OpenOptions::new().write(true).open(&self.path)?);
+            // The kernel refuses other users' FIFOs in directories such as /tmp, but only to an open that may create.
+            let device = Device::new(OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?);
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
                 devices.keep(&self.path, &device);
             }
@@ -55,14 +35,12 @@ impl FileSink {
             }
             return self.open_in_place().map(|file| State::InPlace(Arc::new(file)));
         }
-        let target = self.target();
-        let parent = naming::directory_of(&target);
         if self.options.create_dirs {
-            self.create_directories(parent)?;
+            self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
         }
-        // As a plain creation would give (the umask applies), or what the replaced file has.
+        // As a plain creation would give (the umask applies), or no more than the replaced file has.
         let asked = self.options.mode.unwrap_or(0o666);
-        let mode = metadata.map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
+        let mode = metadata.as_ref().map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
         if self.options.append.is_some() {
             let mut options = OpenOptions::new();
             // Read where the whole of it is to be held against a checksum.
@@ -77,6 +55,9 @@ impl FileSink {
             })?;
             return Ok(State::InPlace(Arc::new(file)));
         }
+        let length = begin.and_then(|begin| begin.length);
+        let Some(target) = self.target.clone() else { return self.open_elsewhere(length, Errno::BUSY.into()) };
+        let parent = naming::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(State::Partial);
         }
@@ -88,8 +69,11 @@ impl FileSink {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode);
         // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
-        let (file, path) = naming::with_temporary_name(parent, |path| options.open(path))?;
-        Ok(State::Beside(file, path))
+        match naming::with_temporary_name(parent, |path| options.open(path)) {
+            Ok((file, path)) => Ok(State::Beside(file, path)),
+            Err(error) if self.replaced.is_some() && is_in_the_way(&error) => self.open_elsewhere(length, error),
+            Err(error) => Err(error),
+        }
     }
 
     fn create_directories(&self, path: &Path) -> io::Result<()> {
@@ -110,7 +94,8 @@ impl FileSink {
             options.create_new(true);
         }
         for name in naming::names(&self.path.clone(), self.clobber) {
-            match options.open(&name) {
+            let opened = if self.is_guarded { Self::open_guarded(&mut options, &name) } else { options.open(&name) };
+            match opened {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 opened => {
                     self.path = name;
@@ -127,7 +112,8 @@ impl FileSink {
         if let Some(left) = self.left.take() {
             // By the status: the first gap may well begin at the first byte.
             if begin.head.status() == 206 {
-                return left.writer(begin.offset).map(Some);
+                let end = left.gap(begin.offset).map_or(begin.offset, |gap| gap.end);
+                return left.writer(begin.offset..end).map(Some);
             }
             left.remove();
         }
@@ -140,7 +126,7 @@ impl FileSink {
             return Ok(None);
         }
         match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
-            Ok(partial) => Arc::new(partial).writer(0).map(Some),
+            Ok(partial) => Arc::new(partial).writer(0..total).map(Some),
             Err(error) if is_full(&error) => Err(error),
             // Whatever the reason, the file can still be written.
             Err(_) => Ok(None),

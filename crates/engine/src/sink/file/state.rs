@@ -51,6 +51,8 @@ pub(super) enum State {
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartWriter),
+    /// Without a name and not in the target's directory: the content is copied into the target when it is complete.
+    Elsewhere(File),
     InPlace(Arc<File>),
     /// Open, but what is written to it is gone.
     Null(Arc<File>),
@@ -65,7 +67,7 @@ impl State {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file) => Some(file),
-            Self::Beside(file, _) => Some(file),
+            Self::Beside(file, _) | Self::Elsewhere(file) => Some(file),
             Self::InPlace(file) | Self::Null(file) => Some(file),
             Self::Partial(_) | Self::Due | Self::Closed => None,
         }
