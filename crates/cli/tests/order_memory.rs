@@ -12,6 +12,7 @@ use common::{list, run_haul};
 use tempfile::TempDir;
 use testkit::origin::Origin;
 use testkit::pattern::Pattern;
+use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
 
 /// What haul may need beyond its budget, in KiB.
@@ -244,4 +245,41 @@ fn heads_and_bodies_that_go_to_standard_output_by_name_stand_in_order() {
     let parts: Vec<&str> = got.split("\r\n\r\n").collect();
     assert!(parts[0].starts_with("HTTP/1.1 200") && parts[1].starts_with("small 1\nHTTP/1.1 200"), "{got}");
     assert_eq!(parts[2..], ["small 2\n"]);
+}
+
+/// 24 MiB of zstd with a window of 8 MiB (RFC 8878): blocks of 6 KiB as they are and of a repeated byte, 22 to 1.
+fn windowed() -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
+    for block in 0_u32..384 {
+        let (size, kind) = if block % 2 == 0 { (6 << 10, 0_u32) } else { (122 << 10, 1) };
+        let header = size << 3 | kind << 1 | u32::from(block == 383);
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.extend(std::iter::repeat_n(b'a' + (block % 26) as u8, if kind == 0 { size as usize } else { 1 }));
+    }
+    frame
+}
+
+#[test]
+fn many_zstd_bodies_share_their_window_memory() {
+    let coded = windowed();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: {}\r\n\r\n", coded.len());
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &coded].concat())]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = |count: usize| text(list(dir.path(), "list", (0..count).map(|n| peer.url(&format!("/{n}")))));
+    let args = ["-s", "--compressed", "--parallel-max", "40", "--parallel-max-host", "40", "--max-memory", "32M"];
+    // Into files each body goes on for itself, in order they wait for each other.
+    for (options, count, bytes) in
+        [(&["-o", "/dev/null"][..], 40, 0), (&[], 12, 12 * 24 << 20), (&["--unordered"], 12, 12 * 24 << 20)]
+    {
+        let mut got = 0;
+        let file = file(count);
+        let peak = peak_memory(&[&args[..], options, &["--input-file", &file]].concat(), |mut from| {
+            got = std::io::copy(&mut from, &mut std::io::sink()).unwrap();
+        });
+        println!("{options:?}: {peak} KiB");
+        assert_eq!(got, bytes, "{options:?}");
+        // The budget, and what the first read of each brings: in windows of their own they take 8 MiB each.
+        let most = OWN + (32 << 10) + (count as u64 * (1 << 10));
+        assert!(peak <= most, "{options:?}: {peak} KiB");
+    }
 }

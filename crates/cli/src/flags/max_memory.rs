@@ -13,8 +13,8 @@ impl Flag for MaxMemory {
             category: Category::Parallel,
             important: false,
             help: "Memory for output that waits its turn",
-            doc: "Limits the bytes that wait while an earlier URL is still being printed, and the values that \
-                  --unique and --sort hold. K, M and G (powers of 1024) may follow the number. Default 64M; the \
+            doc: "Limits the bytes that wait while an earlier URL is still being printed, the values that --unique \
+                  and --sort hold, and the windows of decoders (zstd, brotli). K, M and G (powers of 1024) may follow the number. Default 64M; the \
                   process uses at most 32 MB beyond it.",
             example: "haul --max-memory 256M --input-file list.txt",
             see_also: &["unordered", "parallel-max"],

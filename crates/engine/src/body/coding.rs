@@ -29,6 +29,11 @@ pub(super) trait Coding: fmt::Debug + Send + Sync {
 
     /// The registered name.
     fn name(&self) -> &'static str;
+
+    /// How many decoded bytes it keeps to refer to, where that is much.
+    fn window(&self) -> u64 {
+        0
+    }
 }
 
 /// The codings that there is a decoder for.
@@ -234,12 +239,24 @@ impl fmt::Debug for Deflate {
 struct Brotli {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
     progress: Member,
+    window: u64,
 }
 
 impl Brotli {
     fn new() -> Self {
         let alloc = StandardAlloc::default;
-        Self { state: Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())), progress: Member::Empty }
+        Self { state: Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())), progress: Member::Empty, window: 0 }
+    }
+
+    /// The window that the first byte of a stream announces (RFC 7932 section 9.1).
+    fn window_of(first: u8) -> u64 {
+        let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
+            (0, ..) => 16,
+            (_, 0, 0) => 17,
+            (_, 0, less) => 8 + less,
+            (_, more, _) => 17 + more,
+        };
+        1 << bits
     }
 }
 
@@ -250,6 +267,9 @@ impl Coding for Brotli {
         }
         if self.progress == Member::Done {
             return Err(corrupt("brotli", "bytes after the end"));
+        }
+        if self.progress == Member::Empty {
+            self.window = Self::window_of(input[0]);
         }
         self.progress = Member::Open;
         let (mut left, mut consumed) = (input.len(), 0);
@@ -279,6 +299,10 @@ impl Coding for Brotli {
     fn name(&self) -> &'static str {
         "brotli"
     }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
 }
 
 impl fmt::Debug for Brotli {
@@ -291,7 +315,16 @@ impl fmt::Debug for Brotli {
 struct Zstd {
     state: ZstdDecoder<'static>,
     progress: Member,
+    /// The largest window that is accepted.
+    most: u64,
+    /// The largest so far.
+    window: u64,
+    /// The first bytes of the frame.
+    header: Vec<u8>,
 }
+
+/// The longest header of a frame, with its magic number.
+const LONGEST_HEADER: usize = 18;
 
 impl Zstd {
     fn new(limits: &DecodeLimits) -> Result<Self> {
@@ -303,7 +336,30 @@ impl Zstd {
         let state = setup().map_err(|cause: std::io::Error| {
             Error::with_source(ErrorKind::ContentCoding, "no zstd decoder could be made", cause)
         })?;
-        Ok(Self { state, progress: Member::Empty })
+        Ok(Self {
+            state,
+            progress: Member::Empty,
+            most: 1 << limits.max_window_log.min(31),
+            window: 0,
+            header: Vec::new(),
+        })
+    }
+
+    /// The window that the header of a frame announces (RFC 8878 section 3.1.1.1); `None` where not all of it is here.
+    fn window_of(frame: &[u8]) -> Option<u64> {
+        let rest = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?;
+        let (&descriptor, rest) = rest.split_first()?;
+        if descriptor & 0x20 == 0 {
+            let &window = rest.first()?;
+            let base = 1_u64 << (10 + (window >> 3));
+            return Some(base + base / 8 * u64::from(window & 7));
+        }
+        // One segment: the window is the content. Its length stands behind the dictionary's number.
+        let at = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        let mut length = [0; 8];
+        length[..size].copy_from_slice(rest.get(at..at + size)?);
+        Some(u64::from_le_bytes(length) + if size == 2 { 256 } else { 0 })
     }
 }
 
@@ -311,6 +367,14 @@ impl Coding for Zstd {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
         if input.is_empty() && self.progress != Member::Open {
             return Ok(Step::default());
+        }
+        if self.progress != Member::Open {
+            self.header.clear();
+        }
+        if self.header.len() < LONGEST_HEADER {
+            self.header.extend(&input[..input.len().min(LONGEST_HEADER - self.header.len())]);
+            // The decoder refuses a larger one.
+            self.window = self.window.max(Self::window_of(&self.header).map_or(0, |window| window.min(self.most)));
         }
         let mut source = InBuffer::around(input);
         let mut target = OutBuffer::around(out);
@@ -327,6 +391,10 @@ impl Coding for Zstd {
 
     fn name(&self) -> &'static str {
         "zstd"
+    }
+
+    fn window(&self) -> u64 {
+        self.window
     }
 }
 

@@ -57,16 +57,36 @@ impl Default for DecodeLimits {
 pub(super) struct Guard {
     limits: DecodeLimits,
     received: u64,
+    windows: u64,
 }
+
+/// Most bytes that the windows of one body's codings have in all.
+const MOST_WINDOWS: u64 = 32 << 20;
 
 impl Guard {
     pub(super) fn new(limits: DecodeLimits) -> Self {
-        Self { limits, received: 0 }
+        Self { limits, received: 0, windows: 0 }
     }
 
     /// So much was taken in: what still waits is not counted, or a bomb could have the allowance of a whole buffer.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
+    }
+
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// A coding's window is larger by so much than was known.
+    pub(super) fn window_grows(&mut self, bytes: u64) -> Result<()> {
+        self.windows += bytes;
+        let most = MOST_WINDOWS.max(1 << self.limits.max_window_log.min(31));
+        if self.windows > most {
+            let most = most >> 20;
+            let message = format!("the codings of the body need windows of more than {most} MiB");
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        Ok(())
     }
 
     /// Checks the bytes a coding gave so far; `last` is the one whose output is the body.

@@ -24,6 +24,7 @@
 
 mod coding;
 mod guard;
+pub mod memory;
 pub(crate) mod paced;
 pub mod path;
 #[cfg(test)]
@@ -63,7 +64,8 @@ fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// Decodes one body.
 ///
 /// Its memory: one buffer of 64 KiB a coding and the coding's window (deflate 32 KiB, zstd up to
-/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB).
+/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB), all windows together at most 32 MiB. Many decoders can share a
+/// [`DecoderMemory`](memory::DecoderMemory).
 #[derive(Debug)]
 pub struct Decoder {
     /// In the order of decoding: the last coding named in the field was applied last and comes off first.
@@ -77,6 +79,8 @@ struct Stage {
     coding: Box<dyn Coding>,
     buffer: Vec<u8>,
     decoded: u64,
+    /// The size of the coding's window, as far as it is known.
+    window: u64,
 }
 
 const BUFFER: usize = 64 * 1024;
@@ -97,7 +101,7 @@ impl Decoder {
                     format!("more than {} content codings", limits.max_codings),
                 ));
             }
-            stages.push(Stage { coding, buffer: vec![0; BUFFER], decoded: 0 });
+            stages.push(Stage { coding, buffer: vec![0; BUFFER], decoded: 0, window: 0 });
         }
         Ok((!stages.is_empty()).then(|| Self { stages, guard: Guard::new(limits), handed_out: 0 }))
     }
@@ -120,6 +124,21 @@ impl Decoder {
     #[must_use]
     pub fn handed_out(&self) -> u64 {
         self.handed_out
+    }
+
+    /// The windows of all codings, in bytes: what it may come to hold.
+    pub(crate) fn window(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.window).sum()
+    }
+
+    /// The parts of the windows that have been decoded into: what it holds.
+    pub(crate) fn held(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
+    }
+
+    /// How many bytes have come out for each one that was received, at least 1.
+    pub(crate) fn expansion(&self) -> u64 {
+        (self.handed_out / self.guard.received().max(1)).max(1)
     }
 
     /// Says that the body has ended. All that could be decoded has been handed out before.
@@ -153,6 +172,11 @@ fn run(
             guard.receive(step.consumed);
         }
         stage.decoded += step.produced as u64;
+        let window = stage.coding.window();
+        if window > stage.window {
+            guard.window_grows(window - stage.window)?;
+            stage.window = window;
+        }
         if step.produced > 0 {
             guard.check(stage.decoded, rest.is_empty())?;
             run(rest, &stage.buffer[..step.produced], guard, false, out)?;

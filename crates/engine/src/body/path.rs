@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
+use super::memory::{DecoderMemory, LITTLE, LITTLE_CODED, Share};
 use super::text::TextReader;
 use super::{DecodeLimits, Decoder};
 use crate::Result;
@@ -30,13 +31,16 @@ pub struct BodyPath {
     search: Option<Box<Search>>,
     records: Records,
     sink: Box<dyn Sink>,
+    /// The memory that its decoder shares with those of other bodies.
+    memory: Option<Arc<DecoderMemory>>,
+    share: Option<Share>,
 }
 
 impl BodyPath {
     /// Straight to the sink.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self { decoder: None, search: None, records: Records::default(), sink }
+        Self { decoder: None, search: None, records: Records::default(), sink, memory: None, share: None }
     }
 
     /// The matches of this go to the sink, instead of the body: matches in its text, which is UTF-8 whatever the charset of the body,
@@ -44,6 +48,14 @@ impl BodyPath {
     #[must_use]
     pub fn extracting(mut self, extractor: Extractor, searches: Searches) -> Self {
         self.search = Some(Box::new(Search { extractor, searches, text: None }));
+        self
+    }
+
+    /// A decoder takes its window from this memory. Only for a body that is read to its end whatever becomes of the others that
+    /// share it: what it has it gives back at its end.
+    #[must_use]
+    pub fn sharing(mut self, memory: &Arc<DecoderMemory>) -> Self {
+        self.memory = Some(Arc::clone(memory));
         self
     }
 
@@ -93,6 +105,7 @@ impl BodyPath {
         }
         // The heads that were asked for tell why a body cannot be read.
         self.decoder = decoder?.map(Box::new);
+        self.share = self.memory.as_ref().filter(|_| self.decoder.is_some()).map(Share::new);
         Ok(())
     }
 
@@ -138,7 +151,28 @@ impl BodyPath {
 
     /// How many bytes may be pushed now.
     pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
-        self.sink.credit(waker, token)
+        let credit = self.sink.credit(waker, token);
+        let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
+        // The sink's credit is for what comes out of the decoder.
+        let credit = if credit == u64::MAX { credit } else { credit.div_ceil(decoder.expansion()) };
+        match &mut self.share {
+            Some(share) if !share.is_admitted() && !self.sink.is_first(None, token) => {
+                let is_little = decoder.held() < LITTLE;
+                let goes_on =
+                    is_little || share.admits(decoder.window(), waker, token) || self.sink.is_first(waker, token);
+                match goes_on {
+                    true if is_little => credit.min(LITTLE_CODED),
+                    true => credit,
+                    false => 0,
+                }
+            }
+            _ => credit,
+        }
+    }
+
+    /// Lets go of the decoder, whose body is over.
+    pub fn release(&mut self) {
+        (self.decoder, self.share) = (None, None);
     }
 
     /// Whether all other bodies wait for this one to be over.
@@ -179,8 +213,8 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says.
     pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
-        let Self { decoder, search, records, sink } = self;
-        match (decoder, search) {
+        let Self { decoder, search, records, sink, share, .. } = self;
+        let pushed = match (&mut *decoder, search) {
             (None, None) => sink.bytes(lease),
             (None, Some(search)) => {
                 sink.page(lease.bytes())?;
@@ -195,7 +229,11 @@ impl BodyPath {
                 })?;
                 deliver(records, &mut **sink)
             }
+        };
+        if let (Some(decoder), Some(share)) = (decoder, share) {
+            share.holds(decoder.held());
         }
+        pushed
     }
 
     /// The body is complete.
@@ -203,10 +241,11 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says, such as coded content that ended too early.
     pub fn finish(&mut self) -> Result<()> {
-        let Self { decoder, search, records, sink } = self;
-        if let Some(decoder) = decoder {
+        if let Some(decoder) = &mut self.decoder {
             decoder.finish()?;
         }
+        self.share = None;
+        let Self { search, records, sink, .. } = self;
         if let Some(search) = search {
             search.finish(&mut |found| gather(found, records, &mut **sink))?;
             deliver(records, &mut **sink)?;
@@ -221,7 +260,7 @@ impl BodyPath {
 
     /// Discards the bytes received so far, for another attempt. `false` if some were output already.
     pub fn restart(&mut self) -> bool {
-        self.decoder = None;
+        self.release();
         self.records.clear();
         if let Some(search) = &mut self.search {
             search.extractor.reset();

@@ -325,3 +325,41 @@ fn an_error_of_the_taker_is_passed_on() {
     let error = decoder.push(&coded, &mut |_| Err(Error::new(ErrorKind::Write, "full"))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Write);
 }
+
+/// Brotli with a window of 16 MiB around bytes as they are (RFC 7932 section 9.2).
+fn widest_brotli(text: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(text.len() - 1).unwrap();
+    let header = 0x0f | length << 7 | 1 << 23;
+    [&header.to_le_bytes()[..3], text, &[3]].concat()
+}
+
+#[test]
+fn windows_of_a_stack_are_bounded_together() {
+    let text = b"some text";
+    let two = widest_brotli(&widest_brotli(text));
+    assert_eq!(decode("br, br", &[&two], DecodeLimits::default()).unwrap(), text);
+    let three = widest_brotli(&two);
+    assert_eq!(kind(decode("br, br, br", &[&three], DecodeLimits::default())), ErrorKind::TooLarge);
+}
+
+#[test]
+fn a_frame_header_tells_the_window_at_every_split() {
+    // A window of 8 MiB, one of 1.5 MiB; single segments of 5 and of 300 bytes.
+    for (header, length, window) in [
+        (&[0, 13 << 3][..], 4, 8 << 20),
+        (&[0, 10 << 3 | 4], 4, 3 << 19),
+        (&[0x20, 5], 5, 5),
+        (&[0x60, 44, 0], 300, 300),
+    ] {
+        let block = (length as u32) << 3 | 1;
+        let frame = [&[0x28, 0xb5, 0x2f, 0xfd], header, &block.to_le_bytes()[..3], &vec![b'x'; length]].concat();
+        for split in 1..frame.len() {
+            let mut decoder = Decoder::new(b"zstd", DecodeLimits::default()).unwrap().unwrap();
+            for piece in [&frame[..split], &frame[split..]] {
+                decoder.push(piece, &mut |_| Ok(())).unwrap();
+            }
+            decoder.finish().unwrap();
+            assert_eq!((decoder.window(), decoder.held()), (window, window.min(length as u64)), "{header:?} {split}");
+        }
+    }
+}

@@ -83,7 +83,7 @@ pub struct FleetOptions {
     pub pipeline: usize,
     /// Threads. Default: as many as there are cores; each is started only when it is needed.
     pub threads: Option<usize>,
-    /// Bytes that may be kept: bodies that wait for their turn, and values to be sorted. Default 64 MiB.
+    /// Bytes that may be kept: bodies that wait for their turn, values to be sorted, and windows of decoders. Default 64 MiB.
     pub max_memory: u64,
     /// Deliver each body whole when it is complete, in place of the order of the input.
     pub unordered: bool,

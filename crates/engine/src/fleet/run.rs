@@ -17,6 +17,7 @@ use super::sink::{KeptPage, WindowSink};
 use super::source::{Bell, Items, ReadAhead, Ready, Source};
 use super::window::{Order, Outlet, Window};
 use super::{FleetOptions, Report, Stage, Summary};
+use crate::body::memory::DecoderMemory;
 use crate::body::path::BodyPath;
 use crate::buffer::Lease;
 use crate::clock;
@@ -40,6 +41,7 @@ pub(super) struct Run {
     /// The options of each stage without its secrets, for targets that were not given by hand.
     bare: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<Window>>,
+    decoders: Arc<DecoderMemory>,
     dispatch: Arc<Dispatch>,
     report: Box<dyn Report>,
     output_fd: i32,
@@ -89,13 +91,15 @@ impl Run {
         };
         let dispatch = Arc::new(Dispatch::new(caps, options, stages.len(), source));
         let output_fd = output.as_fd().as_raw_fd();
-        let windows = windows(&stages, options, &dispatch, output);
+        let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
+        let windows = windows(&stages, options, &dispatch, output, &decoders);
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             bare: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
             extractors: stages.iter().map(|_| Mutex::default()).collect(),
             stages,
             windows,
+            decoders,
             dispatch,
             report,
             output_fd,
@@ -201,7 +205,7 @@ impl Run {
                 if feeds { Box::new(KeptPage::new(in_window(), file)) } else { Box::new(file) }
             }
         };
-        let mut path = BodyPath::new(sink);
+        let mut path = BodyPath::new(sink).sharing(&self.decoders);
         if let Some(pattern) = &stage.extract {
             let spare = self.spare_extractors(number).pop();
             let extractor = spare.unwrap_or_else(|| Extractor::new(pattern.clone()));
@@ -307,7 +311,13 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
 }
 
 /// The windows of all stages, made from the last to the first, for each feeds the next.
-fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, output: Output) -> Vec<Arc<Window>> {
+fn windows(
+    stages: &[Stage],
+    options: &FleetOptions,
+    dispatch: &Arc<Dispatch>,
+    output: Output,
+    decoders: &Arc<DecoderMemory>,
+) -> Vec<Arc<Window>> {
     let share = options.max_memory / stages.len() as u64;
     let mut windows: Vec<Arc<Window>> = Vec::new();
     let mut output = Some(output);
@@ -339,7 +349,8 @@ fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, o
             (true, false) => Order::Input,
         };
         let memory = if sifts { share / 2 } else { share };
-        windows.push(Arc::new(Window::new(order, usize::try_from(memory).unwrap_or(usize::MAX), outlet)));
+        let window = Window::new(order, usize::try_from(memory).unwrap_or(usize::MAX), outlet);
+        windows.push(Arc::new(window.counting(decoders, stages.len())));
     }
     windows.reverse();
     windows
@@ -413,7 +424,9 @@ impl Supply for Run {
         self.colleague(worker, |colleague| colleague.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.slot;
-        let (mut outcome, path) = transfer.into_outcome(result);
+        let (mut outcome, mut path) = transfer.into_outcome(result);
+        // Before its slot is finished, which wakes those that wait for memory.
+        path.release();
         let mut job = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {

@@ -32,6 +32,10 @@ impl Sink for WindowSink {
         self.window.is_claimed_by(self.slot)
     }
 
+    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        self.window.is_first(self.slot, waker, token)
+    }
+
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.window.bytes(self.slot, lease)
     }
@@ -71,6 +75,10 @@ impl Sink for KeptPage {
 
     fn is_awaited(&self) -> bool {
         self.values.is_awaited()
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        self.values.is_first(waker, token)
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {

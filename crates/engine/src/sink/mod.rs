@@ -113,6 +113,11 @@ pub trait Sink: Any + Send {
         false
     }
 
+    /// Whether the output waits for this body. If not, `waker` is kept and woken when that becomes so. Default no.
+    fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> bool {
+        false
+    }
+
     /// Takes body bytes.
     ///
     /// # Errors

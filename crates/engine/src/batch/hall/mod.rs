@@ -25,6 +25,7 @@ use haul_policy::target::Target;
 pub(crate) use gate::{Admitted, Counts, Gate, Load};
 use state::{Job, State};
 
+use crate::body::memory::DecoderMemory;
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::drive::inbox::Message;
@@ -46,12 +47,17 @@ pub(crate) struct Hall {
     workers: Workers,
     counts: Counts,
     gate: Option<Arc<dyn Gate>>,
+    decoders: Arc<DecoderMemory>,
 }
+
+/// What the windows of decoders come to in all.
+const DECODERS: u64 = 32 << 20;
 
 impl Hall {
     pub(crate) fn new(caps: Caps, pipeline: usize, counts: Counts, gate: Option<Arc<dyn Gate>>) -> Arc<Self> {
         let workers = Workers { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
-        Arc::new(Self { state: Mutex::new(State::new(caps)), workers, counts, gate })
+        let decoders = Arc::new(DecoderMemory::new(DECODERS));
+        Arc::new(Self { state: Mutex::new(State::new(caps)), workers, counts, gate, decoders })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -243,7 +249,8 @@ impl Hall {
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.tell_gate(state);
-        let mut transfer = Transfer::with(target, options, own, BodyPath::new(sink), began, id);
+        let path = BodyPath::new(sink).sharing(&self.decoders);
+        let mut transfer = Transfer::with(target, options, own, path, began, id);
         transfer.slot = Some(host);
         transfer.rank = id;
         Some(transfer)

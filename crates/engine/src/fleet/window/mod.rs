@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 
 use super::outlet::Tail;
 use crate::Result;
+use crate::body::memory::DecoderMemory;
 use crate::buffer::{Chunk, Lease};
 use crate::sink::Wake;
 use crate::sink::output::Room;
@@ -107,6 +108,8 @@ const SLOT_COST: usize = 256;
 pub(super) struct Window {
     order: Order,
     budget: usize,
+    /// The memory of decoders, of which a part counts as kept here: one of so many.
+    decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot.
     next: AtomicU64,
     /// The number of the first slot that is not finished; only for looking at, the truth is in the state.
@@ -143,6 +146,7 @@ impl Window {
         Self {
             order,
             budget: budget.max(1),
+            decoders: None,
             next: AtomicU64::new(0),
             head: AtomicU64::new(0),
             held: AtomicUsize::new(0),
@@ -161,6 +165,19 @@ impl Window {
                 dirty: false,
             }),
         }
+    }
+
+    /// The memory of decoders is a part of the budgets of so many windows.
+    pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
+        self.decoders = Some((Arc::clone(decoders), windows as u64));
+        self
+    }
+
+    /// What may be kept, without what decoders hold. A quarter of it always may.
+    fn budget(&self) -> usize {
+        let Some((decoders, windows)) = &self.decoders else { return self.budget };
+        let taken = usize::try_from(decoders.used() / windows).unwrap_or(usize::MAX);
+        self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
     /// The next slot's number.
@@ -184,7 +201,7 @@ impl Window {
     /// Whether another slot may be begun ahead of the others. Asked before every transfer, so without the lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
-        self.held.load(Ordering::Relaxed) < self.budget
+        self.held.load(Ordering::Relaxed) < self.budget()
     }
 
     /// Whether [`Window::flush`] has something to do.
@@ -212,10 +229,10 @@ impl Window {
             match state.room {
                 Room::Free => u64::MAX,
                 Room::Full if !state.outlet.may_run_ahead() => 0,
-                Room::Full => self.budget.saturating_sub(state.held) as u64,
+                Room::Full => self.budget().saturating_sub(state.held) as u64,
             }
         } else {
-            self.budget.saturating_sub(state.held) as u64
+            self.budget().saturating_sub(state.held) as u64
         };
         if credit == 0
             && let Some(waker) = waker
@@ -239,9 +256,21 @@ impl Window {
         self.order == Order::Whole && self.lock().claimed == Some(slot)
     }
 
+    /// Whether the output waits for this slot. If not, `waker` is woken when it is worth asking again.
+    pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        let mut state = self.lock();
+        if self.order != Order::Free && self.streams(&state, slot) {
+            return true;
+        }
+        if let Some(waker) = waker {
+            state.waiting.push((slot, Arc::clone(waker), token));
+        }
+        false
+    }
+
     /// Lets a slot have the outlet to itself where slots leave whole, and none other can.
     fn claim(&self, state: &mut State, slot: u64) {
-        let is_full = self.order == Order::Whole && state.claimed.is_none() && state.held >= self.budget;
+        let is_full = self.order == Order::Whole && state.claimed.is_none() && state.held >= self.budget();
         // One that is complete may have left in part, when the outlet became full: it goes first.
         if is_full && state.ready.is_empty() {
             state.claimed = Some(slot);
@@ -379,7 +408,8 @@ impl Window {
         if state.waiting.is_empty() {
             return;
         }
-        let spacious = state.held < self.budget - self.budget / 4;
+        let budget = self.budget();
+        let spacious = state.held < budget - budget / 4;
         let has_room = state.room == Room::Free || (state.outlet.may_run_ahead() && spacious);
         let unclaimed = self.order == Order::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
