@@ -176,6 +176,28 @@ fn a_connection_that_breaks_is_made_good_for_a_package_too() {
 }
 
 #[test]
+fn the_rest_of_a_package_comes_from_the_same_mirror() {
+    let package: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let part = |from: usize, to: usize| {
+        let range = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, package.len());
+        let head = format!("HTTP/1.1 206 Part\r\nETag: \"one\"\r\n{range}Content-Length: {}\r\n\r\n", to - from);
+        Step::Send([head.as_bytes(), &package[from..to]].concat())
+    };
+    let opening = 147_456;
+    let agent = Agent::new();
+    for words in [&["ftp"][..], &["ftp", &agent.option()]] {
+        let rest = part(opening, package.len());
+        let mirror = RawPeer::start(vec![vec![Step::ReadHead, part(0, opening), Step::ReadHead, rest]]);
+        let to = mirror.url("/p.tgz");
+        let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let first = RawPeer::start(vec![vec![Step::ReadHead, Step::send(reply)]]);
+        let ran = run(&mut haul([words, &["-V", "-o", "-", &first.url("/p.tgz")]].concat()));
+        assert_eq!((ran.code, ran.stdout == package), (0, true), "{}", ran.stderr);
+        assert_eq!(first.connections(), 1, "another mirror may have another content");
+    }
+}
+
+#[test]
 fn files_get_their_name_and_are_gone_on_with() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();

@@ -25,6 +25,7 @@ use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::output::{Output, Waiting};
 use haul::sink::partial::PartialFile;
 use haul::sink::{Begin, Partial, Sink};
+use haul::state::auth::Netrc;
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::range::validator::Validator;
@@ -111,6 +112,7 @@ impl<'a> Carrier<'a> {
         let (Ok(()), Some(total), Some(validator)) = (&outcome.result, told.total, told.validator) else {
             return outcome;
         };
+        let mut mirror = mirror_of(url, options, &outcome);
         let mut at = moved;
         let floor = BLOCKS + HEADER_LINES + BLOCK_LINE * total.div_ceil(BLOCK);
         let ends = if at < floor.min(total) { vec![floor.min(total), total] } else { vec![total] };
@@ -130,7 +132,7 @@ impl<'a> Carrier<'a> {
                     Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
                 break;
             };
-            let next = self.piece(url, &options, Some(span), out);
+            let next = self.next_piece(url, &mut mirror, &options, span, out);
             at += next.moved;
             add(&mut outcome.facts, &next.outcome.facts);
             outcome.result = next.outcome.result;
@@ -139,6 +141,26 @@ impl<'a> Carrier<'a> {
             }
         }
         outcome
+    }
+
+    /// A further piece, from the mirror that had the first one: the caller's URL may lead to another by now, whose content may differ.
+    /// Where that mirror has it no more, the caller's URL is asked again.
+    fn next_piece(
+        &mut self,
+        url: &str,
+        mirror: &mut Option<String>,
+        options: &RequestOptions,
+        span: Span,
+        out: BorrowedFd<'_>,
+    ) -> Piece {
+        if let Some(mirror) = mirror.as_deref() {
+            let piece = self.piece(mirror, options, Some(span.clone()), out);
+            if piece.outcome.result.is_ok() || piece.moved > 0 {
+                return piece;
+            }
+        }
+        *mirror = None;
+        self.piece(url, options, Some(span), out)
     }
 
     /// Fetches to a file that gets its name when it is complete.
@@ -304,6 +326,21 @@ impl Told {
     fn of(began: Option<&Began>) -> Self {
         began.map_or_else(Self::default, |began| Self { total: began.total, validator: began.validator.clone() })
     }
+}
+
+/// Where redirects have led, if it may be asked by itself: a request with secrets would take it for their origin.
+fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<String> {
+    let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
+    let is_open = fields.is_empty()
+        && authorization.is_none()
+        && auth.user.is_none()
+        && auth.bearer.is_none()
+        && matches!(auth.netrc, Netrc::Off)
+        && cookie.is_none()
+        && tls.identity.is_none();
+    let has_user = |target: Target| target.userinfo_bytes().is_some();
+    let may = is_open && outcome.facts.redirects > 0 && !parse(url, options).is_ok_and(has_user);
+    may.then(|| outcome.target.to_url())
 }
 
 /// The same with what is left of the time for all requests together. `None` when it is over.
