@@ -2,6 +2,8 @@
 
 #[path = "net_tls/rig.rs"]
 mod rig;
+#[path = "net_tls/trust.rs"]
+mod trust;
 
 use std::{io::Write, path::Path};
 

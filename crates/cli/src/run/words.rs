@@ -164,8 +164,18 @@ fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
         SELF_SIGNED => (18, "self-signed certificate"),
         "a signature does not fit" => (7, "certificate signature failure"),
-        "it has expired" => (10, "certificate has expired"),
-        "it is not valid yet" => (9, "certificate is not yet valid"),
+        "it has expired" | "a CA certificate of its chain has expired" => (10, "certificate has expired"),
+        "it is not valid yet" | "a CA certificate of its chain is not valid yet" => (9, "certificate is not yet valid"),
+        "a certificate of its chain is no CA's" | "a CA certificate of its chain may not sign certificates" => {
+            (79, "invalid CA certificate")
+        }
+        "a CA certificate of its chain allows fewer CA certificates below it" => {
+            (25, "path length constraint exceeded")
+        }
+        "it is not for servers" | "a CA certificate of its chain is not for servers" => {
+            (26, "unsuitable certificate purpose")
+        }
+        "a CA certificate of its chain has an unknown critical extension" => (34, "unhandled critical extension"),
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -11,10 +11,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, GeneralSubtree, IsCa, Issuer, KeyPair, NameConstraints, date_time_ymd,
 };
 use rustls::{
-    IoState, ServerConfig, ServerConnection,
+    IoState, RootCertStore, ServerConfig, ServerConnection,
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::{ClientHello, ResolvesServerCert},
+    server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier},
     sign::CertifiedKey,
     version::{TLS12, TLS13},
 };
@@ -31,26 +31,55 @@ impl Authority {
     }
 
     pub(crate) fn named(name: &str) -> Self {
-        Self::made(name, None)
+        Self::with(name, |_| {})
     }
 
     /// It may issue for names below this one alone.
     pub(crate) fn bound_to(domain: &str) -> Self {
-        let below = NameConstraints {
-            permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
-            excluded_subtrees: Vec::new(),
-        };
-        Self::made("bound", Some(below))
+        Self::with("bound", |params| params.name_constraints = Some(permitting(domain)))
     }
 
-    fn made(name: &str, constraints: Option<NameConstraints>) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.name_constraints = constraints;
-        params.distinguished_name.push(DnType::CommonName, name);
+    /// One whose certificate is changed in some way before it is made.
+    pub(crate) fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = Self::params(name);
+        change(&mut params);
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
         Self { issuer: Issuer::new(params, key), file: pem_file(&pem) }
+    }
+
+    fn params(name: &str) -> CertificateParams {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        params
+    }
+
+    /// An authority below this one.
+    pub(crate) fn below(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = Self::params(name);
+        change(&mut params);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), file: pem_file(&pem) }
+    }
+
+    /// Adds a certificate of the same name and key, as when one is renewed.
+    pub(crate) fn renew(&self, change: impl FnOnce(&mut CertificateParams)) {
+        let mut params = Self::params("test authority");
+        change(&mut params);
+        let renewed = params.self_signed(self.issuer.key()).unwrap().pem();
+        let both = std::fs::read_to_string(self.file.path()).unwrap() + &renewed;
+        std::fs::write(self.file.path(), both).unwrap();
+    }
+
+    pub(crate) fn pem(&self) -> String {
+        std::fs::read_to_string(self.file.path()).unwrap()
+    }
+
+    /// Its certificate.
+    pub(crate) fn der(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_file(self.file.path()).unwrap()
     }
 
     pub(crate) fn issue(&self, name: &str) -> Identity {
@@ -75,6 +104,14 @@ impl Authority {
     }
 }
 
+/// Bounds names to those below this one.
+pub(crate) fn permitting(domain: &str) -> NameConstraints {
+    NameConstraints {
+        permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
+        excluded_subtrees: Vec::new(),
+    }
+}
+
 /// Options that trust this authority alone.
 pub(crate) fn options(authority: &Authority) -> TlsOptions {
     let mut options = TlsOptions::default();
@@ -86,6 +123,7 @@ pub(crate) fn options(authority: &Authority) -> TlsOptions {
 #[derive(Clone)]
 pub(crate) struct Identity {
     certificate: CertificateDer<'static>,
+    intermediates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
     file: Arc<tempfile::NamedTempFile>,
 }
@@ -94,6 +132,7 @@ impl Identity {
     fn new(pem: &str, key: &KeyPair) -> Self {
         Self {
             certificate: CertificateDer::from_pem_slice(pem.as_bytes()).unwrap(),
+            intermediates: Vec::new(),
             key: Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap()),
             file: Arc::new(pem_file(pem)),
         }
@@ -101,6 +140,26 @@ impl Identity {
 
     pub(crate) fn identity(&self) -> Self {
         self.clone()
+    }
+
+    pub(crate) fn der(&self) -> CertificateDer<'static> {
+        self.certificate.clone()
+    }
+
+    pub(crate) fn pem(&self) -> String {
+        std::fs::read_to_string(self.file.path()).unwrap()
+    }
+
+    /// Writes the certificate and its key, in DER, to these files.
+    pub(crate) fn write(&self, certificate: &Path, key: &Path) {
+        std::fs::write(certificate, self.pem()).unwrap();
+        std::fs::write(key, self.key.secret_der()).unwrap();
+    }
+
+    /// The same, shown with the certificate of the authority that issued it.
+    pub(crate) fn shown_with(mut self, authority: &Authority) -> Self {
+        self.intermediates.push(authority.der());
+        self
     }
 
     /// Options that trust just this certificate.
@@ -119,12 +178,19 @@ impl Identity {
 }
 
 pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> Identity {
+    self_signed_with(name, |params| {
+        params.is_ca = if is_ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
+        if expired {
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(2002, 1, 1);
+        }
+    })
+}
+
+/// A certificate that is its own issuer, changed in some way before it is made.
+pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    params.is_ca = if is_ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
-    if expired {
-        params.not_before = date_time_ymd(2001, 1, 1);
-        params.not_after = date_time_ymd(2002, 1, 1);
-    }
+    change(&mut params);
     let key = KeyPair::generate().unwrap();
     Identity::new(&params.self_signed(&key).unwrap().pem(), &key)
 }
@@ -142,6 +208,8 @@ pub(crate) struct ServerSetup {
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) fragment: Option<usize>,
+    /// Asks for a client's certificate that this authority has issued.
+    pub(crate) asks: Option<CertificateDer<'static>>,
 }
 
 #[derive(Debug)]
@@ -155,7 +223,7 @@ impl ResolvesServerCert for Always {
 
 impl ServerSetup {
     pub(crate) fn new(identity: Identity) -> Self {
-        Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None }
+        Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None, asks: None }
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
@@ -172,12 +240,21 @@ impl ServerSetup {
             (None, None) => vec![&TLS13, &TLS12],
         };
         let key = provider.key_provider.load_private_key(self.identity.key.clone_key()).unwrap();
-        let certified = CertifiedKey::new(vec![self.identity.certificate.clone()], key);
-        let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(&versions)
-            .unwrap()
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(Always(Arc::new(certified))));
+        let certified =
+            CertifiedKey::new([&[self.identity.certificate.clone()][..], &self.identity.intermediates].concat(), key);
+        let provider = Arc::new(provider);
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions).unwrap();
+        let builder = match &self.asks {
+            Some(authority) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(authority.clone()).unwrap();
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(verifier.build().unwrap())
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(Always(Arc::new(certified))));
         config.alpn_protocols.clone_from(&self.alpn);
         config.max_fragment_size = self.fragment;
         config.ticketer = aws_lc_rs::Ticketer::new().unwrap();
@@ -214,6 +291,22 @@ impl Pair {
             last_state: State::NeedMore,
             received: Vec::new(),
         }
+    }
+
+    /// With contexts of one's own, which may fail.
+    pub(crate) fn within(
+        setup: &ServerSetup,
+        contexts: &TlsContexts,
+        options: &TlsOptions,
+        name: &str,
+    ) -> haul::Result<Self> {
+        contexts.context(options)?;
+        Ok(Self::with(&setup.config(), contexts, options, name))
+    }
+
+    /// The certificate that the client has shown.
+    pub(crate) fn shown_by_client(&self) -> CertificateDer<'static> {
+        self.server.peer_certificates().unwrap()[0].clone().into_owned()
     }
 
     /// Shakes hands; our last flight reaches the server too.

@@ -376,9 +376,11 @@ fn why(refusal: &CertificateError) -> String {
         CertificateError::BadSignature => "a signature does not fit".into(),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet".into(),
-        CertificateError::Other(other) if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) => {
-            "it is a CA's own and not a trusted one".into()
-        }
+        CertificateError::InvalidPurpose => "it is not for servers".into(),
+        CertificateError::Other(other) => match other.0.downcast_ref() {
+            Some(webpki::Error::CaUsedAsEndEntity) => "it is a CA's own and not a trusted one".into(),
+            _ => other.0.to_string(),
+        },
         other => other.to_string(),
     }
 }

@@ -11,10 +11,12 @@ use rustls::{
     ClientConfig, KeyLogFile, SupportedProtocolVersion,
     client::{ClientSessionMemoryCache, Resumption, danger::ServerCertVerifier},
     crypto::CryptoProvider,
+    sign::SingleCertAndKey,
     version::{TLS12, TLS13},
 };
 
 use super::choice;
+use super::files::{self, Made, Stamps};
 use super::identity::{Identity, Passphrase, Pem};
 use super::odd_name::{self, ForOddNames};
 use super::pinned::{Pin, Pinned};
@@ -193,7 +195,8 @@ impl TlsContext {
     }
 }
 
-/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing. Clones share them.
+/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing, and again when a file that its options name
+/// was replaced. Clones share them.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
     built: Arc<Mutex<Built>>,
@@ -201,8 +204,9 @@ pub struct TlsContexts {
 
 #[derive(Default)]
 struct Built {
-    contexts: HashMap<TlsOptions, Arc<TlsContext>>,
-    verifiers: HashMap<Trust, Arc<dyn ServerCertVerifier>>,
+    contexts: HashMap<TlsOptions, Made<Arc<TlsContext>>>,
+    verifiers: HashMap<Trust, Made<Arc<dyn ServerCertVerifier>>>,
+    identities: HashMap<(Identity, Option<Passphrase>), Made<Arc<SingleCertAndKey>>>,
     provider: Option<Arc<CryptoProvider>>,
     key_log: Option<Arc<KeyLogFile>>,
 }
@@ -210,6 +214,10 @@ struct Built {
 impl TlsContexts {
     /// The context of these options. The system's roots are those of `rustls-native-certs`, which heeds
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; keys are logged where `SSLKEYLOGFILE` says.
+    ///
+    /// Files that the options name are looked at again at most once a second. A certificate of the client that cannot be used, as
+    /// between the replacement of its file and that of its key, leaves the last good one in use; a CA file that cannot be used is an
+    /// error; a file that is gone is not missed.
     ///
     /// # Errors
     /// [`ErrorKind::ClientCertificate`] when the identity cannot be used;
@@ -219,11 +227,15 @@ impl TlsContexts {
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
         // Held while building, so that many first connections load the roots once.
         let mut built = self.lock();
-        if let Some(context) = built.contexts.get(options) {
-            return Ok(Arc::clone(context));
+        if let Some(made) = built.contexts.get_mut(options) {
+            if made.is_current(files::of_trust(options).chain(files::of_identity(options))) {
+                return Ok(Arc::clone(&made.value));
+            }
+            built.contexts.remove(options);
         }
-        let context = Arc::new(built.build(options)?);
-        built.contexts.insert(options.clone(), Arc::clone(&context));
+        let made = built.build(options)?;
+        let context = Arc::clone(&made.value);
+        built.contexts.insert(options.clone(), made);
         Ok(context)
     }
 
@@ -233,16 +245,16 @@ impl TlsContexts {
 }
 
 impl Built {
-    fn build(&mut self, options: &TlsOptions) -> Result<TlsContext> {
+    fn build(&mut self, options: &TlsOptions) -> Result<Made<Arc<TlsContext>>> {
         let versions = versions(options)?;
         let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(odd_name::provider())));
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
             choice::narrow(Arc::make_mut(&mut provider), options)?;
         }
-        let mut verifier = self.verifier(options, &provider)?;
+        let (mut verifier, mut stamps) = self.verifier(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
             let strict = TlsOptions { verify: true, ..options.clone() };
-            Examiner::new(self.verifier(&strict, &provider).ok())
+            Examiner::new(self.verifier(&strict, &provider).ok().map(|(strict, _)| strict))
         });
         if options.verify {
             verifier = Arc::new(ForOddNames { verifier });
@@ -250,16 +262,18 @@ impl Built {
         if !options.pins.is_empty() {
             verifier = Arc::new(Pinned { verifier, pins: options.pins.clone() });
         }
+        let identity = self.identity(options, &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let passphrase = options.passphrase.as_ref();
-        let mut config = match (&options.identity_pem, &options.identity) {
-            (Some(identity), _) => identity.give(config, passphrase)?,
-            (None, Some(identity)) => identity.give(config, passphrase)?,
-            (None, None) => config.with_no_client_auth(),
+        let mut config = match identity {
+            Some((identity, seen)) => {
+                stamps = stamps.followed_by(&seen);
+                config.with_client_cert_resolver(identity)
+            }
+            None => config.with_no_client_auth(),
         };
         config.alpn_protocols.clone_from(&options.alpn);
         config.enable_sni = options.sni;
@@ -270,26 +284,53 @@ impl Built {
         if !options.resume {
             config.resumption = Resumption::disabled();
         }
-        Ok(TlsContext {
+        let context = TlsContext {
             resumes: options.resume,
             examiner,
             keeps_certificates: options.keep_certificates,
             ..TlsContext::new(config)
-        })
+        };
+        Ok(Made::new(Arc::new(context), stamps))
     }
 
+    /// The verifier of these options, with its files as they were before they were read.
     fn verifier(
         &mut self,
         options: &TlsOptions,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>> {
+    ) -> Result<(Arc<dyn ServerCertVerifier>, Stamps)> {
         let trust = Trust::of(options);
-        if let Some(verifier) = self.verifiers.get(&trust) {
-            return Ok(Arc::clone(verifier));
+        let stamps = Stamps::of(files::of_trust(options));
+        if let Some(made) = self.verifiers.get(&trust).filter(|made| !made.stamps.differ_from(&stamps)) {
+            return Ok((Arc::clone(&made.value), made.stamps.clone()));
         }
         let verifier = trust.verifier(provider, &[])?;
-        self.verifiers.insert(trust, Arc::clone(&verifier));
-        Ok(verifier)
+        self.verifiers.insert(trust, Made::new(Arc::clone(&verifier), stamps.clone()));
+        Ok((verifier, stamps))
+    }
+
+    /// The client's certificate, likewise. Of files that do not fit together (yet), the last good ones are used.
+    fn identity(
+        &mut self,
+        options: &TlsOptions,
+        provider: &CryptoProvider,
+    ) -> Result<Option<(Arc<SingleCertAndKey>, Stamps)>> {
+        let passphrase = options.passphrase.as_ref();
+        if let Some(pem) = &options.identity_pem {
+            return Ok(Some((pem.load(provider, passphrase)?, Stamps::default())));
+        }
+        let Some(identity) = &options.identity else { return Ok(None) };
+        let key = (identity.clone(), options.passphrase.clone());
+        let stamps = Stamps::of(files::of_identity(options));
+        let last = self.identities.get(&key);
+        let made = match (identity.load(provider, passphrase), last) {
+            (Ok(loaded), _) => Made::new(loaded, stamps),
+            (Err(_), Some(last)) => Made::new(Arc::clone(&last.value), last.stamps.clone()),
+            (Err(error), None) => return Err(error),
+        };
+        let found = (Arc::clone(&made.value), made.stamps.clone());
+        self.identities.insert(key, made);
+        Ok(Some(found))
     }
 }
 

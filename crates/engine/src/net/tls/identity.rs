@@ -20,15 +20,15 @@ use std::{fmt, fs};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pkcs8::EncryptedPrivateKeyInfoRef;
-use rustls::client::WantsClientCert;
+use rustls::InconsistentKeys;
+use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ConfigBuilder, InconsistentKeys};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A client's certificate and key, by their files. Read once, when first used.
+/// A client's certificate and key, by their files. Read when first used, and again by new connections once a file was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The certificate (`--cert`). A PEM file may go on with those between it and an authority that the server knows.
@@ -70,14 +70,15 @@ impl Pem {
         &self.0
     }
 
-    pub(super) fn give(
+    /// Loads a client's certificate and key.
+    pub(super) fn load(
         &self,
-        config: ConfigBuilder<ClientConfig, WantsClientCert>,
+        provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
-    ) -> Result<ClientConfig> {
+    ) -> Result<Arc<SingleCertAndKey>> {
         let certificate = Part { what: CERTIFICATE, place: "memory".to_owned() };
         let key = Part { what: KEY, ..certificate.clone() };
-        shown_by(config, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
+        resolver(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
     }
 }
 
@@ -91,11 +92,12 @@ const CERTIFICATE: &str = "client certificate";
 const KEY: &str = "client key";
 
 impl Identity {
-    pub(super) fn give(
+    /// Loads the certificate and the key.
+    pub(super) fn load(
         &self,
-        config: ConfigBuilder<ClientConfig, WantsClientCert>,
+        provider: &CryptoProvider,
         passphrase: Option<&Passphrase>,
-    ) -> Result<ClientConfig> {
+    ) -> Result<Arc<SingleCertAndKey>> {
         let part = |what, path: &Path| Part { what, place: path.display().to_string() };
         let read = |path: &Path, part: &Part| {
             fs::read(path).map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable(), error))
@@ -103,7 +105,7 @@ impl Identity {
         let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
         let (of_certificate, of_key) = (part(CERTIFICATE, certificate), part(KEY, key));
         let (chain, key) = (read(certificate, &of_certificate)?, read(key, &of_key)?);
-        shown_by(config, (chain, &of_certificate), (key, &of_key), passphrase)
+        resolver(provider, (chain, &of_certificate), (key, &of_key), passphrase)
     }
 }
 
@@ -124,20 +126,16 @@ impl Part {
     }
 }
 
-/// A config by which servers that ask are shown this chain, with this key.
-fn shown_by(
-    config: ConfigBuilder<ClientConfig, WantsClientCert>,
+/// Answers servers that request a certificate with this chain and this key.
+fn resolver(
+    provider: &CryptoProvider,
     (chain, of_chain): (Vec<u8>, &Part),
     (key, of_key): (Vec<u8>, &Part),
     passphrase: Option<&Passphrase>,
-) -> Result<ClientConfig> {
+) -> Result<Arc<SingleCertAndKey>> {
     let chain = chain_of(chain).map_err(|why| of_chain.fails(&why))?;
     let parsed = key_of(key, passphrase).map_err(|why| of_key.fails(&why))?;
-    let signer = config
-        .crypto_provider()
-        .key_provider
-        .load_private_key(parsed)
-        .map_err(|error| of_key.fails(&error.to_string()))?;
+    let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.fails(&error.to_string()))?;
     let known = CertifiedKey::new(chain, signer);
     let is_anothers = match known.keys_match() {
         Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
@@ -149,7 +147,7 @@ fn shown_by(
     if is_anothers {
         return Err(of_chain.fails("the key is another's"));
     }
-    Ok(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(known))))
+    Ok(Arc::new(SingleCertAndKey::from(known)))
 }
 
 fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {

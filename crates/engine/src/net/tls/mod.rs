@@ -32,11 +32,15 @@
 
 mod aead;
 mod alert;
+mod ca_checks;
 mod choice;
 mod connection;
 mod context;
+mod files;
 mod identity;
 mod key;
+#[cfg(all(test, feature = "json"))]
+mod limbo;
 mod odd_name;
 mod pinned;
 mod record;

@@ -9,20 +9,18 @@
 use std::net::IpAddr;
 
 use rustls_pki_types::{CertificateDer, ServerName};
-use x509_cert::Certificate;
 use x509_cert::attr::AttributeTypeAndValue;
-use x509_cert::der::Decode;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::ext::pkix::name::DirectoryString;
 
+use super::ca_checks::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
+
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
-const SUBJECT_ALT_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
-const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.30");
 
 /// Whether the certificate has no `subjectAltName`, and the last of its subject's common names is this name, or a wildcard
 /// for its first label.
 pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
-    let Ok(certificate) = Certificate::from_der(certificate) else { return false };
+    let Some(certificate) = ca_checks::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {
         return false;
     }
@@ -50,14 +48,10 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
     }
 }
 
-/// Whether it bounds the names that are issued below it. webpki holds alternative names to that, and nobody would hold common names to it.
+/// Whether a CA certificate bounds the names that are issued below it, or cannot be parsed and so may do. webpki holds alternative names to that, and
+/// nobody would hold common names to it.
 pub(super) fn is_constraining(certificate: &CertificateDer<'_>) -> bool {
-    Certificate::from_der(certificate).is_ok_and(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
-}
-
-fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) -> bool {
-    let extensions = certificate.tbs_certificate().extensions();
-    extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
+    ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }
 
 #[cfg(test)]
@@ -66,6 +60,17 @@ mod tests {
 
     fn named(common: &str, name: &str) -> bool {
         is_name(common, &ServerName::try_from(name.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn unparsable_authority_counts_as_constraining() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let der = certificate.der();
+        assert!(!is_constraining(der));
+        for cut in 0..der.len() {
+            assert!(is_constraining(&CertificateDer::from(&der[..cut])), "cut at {cut}");
+        }
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::RootCertStore;
-use rustls::client::{WebPkiServerVerifier, danger::ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
+use webpki::{CertRevocationList, OwnedCertRevocationList};
 
 use super::context::TlsOptions;
 use super::identity::Pem;
@@ -99,7 +99,7 @@ impl Trust {
                     let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
                     Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
                 })?;
-                Arc::new(ListedOrSigned { common_name: *common_name, ..verifier })
+                Arc::new(verifier.with_common_name(*common_name))
             }
         })
     }
@@ -111,28 +111,11 @@ fn trusting(
     revoked: &[CertificateRevocationListDer<'static>],
     none: impl FnOnce() -> Error,
 ) -> Result<ListedOrSigned> {
-    let mut roots = RootCertStore::empty();
-    // Bundles may contain certificates that are no longer usable (a negative serial number); skipping them does no harm.
-    let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
-    if usable == 0 {
-        return Err(none());
-    }
-    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    let signed = if revoked.is_empty() {
-        builder.build()
-    } else {
-        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
-        builder
-            .with_crls(revoked.iter().cloned())
-            .only_check_end_entity_revocation()
-            .allow_unknown_revocation_status()
-            .build()
-    }
-    .map_err(|error| {
-        let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };
-        Error::with_source(kind, "cannot use the CA certificates", error)
-    })?;
-    Ok(ListedOrSigned { signed, listed: certificates, common_name: false })
+    let lists = revoked.iter().map(|der| OwnedCertRevocationList::from_der(der).map(CertRevocationList::from));
+    let lists = lists
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| Error::with_source(ErrorKind::CrlFile, "cannot use the revocation lists", error))?;
+    ListedOrSigned::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
 }
 
 fn all_of_the_system(

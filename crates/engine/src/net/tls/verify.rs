@@ -6,38 +6,137 @@
 //! byte for byte is trusted, if webpki found no other fault and the name fits. The handshake's signature still proves
 //! that the peer holds the key.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use rustls::{
-    CertificateError, DigitallySignedStruct, Error, SignatureScheme,
+    CertRevocationListError, CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
     crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
     server::ParsedCertificate,
 };
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
+use webpki::{
+    CertRevocationList, EndEntityCert, KeyUsage, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
+    VerifiedPath,
+};
 
+use super::ca_checks::{self, CaFault};
 use super::subject;
 
 /// Accepts a chain to a trusted certificate, or a trusted certificate itself.
 #[derive(Debug)]
 pub(super) struct ListedOrSigned {
-    pub(super) signed: Arc<WebPkiServerVerifier>,
-    pub(super) listed: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
+    listed: Vec<CertificateDer<'static>>,
+    /// Names and keys of those in the list that can be read, and where in the list each is.
+    anchors: Vec<TrustAnchor<'static>>,
+    positions: Vec<usize>,
+    revoked: Vec<CertRevocationList<'static>>,
     /// As [`TlsOptions::common_name`](super::TlsOptions::common_name).
-    pub(super) common_name: bool,
+    common_name: bool,
+}
+
+/// Why a chain is refused.
+enum ChainFault {
+    /// webpki found a fault.
+    Path(webpki::Error),
+    /// All is well but for a CA certificate.
+    Ca(CaFault),
 }
 
 impl ListedOrSigned {
+    /// Trusts these certificates, less what is revoked. `None` if none of them can be read.
+    pub(super) fn new(
+        listed: Vec<CertificateDer<'static>>,
+        revoked: Vec<CertRevocationList<'static>>,
+        algorithms: WebPkiSupportedAlgorithms,
+    ) -> Option<Self> {
+        // Bundles may contain certificates that cannot be read; skipping them does no harm.
+        let read = |(position, der)| {
+            let anchor = webpki::anchor_from_trusted_cert(der).ok()?.to_owned();
+            Some((anchor, position))
+        };
+        let (anchors, positions): (Vec<_>, Vec<_>) = listed.iter().enumerate().filter_map(read).unzip();
+        (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
+    }
+
+    /// The same, with [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    pub(super) fn with_common_name(self, common_name: bool) -> Self {
+        Self { common_name, ..self }
+    }
+
     /// Whether the name is the subject's, and that may count.
     fn names_by_subject(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
             && subject::names(end_entity, name)
             && !self.listed.iter().chain(intermediates).any(subject::is_constraining)
+    }
+
+    /// Looks for a path to a trusted certificate.
+    fn find_path(
+        &self,
+        end_entity: &EndEntityCert<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), ChainFault> {
+        let lists: Vec<_> = self.revoked.iter().collect();
+        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
+        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
+            options.with_depth(RevocationCheckDepth::EndEntity).with_status_policy(UnknownStatusPolicy::Allow).build()
+        });
+        let ca_fault = Cell::new(None);
+        let check = |path: &VerifiedPath<'_>| {
+            self.check_path(path, now).map_err(|fault| {
+                ca_fault.set(Some(fault));
+                // The least of its faults: another path may be good, or fail for a reason that says more.
+                webpki::Error::UnknownIssuer
+            })
+        };
+        let usage = KeyUsage::server_auth();
+        let found = end_entity.verify_for_usage(
+            self.algorithms.all,
+            &self.anchors,
+            intermediates,
+            now,
+            usage,
+            revocation,
+            Some(&check),
+        );
+        match (found, ca_fault.get()) {
+            (Ok(_), _) => Ok(()),
+            (Err(webpki::Error::UnknownIssuer), Some(fault)) => Err(ChainFault::Ca(fault)),
+            (Err(fault), _) => Err(ChainFault::Path(fault)),
+        }
+    }
+
+    /// Checks what webpki leaves out.
+    fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
+        let mut below = 0;
+        for intermediate in path.intermediate_certificates() {
+            let certificate = ca_checks::parse(&intermediate.der()).ok_or(CaFault::Unreadable)?;
+            ca_checks::check_intermediate(&certificate)?;
+            below += usize::from(!ca_checks::is_self_issued(&certificate));
+        }
+        // By its place, not by its value: a renewed certificate has the name and key of the one that it replaces.
+        let anchor = self.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
+        let listed = anchor.and_then(|anchor| self.listed.get(*self.positions.get(anchor)?));
+        let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
+        ca_checks::check_anchor(&certificate, now, below)
+    }
+
+    /// Whether this certificate is trusted by itself. webpki has found nothing but a missing issuer; it looks for neither purpose nor
+    /// key usage in a certificate that is its own CA.
+    fn lists(&self, end_entity: &CertificateDer<'_>) -> bool {
+        let is_for_servers = || {
+            let certificate = ca_checks::parse(end_entity)?;
+            Some(ca_checks::is_for_servers(&certificate)? && ca_checks::allows_handshake(&certificate)?)
+        };
+        self.listed.iter().any(|listed| listed == end_entity) && is_for_servers() == Some(true)
     }
 }
 
@@ -47,19 +146,21 @@ impl ServerCertVerifier for ListedOrSigned {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
+        _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let refusal = match self.signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(Error::InvalidCertificate(refusal)) => refusal,
-            other => return other,
-        };
-        // The name is looked at last.
-        let is_trusted = is_of_the_name(&refusal)
-            || only_lacks_an_issuer(&refusal) && self.listed.iter().any(|listed| listed == end_entity);
-        if !is_trusted {
-            return Err(Error::InvalidCertificate(refusal));
+        let parsed = EndEntityCert::try_from(end_entity).map_err(path_error)?;
+        match self.find_path(&parsed, intermediates, now) {
+            Ok(()) => {}
+            Err(
+                ChainFault::Ca(_) | ChainFault::Path(webpki::Error::UnknownIssuer | webpki::Error::CaUsedAsEndEntity),
+            ) if self.lists(end_entity) => {}
+            Err(ChainFault::Ca(fault)) => {
+                return Err(CertificateError::Other(OtherError(Arc::new(fault))).into());
+            }
+            Err(ChainFault::Path(fault)) => return Err(path_error(fault)),
         }
+        // The name is looked at last.
         match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {
             Err(refusal) if !self.names_by_subject((end_entity, intermediates), server_name) => Err(refusal),
             _ => Ok(ServerCertVerified::assertion()),
@@ -72,7 +173,7 @@ impl ServerCertVerifier for ListedOrSigned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signed.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -81,24 +182,32 @@ impl ServerCertVerifier for ListedOrSigned {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.signed.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.signed.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
-/// Whether this refusal is about the chain alone. webpki looks at the validity period before either, so an expired
-/// certificate never comes here.
-fn only_lacks_an_issuer(refusal: &CertificateError) -> bool {
-    match refusal {
-        CertificateError::UnknownIssuer => true,
-        CertificateError::Other(other) => {
-            matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
-        }
-        _ => false,
-    }
+/// A fault that webpki finds in a path, as rustls reports it. rustls keeps its own translation private.
+fn path_error(fault: webpki::Error) -> Error {
+    use webpki::Error as Fault;
+    let error = match fault {
+        Fault::BadDer | Fault::BadDerTime | Fault::TrailingData(_) => CertificateError::BadEncoding,
+        Fault::CertNotValidYet { time, not_before } => CertificateError::NotValidYetContext { time, not_before },
+        Fault::CertExpired { time, not_after } => CertificateError::ExpiredContext { time, not_after },
+        Fault::InvalidCertValidity => CertificateError::Expired,
+        Fault::UnknownIssuer => CertificateError::UnknownIssuer,
+        Fault::CertRevoked => CertificateError::Revoked,
+        Fault::UnknownRevocationStatus => CertificateError::UnknownRevocationStatus,
+        Fault::InvalidSignatureForPublicKey => CertificateError::BadSignature,
+        Fault::RequiredEkuNotFoundContext(_) => CertificateError::InvalidPurpose,
+        Fault::InvalidCrlSignatureForPublicKey => return CertRevocationListError::BadSignature.into(),
+        Fault::IssuerNotCrlSigner => return CertRevocationListError::IssuerInvalidForCrl.into(),
+        other => CertificateError::Other(OtherError(Arc::new(other))),
+    };
+    error.into()
 }
 
 /// Whether this refusal is about the name alone, which is looked at last.

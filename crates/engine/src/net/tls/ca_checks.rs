@@ -1,0 +1,185 @@
+//! Checks of CA certificates that webpki leaves out (RFC 5280 sections 4.2.1 and 6.1.4).
+//!
+//! webpki takes a name and a key from a trusted certificate and ignores the rest, as section 6.2 allows. A user who gives a file with
+//! `--cacert` expects what OpenSSL does: an authority that has expired, or that is none, signs nothing.
+//!
+//! | | intermediate: webpki | intermediate: here | trusted: here |
+//! |---|---|---|---|
+//! | validity in time, `basicConstraints`, path length, purpose, unknown critical extensions | yes | | yes |
+//! | `keyUsage` | no | yes | yes |
+//! | names within name constraints | yes | | webpki |
+//! | name constraints that constrain nothing | no | yes | yes |
+
+use std::fmt;
+
+use rustls_pki_types::UnixTime;
+use x509_cert::certificate::{CertificateInner, Profile, Version};
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::{Decode, Error as DerError};
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, NameConstraints};
+use x509_cert::serial_number::SerialNumber;
+
+pub(super) const SUBJECT_ALT_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
+pub(super) const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.30");
+const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.19");
+const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
+const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
+const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+/// Extensions that may be critical: those read here or by webpki, then policies and points of distribution of revocation lists, which
+/// bound nothing where no policy is asked for.
+const KNOWN: [ObjectIdentifier; 10] = [
+    SUBJECT_ALT_NAME,
+    NAME_CONSTRAINTS,
+    BASIC_CONSTRAINTS,
+    KEY_USAGE,
+    EXTENDED_KEY_USAGE,
+    ObjectIdentifier::new_unwrap("2.5.29.31"),
+    ObjectIdentifier::new_unwrap("2.5.29.32"),
+    ObjectIdentifier::new_unwrap("2.5.29.33"),
+    ObjectIdentifier::new_unwrap("2.5.29.36"),
+    ObjectIdentifier::new_unwrap("2.5.29.54"),
+];
+
+/// Accepts serial numbers of any length: authorities have issued longer ones than RFC 5280 section 4.1.2.2 allows, and their other
+/// fields count all the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AnySerial;
+
+impl Profile for AnySerial {
+    fn check_serial_number(_: &SerialNumber<Self>) -> x509_cert::der::Result<()> {
+        Ok(())
+    }
+}
+
+/// A certificate's fields.
+pub(super) type Certificate = CertificateInner<AnySerial>;
+
+/// Parses DER; `None` where it is no certificate.
+pub(super) fn parse(der: &[u8]) -> Option<Certificate> {
+    Certificate::from_der(der).ok()
+}
+
+/// Whether the certificate has this extension.
+pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) -> bool {
+    let extensions = certificate.tbs_certificate().extensions();
+    extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
+}
+
+/// Why a CA certificate of a chain, the trusted one or one below it, cannot vouch for what it signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CaFault {
+    Unreadable,
+    Expired,
+    NotYetValid,
+    NotCa,
+    PathLength,
+    KeyUsage,
+    Purpose,
+    CriticalExtension,
+}
+
+impl fmt::Display for CaFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "a CA certificate of its chain cannot be read",
+            Self::Expired => "a CA certificate of its chain has expired",
+            Self::NotYetValid => "a CA certificate of its chain is not valid yet",
+            Self::NotCa => "a certificate of its chain is no CA's",
+            Self::PathLength => "a CA certificate of its chain allows fewer CA certificates below it",
+            Self::KeyUsage => "a CA certificate of its chain may not sign certificates",
+            Self::Purpose => "a CA certificate of its chain is not for servers",
+            Self::CriticalExtension => "a CA certificate of its chain has an unknown critical extension",
+        })
+    }
+}
+
+impl std::error::Error for CaFault {}
+
+/// Checks an intermediate certificate that webpki has accepted.
+pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFault> {
+    check_key_usage(certificate)?;
+    check_name_constraints(certificate)
+}
+
+/// Checks a trusted certificate as the issuer of a path. `below` is the number of CA certificates between it and the server's, those
+/// that have issued themselves not counted.
+pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
+    let fields = certificate.tbs_certificate();
+    let validity = fields.validity();
+    if now.as_secs() < validity.not_before.to_unix_duration().as_secs() {
+        return Err(CaFault::NotYetValid);
+    }
+    if now.as_secs() > validity.not_after.to_unix_duration().as_secs() {
+        return Err(CaFault::Expired);
+    }
+    match read::<BasicConstraints>(certificate, BASIC_CONSTRAINTS)? {
+        Some(constraints) if !constraints.ca => return Err(CaFault::NotCa),
+        Some(constraints) if constraints.path_len_constraint.is_some_and(|most| below > usize::from(most)) => {
+            return Err(CaFault::PathLength);
+        }
+        Some(_) => {}
+        // Roots of version 1 have no extensions.
+        None if fields.version() == Version::V1 && is_self_issued(certificate) => {}
+        None => return Err(CaFault::NotCa),
+    }
+    check_key_usage(certificate)?;
+    check_name_constraints(certificate)?;
+    if !is_for_servers(certificate).ok_or(CaFault::Unreadable)? {
+        return Err(CaFault::Purpose);
+    }
+    let mut extensions = fields.extensions().into_iter().flatten();
+    match extensions.any(|extension| extension.critical && !KNOWN.contains(&extension.extn_id)) {
+        true => Err(CaFault::CriticalExtension),
+        false => Ok(()),
+    }
+}
+
+/// Whether subject and issuer are the same (RFC 5280 section 6.1: self-issued).
+pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
+    certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
+}
+
+/// Whether the purposes of a certificate, if it has any, include servers. `None` where that cannot be read. As for webpki and
+/// OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section 4.2.1.12 leaves it to the application).
+pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
+    let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
+    Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
+}
+
+/// Whether a server's key may be used for a handshake, as OpenSSL has it: signing, or one of the older ways to agree on a key. `None`
+/// where that cannot be read.
+pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
+    let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
+    Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
+}
+
+fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
+    match read::<KeyUsage>(certificate, KEY_USAGE)? {
+        Some(usage) if !usage.key_cert_sign() => Err(CaFault::KeyUsage),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses name constraints without a name (RFC 5280 section 4.2.1.10): whoever wrote them meant some.
+fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
+    let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
+    let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
+    match sides.into_iter().flatten().any(|subtrees| !subtrees.is_empty()) {
+        true => Ok(()),
+        false => Err(CaFault::Unreadable),
+    }
+}
+
+/// The value of an extension; an error if it is malformed or there are two of them (RFC 5280 section 4.2).
+fn read<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
+where
+    T: for<'a> Decode<'a, Error = DerError>,
+{
+    let extensions = certificate.tbs_certificate().extensions().into_iter().flatten();
+    let mut found = extensions.filter(|extension| extension.extn_id == oid);
+    let Some(extension) = found.next() else { return Ok(None) };
+    if found.next().is_some() {
+        return Err(CaFault::Unreadable);
+    }
+    T::from_der(extension.extn_value.as_bytes()).map(Some).map_err(|_| CaFault::Unreadable)
+}

@@ -1,0 +1,107 @@
+//! Files that settings of TLS name, watched for replacement: certificates are renewed under programs that run for months.
+//!
+//! ```text
+//!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
+//!                                                          └────────────── no ─▶ read again, a new context, no old tickets
+//! ```
+//!
+//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread for what a `stat` a second finds.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::context::TlsOptions;
+
+/// How long the files of a context are taken to be as they were.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What says that a file is another one, or was written to. Of a directory: that a name in it is another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The files of some options, as they were at a time. A file that is missing has no stamp.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Stamps(Vec<Option<Stamp>>);
+
+impl Stamps {
+    /// Looks at the files now.
+    pub(super) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self(paths.into_iter().map(Stamp::of).collect())
+    }
+
+    /// Whether a file was replaced or written to since. One that is gone was not: what was read from it goes on to count.
+    pub(super) fn differ_from(&self, now: &Self) -> bool {
+        self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
+    }
+
+    /// These, followed by the others.
+    pub(super) fn followed_by(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
+/// The files that say whom to trust; none where the system's certificates are used.
+pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let is_used = options.verify || options.examine;
+    [&options.ca_file, &options.ca_path, &options.crl_file]
+        .into_iter()
+        .flatten()
+        .filter(move |_| is_used)
+        .map(|path| &**path)
+}
+
+/// The files of the client's certificate.
+pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
+    identity
+        .into_iter()
+        .flat_map(|identity| [Some(&identity.certificate), identity.key.as_ref()])
+        .flatten()
+        .map(|path| &**path)
+}
+
+/// Something made of files, and how these were then.
+#[derive(Debug)]
+pub(super) struct Made<T> {
+    pub(super) value: T,
+    pub(super) stamps: Stamps,
+    /// When the files were last looked at.
+    looked: Instant,
+}
+
+impl<T> Made<T> {
+    pub(super) fn new(value: T, stamps: Stamps) -> Self {
+        Self { value, stamps, looked: Instant::now() }
+    }
+
+    /// Whether its files are as they were, by a look at them once in [`LOOK_AGAIN`].
+    pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
+        if self.stamps.0.is_empty() || self.looked.elapsed() < LOOK_AGAIN {
+            return true;
+        }
+        self.looked = Instant::now();
+        !self.stamps.differ_from(&Stamps::of(paths))
+    }
+}
