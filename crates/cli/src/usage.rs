@@ -16,6 +16,7 @@
 
 use std::fmt;
 
+use haul_policy::printable::is_hazard;
 use haul_policy::secrets::without_userinfo;
 
 use crate::config::DEPTH_MAX;
@@ -276,9 +277,9 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Foreign text whole, on one line and without control characters.
+/// Foreign text whole, on one line, without control characters and marks of text direction.
 pub fn tamed(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
 /// Longest text that is pointed into, as by curl.

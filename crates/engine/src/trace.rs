@@ -20,7 +20,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use haul_policy::retry;
-use haul_policy::secrets::is_secret_field;
+use haul_policy::secrets::is_hidden_field;
 
 use haul_proto::h1::Request;
 use haul_proto::head::{Fields, Head};
@@ -33,7 +33,7 @@ use crate::transfer::Outcome;
 pub enum Event<'a> {
     /// For people to read.
     Info(Cow<'a, str>),
-    /// A request goes out. Values of secret fields are replaced.
+    /// A request goes out. Values of [fields that hold secrets, or may](haul_policy::secrets::is_hidden_field), are replaced.
     Request {
         /// Its head.
         head: Cow<'a, str>,
@@ -111,7 +111,7 @@ pub fn system_words(error: &io::Error) -> String {
 pub(crate) fn request(request: &Request<'_>, version: &str) -> Event<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
-        let value = if is_secret_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };
+        let value = if is_hidden_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };
         head.push_str(&format!("{name}: {value}\n"));
     }
     Event::Request { head: head.into() }

@@ -56,6 +56,7 @@ pub mod glob;
 pub mod hsts;
 pub mod multipart;
 pub mod netrc;
+pub mod printable;
 pub mod protocols;
 pub mod proxy;
 pub mod queue;

@@ -17,47 +17,191 @@ use std::borrow::Cow;
 use crate::redirect::Secrets;
 use crate::target::{Scheme, Target};
 
-/// Field names that carry credentials, in lower case. The standard ones, then those that well-known services read an API key or token from. curl
-/// drops only Authorization and Cookie on a redirect and so hands the others over; a program that wants that can use `--location-trusted`.
-const SECRET_FIELDS: &[&str] = &[
+/// Names of fields that hold credentials, in lower case: the standard ones, then those that well-known services read a key, a token or a session from.
+/// The list is exact, since a redirect takes all other fields along: a name that merely looks secret (`Idempotency-Key`, `X-Author`) is often needed
+/// at the target, and nothing says that it was left out.
+const CREDENTIAL_FIELDS: &[&str] = &[
+    // RFC 9110, RFC 6265, RFC 2965.
     "authorization",
     "proxy-authorization",
     "cookie",
     "cookie2",
-    "authentication",
+    // Names that many services share.
+    "access-token",
     "api-key",
+    "api-secret",
+    "api-token",
     "apikey",
-    "x-api-key",
-    "x-apikey",
-    "x-api-token",
+    "auth",
+    "auth-token",
+    "authentication",
+    "client-secret",
+    "csrf-token",
+    "id-token",
+    "refresh-token",
+    "secret-key",
+    "session-token",
+    "token",
+    "x-access-key",
     "x-access-token",
-    "x-amz-security-token",
+    "x-api-key",
+    "x-api-secret",
+    "x-api-token",
+    "x-apikey",
+    "x-auth",
     "x-auth-key",
     "x-auth-token",
+    "x-authentication",
     "x-authorization",
+    "x-client-secret",
     "x-csrf-token",
+    "x-csrftoken",
+    "x-id-token",
+    "x-jwt",
+    "x-jwt-token",
+    "x-password",
+    "x-refresh-token",
+    "x-secret",
+    "x-secret-key",
+    "x-session-id",
+    "x-session-key",
+    "x-session-token",
+    "x-token",
+    "x-user-token",
     "x-xsrf-token",
+    // Single services.
+    "aeg-sas-key",
+    "aeg-sas-token",
+    "cb-access-key",
+    "cb-access-passphrase",
+    "cf-access-client-id",
+    "cf-access-client-secret",
+    "cf-access-jwt-assertion",
+    "cf-access-token",
+    "circle-token",
+    "dd-api-key",
+    "dd-application-key",
+    "deploy-token",
+    "fastly-key",
+    "jenkins-crumb",
+    "job-token",
+    "kong-admin-token",
+    "ocp-apim-subscription-key",
+    "private-token",
+    "user-api-key",
+    "x-algolia-api-key",
+    "x-amz-security-token",
+    "x-appwrite-key",
+    "x-auth-user-service-key",
+    "x-aws-ec2-metadata-token",
+    "x-aws-parameters-secrets-token",
+    "x-bugzilla-api-key",
+    "x-cassandra-token",
+    "x-cisco-meraki-api-key",
+    "x-consul-token",
+    "x-dreamfactory-session-token",
+    "x-emby-token",
+    "x-figma-token",
+    "x-functions-key",
+    "x-gerrit-auth",
+    "x-github-otp",
     "x-gitlab-token",
     "x-goog-api-key",
     "x-goog-iam-authorization-token",
+    "x-hasura-admin-secret",
+    "x-honeycomb-team",
+    "x-ibm-client-secret",
+    "x-insert-key",
+    "x-jfrog-art-api",
+    "x-license-key",
+    "x-mashape-key",
+    "x-mbx-apikey",
     "x-ms-authorization-auxiliary",
-    "x-session-token",
+    "x-nomad-token",
+    "x-nuget-apikey",
+    "x-octopus-apikey",
+    "x-parse-master-key",
+    "x-parse-rest-api-key",
+    "x-parse-session-token",
+    "x-plex-token",
+    "x-postmark-account-token",
+    "x-postmark-server-token",
+    "x-query-key",
+    "x-rapidapi-key",
+    "x-redmine-api-key",
+    "x-riot-token",
+    "x-rollbar-access-token",
+    "x-sentry-auth",
+    "x-service-token",
+    "x-sf-token",
+    "x-shopify-access-token",
+    "x-shopify-storefront-access-token",
+    "x-storage-token",
+    "x-subject-token",
+    "x-subscription-token",
+    "x-tableau-auth",
+    "x-trackertoken",
+    "x-typesense-api-key",
     "x-vault-token",
-    "private-token",
-    "job-token",
-    "deploy-token",
+    "x-vercel-protection-bypass",
+    "x-wsse",
+    "xi-api-key",
+    "zotero-api-key",
 ];
 
-/// Whether a request field of this name carries a secret: such a field is redacted in traces and bound to the first origin.
+/// Parts of names whose values are left out of what is shown: a field of [`CREDENTIAL_FIELDS`] is, too. Showing too little costs a look with `-D`;
+/// showing too much puts a password into the log of a build.
+const SECRET_WORDS: &[&str] =
+    &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
+
+/// Names with such a part that say how to authenticate, or whether one may, and hold nothing secret themselves.
+const SHOWN_FIELDS: &[&str] = &[
+    "www-authenticate",
+    "proxy-authenticate",
+    "authentication-info",
+    "proxy-authentication-info",
+    "access-control-allow-credentials",
+];
+
+/// Whether a request field of this name holds credentials: such a field is bound to the first origin, and [not shown](is_hidden_field).
 pub fn is_secret_field(name: &str) -> bool {
-    SECRET_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
+    CREDENTIAL_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
-/// Whether a field of the user's own may be sent. Under [`Secrets::Drop`] that leaves out secret fields, and Host: it
+/// Whether the value of a field of this name is left out of traces, logs and errors: it holds credentials, or its name looks like it.
+///
+/// ```
+/// use haul_policy::secrets::is_hidden_field;
+///
+/// assert!(is_hidden_field("X-Fastly-Key-Signature") && is_hidden_field("Set-Cookie"));
+/// assert!(!is_hidden_field("X-Author") && !is_hidden_field("WWW-Authenticate"));
+/// ```
+pub fn is_hidden_field(name: &str) -> bool {
+    let is = |listed: &[&str]| listed.iter().any(|field| name.eq_ignore_ascii_case(field));
+    is_secret_field(name) || is(&["set-cookie", "set-cookie2"]) || has_secret_word(name) && !is(SHOWN_FIELDS)
+}
+
+/// Whether one of [`SECRET_WORDS`] is in the name. An author or an authority is no `auth`.
+fn has_secret_word(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let begins = |at: usize, word: &str| {
+        bytes.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let is_author = |at: usize| begins(at, "author") && !begins(at, "authoriz") && !begins(at, "authoris");
+    (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
+}
+
+/// Whether a field of the user's own may be sent. Under [`Secrets::Drop`] that leaves out fields with credentials, and Host: it
 /// named the first origin's host.
 #[inline]
 pub fn may_go(name: &str, secrets: Secrets) -> bool {
     secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
+}
+
+/// The same by curl's rule, which knows the standard fields alone. A proxy's credentials stay as well, as they do everywhere.
+pub fn may_go_as_curl(name: &str, secrets: Secrets) -> bool {
+    const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
+    secrets == Secrets::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
 /// The user's own fields that [may be sent](may_go).
@@ -110,6 +254,42 @@ mod tests {
         }
         for name in ["Accept", "Cookies", "Authorization2", "", "X-Authorization-", "Set-Cookie"] {
             assert!(!is_secret_field(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn credential_list_is_lower_case_and_without_duplicates() {
+        for (at, name) in CREDENTIAL_FIELDS.iter().enumerate() {
+            assert_eq!(**name, name.to_ascii_lowercase());
+            assert!(!CREDENTIAL_FIELDS[..at].contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn services_keys_are_bound_and_lookalikes_are_not() {
+        for name in ["X-JFrog-Art-Api", "X-Shopify-Access-Token", "DD-API-KEY", "CF-Access-Client-Secret", "X-Token"] {
+            assert!(is_secret_field(name) && !may_go(name, Secrets::Drop) && is_hidden_field(name), "{name}");
+            assert!(may_go_as_curl(name, Secrets::Drop), "{name}");
+        }
+        for name in ["Idempotency-Key", "X-Author", "X-Atlassian-Token", "Sec-WebSocket-Key", "X-Request-Id"] {
+            assert!(!is_secret_field(name) && may_go(name, Secrets::Drop), "{name}");
+        }
+        for name in ["Authorization", "cookie", "Proxy-Authorization", "Host"] {
+            assert!(!may_go_as_curl(name, Secrets::Drop) && may_go_as_curl(name, Secrets::Keep), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_secret_are_hidden() {
+        for name in
+            ["X-My-Secret", "MyApiKey", "x-api_key", "X-Passwd", "PHPSESSION", "Signature", "X-Authorised-By", "Auth"]
+        {
+            assert!(is_hidden_field(name), "{name}");
+        }
+        for name in
+            ["Author", "X-Authority", "X-Co-Author", "Accept", "Idempotency-Key", "Proxy-Authenticate", "", "ETag"]
+        {
+            assert!(!is_hidden_field(name), "{name}");
         }
     }
 

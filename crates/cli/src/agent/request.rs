@@ -28,8 +28,9 @@ use haul::request::{AsCurl, ConnectTo, Liberties, Span, SpeedLimit};
 use haul::state::auth::{Allowed, Auth, Credentials, Netrc};
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use haul_policy::range::validator::Validator;
-use haul_policy::redirect::RedirectRules;
+use haul_policy::redirect::{RedirectRules, Secrets};
 use haul_policy::retry::RetryRules;
+use haul_policy::secrets::{may_go, may_go_as_curl};
 
 use super::wire::{Malformed, Reader, Writer};
 
@@ -97,7 +98,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         decode,
         decode_limits,
         include_head,
-        // It goes with `include_head`.
+        // They go with `include_head`.
+        escape_head: _,
         head_only: _,
         fail,
         fail_with_body,
@@ -146,11 +148,18 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         spares_once: _,
         trusts_end,
         fails_tunnels,
+        hands_on_fields,
     } = as_curl;
+    // The agent binds all credentials to their origin.
+    let is_handed_on = |name: &str| may_go_as_curl(name, Secrets::Drop) && !may_go(name, Secrets::Drop);
+    let hands_on = *hands_on_fields && fields.iter().any(|(name, _)| is_handed_on(name));
     let stays =
         jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some() || wants.is_some();
-    let is_own =
-        *retries_whole && retry.max > 0 || interrupt.is_some() || *keep_history || *liberties != Liberties::default();
+    let is_own = hands_on
+        || *retries_whole && retry.max > 0
+        || interrupt.is_some()
+        || *keep_history
+        || *liberties != Liberties::default();
     // How connections are made, as far as the agent's are made otherwise.
     let like_ours = ConnectOptions {
         attempt_delay: connect.attempt_delay,

@@ -15,7 +15,7 @@ use super::by_value::LaterStage;
 use super::numbers::Numbers;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{NULL, has_its_name, options_for, placed, standard_output};
+use super::single::{self, NULL, has_its_name, options_for, placed, standard_output};
 use super::sources::Sources;
 use super::stores::Stores;
 use crate::plan::{Operation, Output, Plan, UrlSource};
@@ -38,6 +38,7 @@ pub(super) fn run(
         };
         let mut request = options::request(&plan.global, stage, reporter.trace(number), stores)?;
         request.pauses = Reporter::pauses(reporter);
+        request.escape_head = request.include_head && single::shows_content(operation);
         stages.push(Stage {
             options: Arc::new(request),
             extract: (!stage.extract.is_empty()).then(|| Pattern::all_of(&stage.extract)).transpose()?,

@@ -124,6 +124,7 @@ fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
         spares_once: true,
         trusts_end: is_curl,
         fails_tunnels: is_curl,
+        hands_on_fields: is_curl,
     }
 }
 

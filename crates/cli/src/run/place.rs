@@ -1,7 +1,7 @@
 //! Files that are written to as things happen: those of `-D`, `-v`, `--trace` and its like.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,6 +17,7 @@ pub(super) struct Place {
     name: String,
     /// That something is missing in it, and why the first of it could not be written.
     failed: OnceLock<Error>,
+    is_terminal: bool,
 }
 
 impl Place {
@@ -26,7 +27,9 @@ impl Place {
     /// [`ErrorKind::Write`] where it cannot be opened.
     pub(super) fn open(path: &Path) -> Result<Self> {
         Ok(match path.as_os_str().as_encoded_bytes() {
-            b"-" => Self::new("standard output", Box::new(Stdout)),
+            b"-" => {
+                Self { is_terminal: std::io::stdout().is_terminal(), ..Self::new("standard output", Box::new(Stdout)) }
+            }
             b"%" => Self::stderr(),
             _ => {
                 let name = path.display();
@@ -44,7 +47,12 @@ impl Place {
     }
 
     fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
-        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new() }
+        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
+    }
+
+    /// Whether this is standard output, and that a terminal.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
     }
 
     /// Writes it, and through.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::io::IoSlice;
+use std::io::{IoSlice, IsTerminal};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -117,6 +117,7 @@ pub(super) fn run(
     let mut request = options::request(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
     request.pauses = Reporter::pauses(reporter);
+    request.escape_head = request.include_head && shows_content(operation);
     let uploads = job.upload.is_some();
     if let Some(part) = job.upload {
         request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
@@ -211,6 +212,12 @@ fn conclude(
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     reporter.print(reporter.tell(&told).filter(|_| !is_unwritable))?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
+}
+
+/// Whether content, and heads with it (`-i`), are shown on a terminal that nobody has named as the output.
+pub(super) fn shows_content(operation: &Operation) -> bool {
+    let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == Output::Stdout);
+    is_unnamed && operation.stages.iter().all(|stage| stage.output == Output::Stdout) && std::io::stdout().is_terminal()
 }
 
 /// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).

@@ -16,6 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{Event, Trace};
 use haul::{Error, Result};
+use haul_policy::printable::for_terminal;
+use haul_policy::secrets::is_hidden_field;
 
 use super::place::Place;
 use super::{stamps, words};
@@ -85,8 +87,10 @@ impl Tracer {
 
     /// Writes a head to the file of `-D`, if there is one.
     pub(super) fn dump_head(&self, raw: &[u8]) {
-        if let Some(heads) = &self.heads {
-            heads.write(raw);
+        match &self.heads {
+            Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),
+            Some(heads) => heads.write(raw),
+            None => {}
         }
     }
 }
@@ -227,18 +231,18 @@ fn sent_head(head: &str) -> String {
     format!("{head}\n").replace('\n', "\r\n")
 }
 
-/// A reply's head for people, its lines ended as they came: what a cookie is set to is as good as a password.
+/// A response's head for people, its lines ended as they came. A cookie or token that a server sets is as good as a password.
 fn shown_head(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
         let name = line.split_once(':').map_or("", |(name, _)| name.trim());
-        let is = |field: &str| name.eq_ignore_ascii_case(field);
-        if is("set-cookie") || is("set-cookie2") {
+        // A status line may have a colon as well.
+        if !name.contains(' ') && is_hidden_field(name) {
             shown.push_str(name);
             shown.push_str(": [redacted]");
-        } else if is("location") {
+        } else if name.eq_ignore_ascii_case("location") {
             shown.push_str(&with_user_hidden(line));
         } else {
             shown.push_str(line);
@@ -265,8 +269,8 @@ mod tests {
 
     #[test]
     fn cookies_that_are_set_are_not_shown() {
-        let raw = b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
-        let shown = "HTTP/1.1 200 OK\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
+        let raw = b"HTTP/1.1 401 No token: x\r\nSet-Cookie: sid=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
+        let shown = "HTTP/1.1 401 No token: x\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
         assert_eq!(shown_head(raw), shown);
     }
 

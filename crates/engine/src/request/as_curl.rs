@@ -36,4 +36,7 @@ pub struct AsCurl {
     /// With [`fail`](super::RequestOptions::fail): a proxy that refuses a tunnel by a status of 400 or above is an
     /// [`ErrorKind::Status`](crate::ErrorKind::Status), and not an [`ErrorKind::Connect`](crate::ErrorKind::Connect).
     pub fails_tunnels: bool,
+    /// Fields such as X-Api-Key follow a redirect to another origin; `Authorization`, `Cookie` and `Proxy-Authorization` do not. Else none
+    /// that [holds credentials](haul_policy::secrets::is_secret_field) does.
+    pub hands_on_fields: bool,
 }

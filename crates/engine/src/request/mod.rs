@@ -107,6 +107,9 @@ pub struct RequestOptions {
     pub decode_limits: DecodeLimits,
     /// Deliver the heads of redirects and of the response before its body; of the redirects, only the first MiB. Default no.
     pub include_head: bool,
+    /// With [`include_head`](Self::include_head): control characters and marks of text direction in the heads become `?`, as is proper on a
+    /// terminal. Default no.
+    pub escape_head: bool,
     /// Only the head is wanted, whatever the method: the body is neither delivered nor read. Default no. Not needed with HEAD.
     pub head_only: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
@@ -320,6 +323,7 @@ impl Default for RequestOptions {
             decode: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
+            escape_head: false,
             head_only: false,
             fail: false,
             fail_with_body: false,

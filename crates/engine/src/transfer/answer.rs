@@ -36,7 +36,7 @@ impl Transfer {
         self.asked_pause = self.pause_in(&head);
         let earlier = self.heads.len();
         if self.options.include_head {
-            self.heads.extend_from_slice(head.raw());
+            self.heads.extend_from_slice(&self.shown(head.raw()));
         }
         self.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {

@@ -12,7 +12,7 @@ use haul_policy::auth::Signature;
 use haul_policy::proxy::Fields;
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::Secrets;
-use haul_policy::secrets::may_go;
+use haul_policy::secrets::{may_go, may_go_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 
@@ -34,6 +34,7 @@ pub(super) struct Callers<'a> {
     left_out: &'a [String],
     secrets: Secrets,
     same_origin: bool,
+    hands_on: bool,
     /// Most requests have none, and are asked for each field that the engine makes.
     is_empty: bool,
 }
@@ -42,14 +43,16 @@ impl<'a> Callers<'a> {
     pub(super) fn of(options: &'a RequestOptions, own: &'a [Field], aim: &Aim) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
-        let callers = Self { shared, own, left_out, secrets, same_origin, is_empty: false };
+        let hands_on = options.as_curl.hands_on_fields;
+        let callers = Self { shared, own, left_out, secrets, same_origin, hands_on, is_empty: false };
         let is_empty = callers.allowed().next().is_none();
         Self { is_empty, ..callers }
     }
 
     /// Those that many requests share, but for names that this one has some of its own of; then these.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a Field> + use<'a> {
-        let Self { own, secrets, same_origin, .. } = *self;
+        let Self { own, secrets, same_origin, hands_on, .. } = *self;
+        let may_go = if hands_on { may_go_as_curl } else { may_go };
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
         // A Host of the caller's own belongs to the first origin only.

@@ -1,7 +1,9 @@
 //! Events of the connection, recorded for traces and statistics. Nothing here influences the transfer.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use haul_policy::printable::for_terminal;
 use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
@@ -102,9 +104,14 @@ impl Transfer {
     /// It is delivered with the heads of redirects.
     pub(super) fn keep_aside(&mut self, head: &Head) {
         if self.heads.len() <= MOST_HEADS {
-            self.heads.extend_from_slice(head.raw());
+            self.heads.extend_from_slice(&self.shown(head.raw()));
             self.aside = Some(Box::new(head.clone()));
         }
+    }
+
+    /// Fields as they are delivered.
+    pub(super) fn shown<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
+        if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
     }
 
     /// The trailer section of the response under way.
@@ -123,7 +130,10 @@ impl Transfer {
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Behind the body, as it came; the empty line that ends it is none of its fields.
-        let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
+        let outcome = match shown.map(|raw| self.shown(raw.strip_suffix(b"\r\n").unwrap_or(raw)).into_owned()) {
+            Some(shown) => self.body.append(&shown),
+            None => Ok(()),
+        };
         self.trailers = trailers;
         outcome
     }
