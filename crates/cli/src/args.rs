@@ -23,6 +23,7 @@ use crate::checksum::Checksum;
 use crate::form::FormLow;
 use crate::persona::Persona;
 use crate::plan::{ClientCert, ContinueAt, FieldArg, Global, Output, Secret, TlsArgs, TransferArgs, Upload};
+use crate::process_list::SecretTail;
 use crate::urls::UrlList;
 use crate::usage::{Reason, UsageError};
 
@@ -48,6 +49,8 @@ pub struct LowArgs {
     pub notes: Vec<String>,
     /// The error in the default config file, which was read up to there.
     pub curlrc_fault: Option<UsageError>,
+    /// Parts of the command line that are secrets.
+    pub secrets: Vec<SecretTail>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
     /// A variable that the flag just read asks the parser to set.
@@ -393,6 +396,7 @@ impl LowArgs {
             warnings: Vec::new(),
             notes: Vec::new(),
             curlrc_fault: None,
+            secrets: Vec::new(),
             config: None,
             variable: None,
             list: None,

@@ -17,6 +17,7 @@
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | carrying a plan out |
 //! | [`agent`] | the process that keeps connections between calls |
+//! | [`process_list`] | secrets of the command line, blanked where others see it |
 //! | [`ftp`], [`apt`] | the grammars of ftp(1) and fetch(1), and apt's protocol |
 //!
 //! All but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. That a URL, a regular expression or a certificate is any
@@ -40,6 +41,7 @@ pub mod man;
 pub mod parse;
 pub mod persona;
 pub mod plan;
+pub mod process_list;
 pub mod resolve;
 pub mod run;
 pub mod urls;

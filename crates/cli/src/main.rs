@@ -12,7 +12,7 @@ use haul_cli::args::Special;
 use haul_cli::files::SystemFiles;
 use haul_cli::persona::Persona;
 use haul_cli::usage::{Place as At, Reason, UsageError};
-use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
+use haul_cli::{agent, apt, ftp, help, parse, process_list, resolve, run};
 
 /// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes all and has nothing: content
 /// would be lost and said to be written, or said to be empty. One that is open the wrong way round refuses both. And where there
@@ -75,7 +75,9 @@ fn main() -> ExitCode {
 
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let is_bare = args.is_empty();
+    let count = args.len();
     let mut low = parse::parse_as(persona, args, &mut SystemFiles)?;
+    process_list::blank(count, &low.secrets);
     if let Some(fault) = &low.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
     }

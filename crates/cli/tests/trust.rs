@@ -388,6 +388,87 @@ fn nothing_that_is_printed_holds_a_secret() {
 }
 
 #[test]
+fn verbose_output_hides_fields_that_look_secret() {
+    let reply = "HTTP/1.1 200 OK\r\nX-Subject-Token: hunter2\r\nWWW-Authenticate: Basic realm=\"harmless\"\r\n\
+                 X-Author: harmless\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    for form in [&["-v"][..], &["--trace-ascii", "%"], &["curl", "-q", "-v"]] {
+        let fields =
+            ["-H", "X-My-Secret-Thing: hunter2", "-H", "DD-API-KEY: hunter2", "-H", "Idempotency-Key: harmless"];
+        let ran = run_haul([form, &fields, &[&*peer.url("/")]].concat());
+        assert_eq!((ran.code, ran.stderr.contains("hunter2")), (0, false), "{form:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr.matches("harmless").count(), 3, "{form:?}: {}", ran.stderr);
+    }
+    assert!(common::received(&peer, 0).contains("X-My-Secret-Thing: hunter2\r\n"), "only what is shown lacks it");
+}
+
+#[test]
+fn redirect_takes_service_keys_along_in_curls_place_only() {
+    let fields = ["X-JFrog-Art-Api: k", "CF-Access-Client-Secret: k", "Authorization: k", "Idempotency-Key: k"];
+    for (persona, expected) in [
+        (&["-L"][..], &["Idempotency-Key"][..]),
+        (&["curl", "-q", "-sL"], &["X-JFrog-Art-Api", "CF-Access-Client-Secret", "Idempotency-Key"]),
+        (
+            &["curl", "-q", "-sL", "--location-trusted"],
+            &["X-JFrog-Art-Api", "CF-Access-Client-Secret", "Authorization", "Idempotency-Key"],
+        ),
+    ] {
+        let target = page("x");
+        let moved = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", target.url("/"));
+        let peer = common::answering(moved);
+        let mut args = persona.to_vec();
+        fields.iter().for_each(|field| args.extend(["-H", field]));
+        let url = peer.url("/");
+        run_haul([&args[..], &[&*url]].concat()).ok();
+        let sent = common::received(&target, 0);
+        let kept: Vec<_> = sent.lines().filter_map(|line| line.strip_suffix(": k")).collect();
+        assert_eq!(kept, expected, "{persona:?}");
+    }
+}
+
+#[test]
+fn secret_arguments_are_blanked_in_the_process_list() {
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let url = peer.url("/visible");
+    for args in [
+        &["-u", "me:hunter2"][..],
+        &["-ume:hunter2"],
+        &["--user=me:hunter2", "-U", "hunter2:x"],
+        &["--oauth2-bearer", "hunter2", "-H", "X-Visible: 1"],
+        &["-sHAuthorization: hunter2", "-H", "X-Api-Key: hunter2"],
+        &["-b", "sid=hunter2", "--pass", "hunter2"],
+        &["curl", "-q", "-su", "me:hunter2"],
+    ] {
+        let running = common::Running::start(&mut haul([args, &[&*url]].concat()));
+        let list = format!("/proc/{}/cmdline", running.pid().as_raw_nonzero());
+        let shown = || String::from_utf8(fs::read(&list).unwrap_or_default()).unwrap();
+        common::eventually("the secret is blanked", || shown().contains("visible") && !shown().contains("hunter2"));
+        let (shown, wanted) = (shown(), [&[HAUL][..], args, &[&*url, ""]].concat().join("\0"));
+        assert_eq!(shown.len(), wanted.len(), "{shown:?}");
+        assert!(shown.contains("/visible"), "{shown:?}");
+        rustix::process::kill_process(running.pid(), rustix::process::Signal::TERM).unwrap();
+        running.wait();
+    }
+    peer.release();
+}
+
+#[test]
+fn heads_on_a_terminal_are_without_controls_and_direction_marks() {
+    let Some(script) = installed("script", "what a terminal gets") else { return };
+    let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    for option in ["-i", "-I", "-D - -o /dev/null", "-v"] {
+        let line = format!("{HAUL} -sS {option} {}", peer.url("/"));
+        let ran = run(program(script).args(["-qec", &line, "/dev/null"]));
+        let shown = String::from_utf8(ran.stdout).unwrap();
+        assert!(ran.code == 0 && shown.contains("X-A: a?2J?b"), "{option}: {shown:?}");
+    }
+    // Into a pipe or a file goes what came.
+    let text = run_haul(["-sSi", &peer.url("/")]).text();
+    assert!(text.contains("X-A: a\u{9b}2J\u{202e}b\r\n"), "{text:?}");
+}
+
+#[test]
 fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
     // The "httpoxy" class: HTTP_PROXY there is a field of whoever sent the request.
     let echo = page("direct");

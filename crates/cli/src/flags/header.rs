@@ -17,8 +17,10 @@ impl Flag for Header {
             help: "Send a header",
             doc: "Sends the field \"Name: value\", in place of the one of that name that haul would send. \"Name:\" \
                   removes that field, \"Name;\" sends it empty. \"@file\" reads one field a line. Values with CR, LF \
-                  or NUL are refused. Authorization and Cookie given this way do not follow a redirect to another \
-                  origin.",
+                  or NUL are refused. Authorization, Cookie and fields that hold keys of well-known services \
+                  (X-Api-Key, DD-API-KEY, X-Vault-Token and the like) do not follow a redirect to another origin. In \
+                  curl's place only Authorization and Cookie stay. Values of fields whose names look secret are blanked \
+                  in the process list.",
             example: "haul -H 'Accept: text/html' -H 'User-Agent:' https://example.com/",
             see_also: &["user-agent", "referer", "cookie"],
         }

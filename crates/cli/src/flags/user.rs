@@ -18,7 +18,8 @@ impl Flag for User {
             help: "Send user and password",
             doc: "Sends user and password, by Basic or by what --digest or --anyauth allow, to the origin of the URL \
                   only, not along a redirect to another. Without a colon the password is asked for on the terminal. \
-                  Other users of the machine may see the command line: a config file (-K) or netrc hides it.",
+                  The value is blanked in the process list, but other users of the machine may see it before: a \
+                  config file (-K) or netrc hides it.",
             example: "haul -u me:secret https://example.com/",
             see_also: &["basic", "digest", "anyauth", "netrc", "oauth2-bearer", "config"],
         }

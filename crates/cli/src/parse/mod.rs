@@ -28,6 +28,7 @@ use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
 use crate::persona::Persona;
+use crate::process_list::{self, SecretTail};
 use crate::urls;
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
@@ -48,15 +49,23 @@ pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<L
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser =
-        Parser { args: LowArgs::of(persona), files, depth: 0, opened_by: None, variables: Variables::default() };
+    let mut parser = Parser {
+        args: LowArgs::of(persona),
+        files,
+        depth: 0,
+        opened_by: None,
+        variables: Variables::default(),
+        secret: None,
+    };
     let mut args = args.into_iter().peekable();
     if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
         parser.curlrc()?;
         parser.depth = 0;
     }
     let mut options = true;
+    let mut number = 0;
     while let Some(arg) = args.next() {
+        number += 1;
         let written = arg.as_encoded_bytes();
         if !options || written.first() != Some(&b'-') {
             parser.url(written)?;
@@ -68,6 +77,10 @@ where
                 parser.option(written, next).map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))))?;
             if used {
                 args.next();
+                number += 1;
+            }
+            if let Some(length) = parser.secret.take() {
+                parser.args.secrets.push(SecretTail { argument: number, length });
             }
             if parser.args.special.is_some() {
                 break;
@@ -97,6 +110,8 @@ struct Parser<'f> {
     /// The option that named the first of them; none for the default one.
     opened_by: Option<Box<str>>,
     variables: Variables,
+    /// The length of the value just read, if that is a secret on the command line.
+    secret: Option<usize>,
 }
 
 /// Why an option was refused, and what of it may be shown.
@@ -174,6 +189,8 @@ impl Parser<'_> {
             let Some(text) = attached.or(next) else { return Err(here(Reason::RequiresParameter)) };
             let text = self.variables.expand(text).map_err(here)?;
             self.apply(flag, true, Some(&text), None, shown)?;
+            // The command line has but the names of variables.
+            self.secret = None;
             return Ok(attached.is_none());
         }
         let (flag, on) = find(name).map_err(here)?;
@@ -262,6 +279,12 @@ impl Parser<'_> {
             (Takes::Value(_), None, None) => return Err(here(Reason::RequiresParameter)),
             (Takes::Optional(_) | Takes::Trailing(_), None, _) => FlagValue::Absent,
         };
+        if let FlagValue::Text(text) = value
+            && self.depth == 0
+            && process_list::is_secret(flag.spec().long, text)
+        {
+            self.secret = Some(text.len());
+        }
         flag.update(value, &mut self.args).map_err(here)?;
         if let Some(text) = self.args.variable.take() {
             self.assign(&text).map_err(here)?;

@@ -1,0 +1,120 @@
+//! Secrets of the command line, blanked where everybody sees it: `ps` and `/proc/PID/cmdline` show what is in this process's memory.
+//!
+//! The memory of the arguments is reached by `/proc/self/mem`, because std has no access to it and the C library has none that is portable.
+//! That needs no `unsafe` here, and it is safe in fact: nothing in this process has a reference to these bytes. Whoever asks std for the
+//! arguments later reads blanks. Where `/proc` is missing or closed, and on other systems, the arguments stay as they are.
+//!
+//! As with curl, the secret can be seen until it is blanked, about a millisecond: `-K`, netrc and `-H @FILE` keep it out altogether.
+
+use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use std::io;
+
+use haul_policy::secrets::is_hidden_field;
+
+/// The end of an argument that is a secret: all of it, or what is glued to an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecretTail {
+    /// The argument's number, from 1; the program's name and a persona are not counted.
+    pub argument: usize,
+    /// How many bytes at its end are secret.
+    pub length: usize,
+}
+
+/// Whether the value of this option, by its long name, is a secret.
+pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
+    match option {
+        "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,
+        // "@" names a file.
+        "header" | "proxy-header" if value.first() == Some(&b'@') => false,
+        "header" | "proxy-header" => {
+            let name = value.split(|byte| matches!(byte, b':' | b';')).next().unwrap_or_default();
+            std::str::from_utf8(name).is_ok_and(|name| is_hidden_field(name.trim()))
+        }
+        // A colon may begin a passphrase.
+        "cert" | "proxy-cert" => value.contains(&b':'),
+        // Without "=" it names a file.
+        "cookie" => value.contains(&b'='),
+        "proxy" | "preproxy" | "proxy1.0" | "socks4" | "socks4a" | "socks5" | "socks5-hostname" => {
+            value.contains(&b'@')
+        }
+        _ => false,
+    }
+}
+
+/// Overwrites secrets of this process's arguments with blanks; `left` arguments were parsed, the last of all.
+pub fn blank(left: usize, secrets: &[SecretTail]) {
+    if !secrets.is_empty() {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let first = arguments.len().saturating_sub(left);
+        // Nobody is helped by a word about it: the request is what was asked for.
+        let _ = overwrite(&arguments, first, secrets);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn overwrite(arguments: &[OsString], first: usize, secrets: &[SecretTail]) -> io::Result<()> {
+    use std::fs::File;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::FileExt;
+
+    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
+    // proc_pid_stat(5): the second field is the program's name in parentheses, whatever it contains; the 48th is `arg_start`.
+    let stat = std::fs::read("/proc/self/stat")?;
+    let behind_name = stat.rsplit(|byte| *byte == b')').next().unwrap_or_default();
+    let fields = std::str::from_utf8(behind_name).map_err(|_| malformed())?;
+    let start: u64 =
+        fields.split_ascii_whitespace().nth(48 - 3).and_then(|field| field.parse().ok()).ok_or_else(malformed)?;
+    let memory = File::options().read(true).write(true).open("/proc/self/mem")?;
+    for secret in secrets {
+        let number = first + secret.argument - 1;
+        let argument = arguments.get(number).ok_or_else(malformed)?.as_bytes();
+        let before: usize = arguments[..number].iter().map(|argument| argument.len() + 1).sum();
+        let tail = argument.len().checked_sub(secret.length).ok_or_else(malformed)?;
+        let place = start + (before + tail) as u64;
+        let mut found = vec![0; secret.length];
+        memory.read_exact_at(&mut found, place)?;
+        // Not if the arguments are elsewhere: a process may have moved them.
+        if found != argument[tail..] {
+            return Err(malformed());
+        }
+        memory.write_all_at(&vec![b' '; secret.length], place)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn overwrite(_: &[OsString], _: usize, _: &[SecretTail]) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_hold_credentials_are_secret() {
+        for (option, value) in [
+            ("user", "me:pw"),
+            ("oauth2-bearer", "x"),
+            ("header", "authorization: Basic x"),
+            ("header", "X-JFrog-Art-Api:x"),
+            ("proxy-header", "Proxy-Authorization: x"),
+            ("cookie", "sid=1"),
+            ("cert", "me.pem:phrase"),
+            ("proxy", "http://u:p@h:1"),
+        ] {
+            assert!(is_secret(option, value.as_bytes()), "{option} {value}");
+        }
+        for (option, value) in [
+            ("header", "Accept: x"),
+            ("header", "@file-of-tokens"),
+            ("header", "X-Author: me"),
+            ("cookie", "file"),
+            ("proxy", "http://h:1"),
+            ("output", "token"),
+        ] {
+            assert!(!is_secret(option, value.as_bytes()), "{option} {value}");
+        }
+    }
+}
