@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Workshop, has, origin};
+use testkit::raw::{RawPeer, Step};
 
 #[test]
 fn what_cannot_be_used_is_refused_and_nothing_crashes() {
@@ -18,6 +19,15 @@ fn calls_streams_uploads_interrupts_and_forks() {
     let (_origin, base) = origin();
     let program = workshop.compile("tests/c/calls.c");
     assert_eq!(program.run_well([base]), "called as it should be\n");
+}
+
+#[test]
+fn an_early_answer_ends_a_slow_upload() {
+    let Some(workshop) = Workshop::new() else { return };
+    let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let program = workshop.compile("tests/c/early.c");
+    assert_eq!(program.run_well([peer.url("/")]), "heard early\n");
 }
 
 #[test]

@@ -6,9 +6,13 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use super::once::{Once, Reading};
 use super::{Piece, Upload};
+
+/// A source that takes so long for less than was asked is not asked for more before that is sent.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// A sending of bytes that lie in one place.
 pub(super) struct Whole {
@@ -146,7 +150,7 @@ impl Upload for Sending {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
+        let (mut filled, began) = (0, Instant::now());
         while filled < buffer.len() && self.at < self.pieces.len() {
             let waits = self.pieces[self.at].waits();
             if waits && filled > 0 {
@@ -159,8 +163,8 @@ impl Upload for Sending {
                 Ok(n) => {
                     filled += n;
                     self.done += n as u64;
-                    // What a program gives little by little is sent little by little.
-                    if waits || n < room && self.is_amid_source() {
+                    // What a program gives slowly is sent as it comes.
+                    if waits || n < room && self.is_amid_source() && began.elapsed() >= SLOW {
                         break;
                     }
                 }
