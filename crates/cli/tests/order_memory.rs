@@ -269,7 +269,7 @@ fn many_zstd_bodies_share_their_window_memory() {
     let args = ["-s", "--compressed", "--parallel-max", "40", "--parallel-max-host", "40", "--max-memory", "32M"];
     // Into files each body goes on for itself, in order they wait for each other.
     for (options, count, bytes) in
-        [(&["-o", "/dev/null"][..], 40, 0), (&[], 12, 12 * 24 << 20), (&["--unordered"], 12, 12 * 24 << 20)]
+        [(&["-o", "/dev/null"][..], 40, 0), (&[], 12, (12 * 24) << 20), (&["--unordered"], 12, (12 * 24) << 20)]
     {
         let mut got = 0;
         let file = file(count);

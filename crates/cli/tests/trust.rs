@@ -110,7 +110,7 @@ fn a_servers_name_is_no_fifo_device_or_link() {
 /// The kernel refuses other users' links in directories such as /tmp (`fs.protected_symlinks`), which strace plays: an open
 /// through the link, and a look through it, fail.
 #[test]
-fn a_link_that_the_kernel_refuses_is_not_followed() {
+fn a_link_the_kernel_refuses_is_not_followed() {
     if !can_trace("links that the kernel refuses") {
         return;
     }
@@ -189,7 +189,7 @@ impl Drop for Unmounts<'_> {
 }
 
 #[test]
-fn a_file_in_a_closed_directory_is_written_in_place() {
+fn a_file_in_a_closed_directory_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();

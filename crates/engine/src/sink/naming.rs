@@ -91,7 +91,7 @@ pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
     use std::io::{self, Seek};
     use std::os::fd::AsRawFd;
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,6 +160,12 @@ pub(super) mod unnamed {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(file.metadata()?.permissions().mode() & 0o777);
         let (mut copy, path) = super::with_temporary_name(super::directory_of(target), |path| options.open(path))?;
+        let metadata = file.metadata()?;
+        if (metadata.uid(), metadata.gid()) != (copy.metadata()?.uid(), copy.metadata()?.gid()) {
+            // Only root has made it another's.
+            let _ = fchown(&copy, Some(metadata.uid()), Some(metadata.gid()));
+        }
+        let _ = copy.set_permissions(metadata.permissions());
         file.rewind()?;
         io::copy(&mut file, &mut copy)?;
         if syncs {

@@ -344,7 +344,7 @@ impl PartWriter {
     }
 
     /// The descriptor that the next bytes may be written to past this writer, which then says so by [`PartWriter::moved`].
-    pub fn next(&mut self) -> BorrowedFd<'_> {
+    pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.ahead(&self.file);
         self.file.as_fd()
     }

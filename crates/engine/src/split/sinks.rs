@@ -65,7 +65,7 @@ impl Sink for FilePart {
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        Some(self.writer.next())
+        Some(self.writer.descriptor())
     }
 
     fn moved(&mut self, bytes: u64) {

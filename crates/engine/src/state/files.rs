@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_replaced_is_written_in_place() {
+    fn an_unreplaceable_file_is_written_in_place() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("jar");
         fs::write(&path, "an old text").unwrap();

@@ -257,7 +257,7 @@ impl Sink for FileSink {
         self.reserve_ahead();
         match &mut self.state {
             _ if self.hasher.is_some() => None,
-            State::Partial(writer) => Some(writer.next()),
+            State::Partial(writer) => Some(writer.descriptor()),
             State::Elsewhere(_) => None,
             state => state.file().map(File::as_fd),
         }
