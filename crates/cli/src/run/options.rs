@@ -116,7 +116,7 @@ fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
         cookies_by_host: stage.transfer.cookies.as_curl,
         omits_empty: true,
         // A page that --extract asks for compressed need not be so.
-        decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_none(),
+        decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_empty(),
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the server or by a proxy.
