@@ -144,7 +144,7 @@ fn a_long_pause_is_said() {
 }
 
 #[test]
-fn an_error_names_the_url_of_the_list_then_its_redirect() {
+fn error_names_list_url_then_redirect_target() {
     let (origin, other) = (origin(), origin());
     let target = other.url("/status/404");
     let url = origin.url(&format!("/redirect/302?to={target}"));

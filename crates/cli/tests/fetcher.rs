@@ -176,7 +176,7 @@ fn a_connection_that_breaks_is_made_good_for_a_package_too() {
 }
 
 #[test]
-fn the_rest_of_a_package_comes_from_the_same_mirror() {
+fn package_rest_comes_from_the_same_mirror() {
     let package: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let part = |from: usize, to: usize| {
         let range = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, package.len());

@@ -83,15 +83,15 @@ pub struct Facts {
     pub first_byte: Duration,
     /// It was over.
     pub total: Duration,
-    /// How the time was spent, in all tries together.
+    /// The time spent in each phase, over all tries.
     pub phases: Phases,
-    /// What tries before the last cost, where they are not in the other facts.
+    /// Costs of the tries before the last that are not in the other facts.
     pub earlier: Earlier,
-    /// What it does at the moment, and since when.
+    /// The present phase, and when it began.
     pub now: (Phase, Instant),
 }
 
-/// How a transfer's time was spent; sums where there were several exchanges.
+/// The time that a transfer spent in each phase: sums where there were several exchanges.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Phases {
     /// Looking up names.
@@ -119,7 +119,7 @@ impl Phases {
     }
 }
 
-/// What tries before the last one cost.
+/// Costs of the tries before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Earlier {
     /// Connections that were opened.
@@ -128,10 +128,10 @@ pub struct Earlier {
     pub redirects: u32,
 }
 
-/// How a transfer spends its time at the moment.
+/// A phase of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits for its turn, or is over.
+    /// The transfer waits for its turn, or is over.
     Idle,
     /// A name is looked up.
     Resolve,
@@ -188,7 +188,7 @@ impl Facts {
         }
     }
 
-    /// Another phase begins.
+    /// Begins another phase.
     pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
         let (ending, began) = std::mem::replace(&mut self.now, (phase, now));
         let time = now.saturating_duration_since(began);
@@ -203,7 +203,7 @@ impl Facts {
         }
     }
 
-    /// What redirects have led to is left.
+    /// Counts the redirects of this try among those of earlier ones.
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }

@@ -469,7 +469,7 @@ fn serve_signed(mut stream: TcpStream, body: &[u8], noted: &Mutex<Vec<String>>) 
 }
 
 #[test]
-fn an_address_good_for_few_requests_is_asked_for_anew() {
+fn expired_signed_address_is_asked_for_anew() {
     let expected = content(&held(), 0);
     let options = RequestOptions { redirects: following().redirects, ..splitting() };
     let dir = TempDir::new().unwrap();

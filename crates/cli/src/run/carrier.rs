@@ -143,8 +143,8 @@ impl<'a> Carrier<'a> {
         outcome
     }
 
-    /// A further piece, from the mirror that had the first one: the caller's URL may lead to another by now, whose content may differ.
-    /// Where that mirror has it no more, the caller's URL is asked again.
+    /// Fetches a further piece from the mirror that had the first one: the caller's URL may lead to another by now, whose content
+    /// may differ. If that mirror does not have it any more, the caller's URL is asked again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -328,7 +328,7 @@ impl Told {
     }
 }
 
-/// Where redirects have led, if it may be asked by itself: a request with secrets would take it for their origin.
+/// The mirror that redirects have led to, if it may be asked by itself: a request with secrets would take it for their origin.
 fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()

@@ -26,7 +26,7 @@ use crate::persona::Persona;
 use crate::plan::{self, Global, Operation, UnixSocket, WriteOut};
 use crate::write_out::TransferFacts;
 
-/// A longer pause is said: nobody sees otherwise why the program is silent.
+/// A longer pause is announced, so that the user sees why nothing happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// Reports the transfers of one operation.
@@ -75,7 +75,7 @@ impl Reporter {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
     }
 
-    /// Who says that a pause before a further try is long; in curl's place its own words do.
+    /// Announces long pauses before further tries. In curl's place its own words do that.
     pub(super) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn Pauses>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn Pauses>)

@@ -170,7 +170,7 @@ pub struct RequestOptions {
     /// Decides by the head which content is wanted. Other content is not delivered, as if the server had answered 304; this is
     /// for servers that ignore conditions. Default: all.
     pub wants: Option<Arc<dyn Wants>>,
-    /// Who learns of pauses before further tries. Default: nobody.
+    /// An observer of the pauses before further tries. Default: none.
     pub pauses: Option<Arc<dyn Pauses>>,
     /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn Trace>>,

@@ -40,7 +40,7 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Another phase begins; returns the time since the transfer began.
+    /// Begins another phase; returns the time since the transfer began.
     fn begins(&mut self, phase: Phase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);

@@ -218,8 +218,8 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// A mirror that a redirect names may say nothing at all. Until it answers it may use a quarter of the time that is left, for
-    /// a further try may be led to another.
+    /// Limits a mirror that a redirect named to a quarter of the time that is left, until it answers. A mirror that says nothing would
+    /// use up the time of further tries, which may be led to others.
     fn leaves_time_for_others(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.aim.same_origin && self.aim.keeps_method() && !self.has_content();
@@ -228,7 +228,7 @@ impl Transfer {
         }
     }
 
-    /// The server has answered: from now on it has all the time that is left.
+    /// Gives a server that has answered all the time that is left.
     pub(super) fn is_heard(&mut self) {
         if self.max_time().is_none() {
             self.deadline = self.ends_by();
@@ -253,7 +253,7 @@ impl Transfer {
         After::Again(wait)
     }
 
-    /// Says to who is told of pauses that this one begins.
+    /// Tells the observer of pauses that this one begins.
     fn tell_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);

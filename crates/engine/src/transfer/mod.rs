@@ -119,7 +119,7 @@ pub struct Transfer {
     skip: u64,
     /// How often it began anew because what it had could not be completed.
     restarts: u32,
-    /// It goes on where a redirect led, without asking the caller's target first.
+    /// Whether it goes on where a redirect led, without asking the caller's target first.
     is_shortcut: bool,
     /// How far it was when it last failed.
     failed_at: u64,
@@ -390,7 +390,7 @@ impl Transfer {
         self.own.max_time.or(self.options.max_time)
     }
 
-    /// When it must be over with all its attempts and the pauses between them.
+    /// The moment by which all attempts, with the pauses between them, must be over.
     fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.began.checked_add(limit))
     }

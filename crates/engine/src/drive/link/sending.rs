@@ -21,10 +21,10 @@ const PIECE: usize = 16 << 10;
 /// So much goes into the memory of a socket that has nothing to send, whatever its peer does (`tcp_wmem` begins with it).
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
-/// How long content may be read and sent before the driver looks whether the server has answered already.
+/// The time for which content is read and sent before the driver looks whether the server has answered already.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 
-/// How far [`pump`] got.
+/// The result of [`pump`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pumped {
     /// Nothing is left to send now.

@@ -1,4 +1,4 @@
-//! Connections that end over unread input: threads beside the loop see to it that the peer learns why.
+//! Closes connections that end over unread input in threads beside the loop, so that the peer learns why.
 
 use std::os::fd::AsRawFd;
 
@@ -8,7 +8,7 @@ use super::Worker;
 use crate::drive::link::Link;
 use crate::threads;
 
-/// So many at once; further connections are closed at once.
+/// The most connections that are drained at the same time. Further ones are closed immediately.
 const MOST: usize = 16;
 
 impl Worker {

@@ -71,7 +71,7 @@ pub struct Link {
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
-    /// It ends for a violation of the protocol.
+    /// Whether it ends for a violation of the protocol, with a GOAWAY that says so.
     has_objected: bool,
     /// The server has not said yet how many requests it takes at once.
     is_guessing: bool,
