@@ -1,8 +1,10 @@
-//! Calendar dates and seconds since 1970, without leap seconds (POSIX), for the dates in cookies and state files.
+//! Calendar dates and seconds since 1970, without leap seconds (POSIX), for the dates in cookies
+//! and state files.
 //!
-//! `httpdate` reads the three HTTP dates only; a calendar crate for two functions of integer arithmetic was rejected.
+//! Rejected: a calendar crate, for two functions of integer arithmetic. `httpdate` reads only the
+//! three formats of HTTP dates.
 
-/// A moment in UTC.
+/// A date and time in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Civil {
     pub(crate) year: u64,
@@ -14,14 +16,15 @@ pub(crate) struct Civil {
 }
 
 const DAY: u64 = 86_400;
-/// From 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
+/// The days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
-/// The last second of the year 9999: the formats here have no room for five digits.
+/// The last second of the year 9999: the formats in this crate have no room for five digits.
 pub(crate) const LAST: u64 = 253_402_300_799;
 
 impl Civil {
-    /// The seconds since 1970; `None` before that, after 9999, and for dates that do not exist.
+    /// Returns the seconds since 1970; `None` before 1970, after 9999, and for dates that do not
+    /// exist.
     pub(crate) fn to_unix(self) -> Option<u64> {
         let Civil { year, month, day, hour, minute, second } = self;
         let valid =
@@ -35,7 +38,7 @@ impl Civil {
         Some((days - DAYS_TO_1970) * DAY + hour * 3600 + minute * 60 + second)
     }
 
-    /// The moment `unix` seconds after 1970, at most the last second of 9999.
+    /// Returns the date `unix` seconds after 1970, at most the last second of 9999.
     pub(crate) fn from_unix(unix: u64) -> Civil {
         let unix = unix.min(LAST);
         let days = unix / DAY + DAYS_TO_1970;
@@ -54,19 +57,20 @@ impl Civil {
         }
     }
 
-    /// `20260131T235959Z`: ISO 8601's basic format.
+    /// Formats as `20260131T235959Z`, ISO 8601's basic format.
     pub(crate) fn basic(self) -> String {
         let Civil { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    /// `20260131 23:59:59`: as in curl's HSTS and Alt-Svc files.
+    /// Formats as `20260131 23:59:59`, the format of curl's HSTS and Alt-Svc files.
     pub(crate) fn compact(self) -> String {
         let Civil { year, month, day, hour, minute, second } = self;
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Reads [`compact`](Self::compact), and with dashes in the date what LWP writes. A `Z` at the end is ignored.
+    /// Parses the [`compact`](Self::compact) format, and LWP's, which has dashes in the date.
+    /// Ignores a `Z` at the end.
     pub(crate) fn parse(text: &str) -> Option<Civil> {
         let mut digits = [0; 14];
         let mut count = 0;

@@ -1,6 +1,7 @@
-//! `file:` URLs (RFC 8089): the local file that one names.
+//! `file:` URLs (RFC 8089) and the local file that each names.
 //!
-//! They are not HTTP, and never a [`Target`](crate::Target): callers that accept them ask here first, and never for a redirect.
+//! A `file:` URL is never a [`Target`](crate::Target). A caller that accepts such URLs checks for
+//! them first, and never follows a redirect to one.
 //!
 //! ```
 //! use haul_policy::file_url;
@@ -13,14 +14,14 @@
 
 use crate::urlencode;
 
-/// Why a `file:` URL does not name a local file.
+/// The reason why a `file:` URL does not name a local file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
-    /// It names another host (RFC 8089 section 2).
+    /// The URL names another host (RFC 8089 section 2).
     Elsewhere,
-    /// Its path does not begin with a slash.
+    /// The path does not begin with a slash.
     Relative,
-    /// Its path contains a NUL, which no file name may have.
+    /// The path contains a NUL, which no file name may have.
     Nul,
 }
 
@@ -36,15 +37,16 @@ impl core::fmt::Display for FileUrlError {
 
 impl core::error::Error for FileUrlError {}
 
-/// Whether a URL has this scheme.
+/// Returns `true` if the URL's scheme is `file`.
 pub fn is_one(url: &str) -> bool {
     behind_scheme(url).is_some()
 }
 
-/// The path of the file, percent-decoded. Query and fragment do not belong to it.
+/// Returns the path of the file, percent-decoded, without query and fragment.
 ///
 /// # Errors
-/// It does not name a local file; something other than a `file:` URL counts as one without a path.
+/// Fails if the URL does not name a local file. A URL of another scheme counts as one without a
+/// path.
 pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     let rest = behind_scheme(url).ok_or(FileUrlError::Relative)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];

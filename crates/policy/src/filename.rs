@@ -1,4 +1,4 @@
-//! Local names for `-O` and `-J`. The result names a file in the intended directory, and nothing else.
+//! Local file names for `-O` and `-J`. A name never leaves the intended directory.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -22,18 +22,19 @@ use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent;
 
-/// The name curl 8 takes where the URL has none.
+/// The name that curl 8 uses for a URL without one.
 pub const FALLBACK: &str = "curl_response";
 
-/// The longest name made from a Content-Disposition, in bytes: what most file systems allow, with room for a suffix.
+/// The longest name made from a Content-Disposition, in bytes: what most file systems allow, with
+/// room for a suffix.
 pub const MAX_NAME: usize = 240;
 
-/// The URL gives no name. In versions of curl without [`FALLBACK`] the exit code is 23.
+/// The URL contains no name. Versions of curl without [`FALLBACK`] exit with 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoName;
 
 impl NoName {
-    /// 23.
+    /// Returns 23.
     pub fn exit_code(&self) -> u8 {
         23
     }
@@ -47,22 +48,25 @@ impl fmt::Display for NoName {
 
 impl core::error::Error for NoName {}
 
-/// The last segment of the path, as curl: not decoded, without the query; of `/dir/` it is `dir`.
+/// Returns the last segment of the path, as curl does: not decoded, without the query; `/dir/`
+/// gives `dir`.
 ///
-/// A leading dot becomes `_`: a list of URLs that someone else made must not write `.bashrc`. The length is left to the file system, since two
-/// shortened names could become equal.
+/// A leading dot becomes `_`: a list of URLs from somebody else must not write `.bashrc`. The
+/// length is left to the file system, since two shortened names could become equal.
 pub fn from_target(target: &Target) -> Result<String, NoName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
-/// As [`from_target`], with its leading dot, for a command line that was written for curl: `curl -O https://h/.vimrc`.
+/// Returns the name like [`from_target`], but keeps a leading dot, for command lines written for
+/// curl: `curl -O https://h/.vimrc`.
 pub fn as_curl(target: &Target) -> Result<String, NoName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoName)
 }
 
-/// As [`as_curl`], for a URL as it was written: characters that a target encodes stay as the user wrote them.
+/// Returns the name like [`as_curl`], in the spelling of `url`: characters that a target encodes
+/// stay as the user wrote them.
 pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
     let encoded = as_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
@@ -77,10 +81,11 @@ pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
     Ok(if !written.is_ascii() && is_same() { written.to_owned() } else { encoded })
 }
 
-/// The name a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
+/// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
 ///
-/// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) goes before `filename`; the first of repeated parameters counts. A path is cut to its last segment, as
-/// by curl. The disposition type does not matter.
+/// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) takes precedence over `filename`; the first of
+/// repeated parameters counts. A path is reduced to its last segment, as by curl. The disposition
+/// type does not matter.
 pub fn from_disposition(value: &[u8]) -> Option<String> {
     let mut plain = None;
     let mut extended = None;
@@ -94,15 +99,15 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
 }
 
-/// The name of the place that a `Location` names, which curl takes where the redirect is not followed: as it is written, without query
-/// and fragment.
+/// Returns the name from a `Location` as it is written, without query and fragment. curl uses it if
+/// the redirect is not followed.
 pub fn from_location(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let place = text.split(['?', '#']).next()?;
     sanitise(place)
 }
 
-/// Without the single quotes that some servers use in place of the double quotes of RFC 6266.
+/// Removes the single quotes that some servers use instead of the double quotes of RFC 6266.
 fn unquoted(name: String) -> String {
     match name.strip_prefix('\'') {
         Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
@@ -110,8 +115,9 @@ fn unquoted(name: String) -> String {
     }
 }
 
-/// The last segment of a suggested path as a name on any system: no separators, controls or characters that reorder
-/// text, no leading dot, no trailing dot or space, no reserved device name, at most [`MAX_NAME`] bytes. `None` if nothing is left.
+/// Returns the last segment of a suggested path as a name that is safe on any system: no
+/// separators, controls or characters that reorder text, no leading dot, no trailing dot or space,
+/// no reserved device name, at most [`MAX_NAME`] bytes. Returns `None` if nothing is left.
 pub fn sanitise(suggested: &str) -> Option<String> {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name = clean(last.trim())?;
@@ -123,7 +129,7 @@ pub fn sanitise(suggested: &str) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Cuts to at most [`MAX_NAME`] bytes, without a dot or white space at the end.
+/// Shortens to at most [`MAX_NAME`] bytes, without a dot or white space at the end.
 fn shorten(name: &mut String) {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {
@@ -133,7 +139,8 @@ fn shorten(name: &mut String) {
     name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
 }
 
-/// One segment: characters that could leave the directory, hide the file or deceive become `_`.
+/// Replaces by `_` the characters of a segment that could leave the directory, hide the file or
+/// deceive.
 fn clean(segment: &str) -> Option<String> {
     if matches!(segment, "" | "." | "..") {
         return None;
@@ -146,7 +153,8 @@ fn clean(segment: &str) -> Option<String> {
     Some(name)
 }
 
-/// Adds a text from a page to a path as a part of one name; `begins` says whether the name would begin with its first dot.
+/// Appends text from a page to a path, as a part of one name. `begins` is true if the text begins
+/// the name, whose first dot is then replaced.
 pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     let from = out.len();
     for chunk in text.utf8_chunks() {
@@ -161,13 +169,13 @@ pub(crate) fn push_harmless(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     }
 }
 
-/// Controls, line separators, and characters that reverse text, as in `gpj.exe`.
+/// Returns `true` for controls, line separators, and characters that reverse text, as in `gpj.exe`.
 fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Names that are devices on Windows, with or without an extension.
+/// Returns `true` for names of devices on Windows, with or without an extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {
@@ -177,7 +185,8 @@ fn is_reserved(name: &str) -> bool {
     ["CON", "PRN", "AUX", "NUL"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || port("COM") || port("LPT")
 }
 
-/// `name=value` pairs of a parameterised field; anything else between semicolons is skipped.
+/// An iterator over the `name=value` pairs of a parameterised field. Other text between semicolons
+/// is skipped.
 struct Parameters<'v> {
     rest: &'v [u8],
 }
@@ -203,7 +212,8 @@ impl<'v> Iterator for Parameters<'v> {
     }
 }
 
-/// A quoted string, or everything up to the semicolon: many servers forget the quotes round a name with spaces.
+/// Parses a quoted string, or everything up to the semicolon: many servers forget the quotes around
+/// a name with spaces.
 fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let text = text.trim_ascii_start();
     if let Some(inner) = text.strip_prefix(b"\"") {
@@ -215,10 +225,11 @@ fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     (Cow::Borrowed(text[..end].trim_ascii()), text.get(end + 1..).unwrap_or_default())
 }
 
-/// Returns what is between the quotes, unescaped, and what follows them (RFC 9110 §5.6.4).
+/// Returns the unescaped text of a quoted string, and the text after it (RFC 9110 §5.6.4).
 ///
-/// A backslash escapes a quote or a backslash. Before any other character it separates the parts of a path: servers on
-/// Windows send `"C:\dir\win.txt"` unescaped, and no sender has a reason to escape a letter.
+/// A backslash escapes a quote or a backslash. Before any other character it separates the parts of
+/// a path: servers on Windows send `"C:\dir\win.txt"` unescaped, and no sender has a reason to
+/// escape a letter.
 fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut value = Vec::new();
     let mut at = 0;
@@ -236,7 +247,7 @@ fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (value, &[])
 }
 
-/// `charset'language'percent-encoded` (RFC 8187 §3.2).
+/// Decodes `charset'language'percent-encoded` (RFC 8187 §3.2).
 fn decode_extended(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |b| *b == b'\'');
     let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);
@@ -261,7 +272,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
     }
 }
 
-/// As UTF-8 if it is valid, else as ISO-8859-1.
+/// Decodes as UTF-8 if valid, else as ISO-8859-1.
 fn text_of(bytes: &[u8]) -> String {
     match core::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

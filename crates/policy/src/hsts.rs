@@ -1,4 +1,5 @@
-//! Strict Transport Security (RFC 6797): hosts that must be reached over TLS, and curl's `--hsts` file.
+//! Strict Transport Security (RFC 6797): hosts that must be reached over TLS, and curl's `--hsts`
+//! file.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -14,8 +15,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Hosts are compared as [`Target`] has them (lower case, IDNA, so that an ideographic full stop is a dot, CVE-2022-42916) and
-//! without a trailing dot (CVE-2022-30115). Addresses have no such policy (§8.3). Times are wall-clock seconds since 1970.
+//! Hosts are compared as [`Target`] stores them (lower case, IDNA, so that an ideographic full stop
+//! is a dot, CVE-2022-42916) and without a trailing dot (CVE-2022-30115). Addresses have no policy
+//! (§8.3). Times are wall-clock seconds since 1970.
 //!
 //! Left out: the preload list.
 
@@ -25,22 +27,23 @@ use crate::civil::{Civil, LAST};
 use crate::cookie::Manner;
 use crate::target::{Host, Scheme, Target};
 
-/// How many hosts are kept; curl's number. When full, the one that ends first goes.
+/// The number of stored hosts; curl's limit. A full store drops the host that expires first.
 pub const MAX_HOSTS: usize = 1000;
 
-/// A policy that does not expire.
+/// The expiry of a policy without end.
 const UNLIMITED: u64 = u64::MAX;
 
 /// The contents of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Lifetime in seconds; 0 ends it.
+    /// The lifetime in seconds; 0 removes the policy.
     pub max_age: u64,
-    /// Whether it includes subdomains.
+    /// True if the policy covers subdomains.
     pub include_subdomains: bool,
 }
 
-/// Reads a field's value (§6.1). `None` if it has no `max-age`, has a directive twice, or is malformed: then it is ignored (§8.1).
+/// Parses a field value (§6.1). Returns `None` if it has no `max-age`, repeats a directive, or is
+/// malformed; such a field is ignored (§8.1).
 pub fn parse(field: &[u8]) -> Option<Policy> {
     let text = core::str::from_utf8(field).ok()?;
     let mut seen: Vec<&str> = Vec::new();
@@ -75,37 +78,38 @@ struct Entry {
     include_subdomains: bool,
 }
 
-/// The known hosts.
+/// A store of the hosts with a policy.
 #[derive(Clone, Debug, Default)]
 pub struct Hsts {
     hosts: BTreeMap<String, Entry>,
-    /// What this process learned since the file was read; `None`: the policy was removed.
+    /// Changes since the file was read; `None` stands for a removed policy.
     heard: BTreeMap<String, Option<Entry>>,
     manner: Manner,
 }
 
 impl Hsts {
-    /// No host.
+    /// Creates an empty store.
     pub fn new() -> Hsts {
         Hsts::default()
     }
 
-    /// An empty store; the file has the heading of this manner.
+    /// Creates an empty store that writes files in the given style.
     pub fn of(manner: Manner) -> Hsts {
         Hsts { manner, ..Hsts::default() }
     }
 
-    /// How many hosts are known.
+    /// Returns the number of stored hosts.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether none is known.
+    /// Returns `true` if no host is stored.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// Takes the first Strict-Transport-Security field of a reply from `target`. It counts only over TLS, and not from an IP address (§8.1).
+    /// Processes the first Strict-Transport-Security field of a response from `target`. The field
+    /// counts only over TLS, and not from an IP address (§8.1).
     pub fn on_field(&mut self, target: &Target, field: &[u8], now: u64) {
         let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
         let Some(policy) = parse(field) else { return };
@@ -115,19 +119,22 @@ impl Hsts {
         };
         let entry = Some(entry).filter(|_| policy.max_age > 0);
         let key = without_dot(name).to_owned();
-        // The end of a policy that does not exist is not recorded: servers could make the records grow without bound.
+        // The end of a policy that does not exist is not recorded: servers could make the records
+        // grow without bound.
         if entry.is_some() || self.hosts.contains_key(&key) {
             self.heard.insert(key.clone(), entry);
         }
         self.put(key, entry);
     }
 
-    /// `target` over TLS, if it is plain http and its host must not be (§8.3): port 80 becomes 443, others stay.
+    /// Returns `target` over TLS if it is plain http and its host has a policy (§8.3): port 80
+    /// becomes 443, other ports stay.
     pub fn upgrade(&self, target: &Target, now: u64) -> Option<Target> {
         (target.scheme() == Scheme::Http && self.covers(target.host(), now)).then(|| target.to_https())
     }
 
-    /// Whether `host`, or one above it that speaks for its subdomains, has a policy (§8.2).
+    /// Returns `true` if `host` has a policy, or a parent domain has one that covers subdomains
+    /// (§8.2).
     pub fn covers(&self, host: &Host, now: u64) -> bool {
         let Host::Name(name) = host else { return false };
         if self.hosts.is_empty() {
@@ -141,8 +148,8 @@ impl Hsts {
                 .any(|(dot, _)| live(&name[dot + 1..]).is_some_and(|entry| entry.include_subdomains))
     }
 
-    /// Adds what a file holds. Lines that are not understood, and hosts whose policy has expired, are left out. If a host is named twice, the later
-    /// end and the wider scope count.
+    /// Adds the hosts of a file. Malformed lines and expired policies are skipped. If a host is
+    /// listed twice, the later expiry and the wider scope count.
     ///
     /// ```text
     /// # comment
@@ -159,7 +166,8 @@ impl Hsts {
         }
     }
 
-    /// Applies what this process learned to `file`: the file as it is now, since other processes write it too. Then [`saved`](Self::saved).
+    /// Applies the changes since the file was read to `file`, a store just read again from it,
+    /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
     pub fn apply_to(&self, file: &mut Hsts) {
         file.manner = self.manner;
         for (name, entry) in &self.heard {
@@ -167,18 +175,18 @@ impl Hsts {
         }
     }
 
-    /// Whether there is something to write.
+    /// Returns `true` if there are changes to write.
     pub fn is_changed(&self) -> bool {
         !self.heard.is_empty()
     }
 
-    /// Declares that the file holds everything that this process learned. To write without holding the store's lock, take a clone, call this, then
-    /// write from the clone.
+    /// Marks all changes as written. To write without holding the store's lock, clone the store,
+    /// call `saved`, then write from the clone.
     pub fn saved(&mut self) {
         self.heard.clear();
     }
 
-    /// The file, in curl's format, without expired policies.
+    /// Returns the text of the file in curl's format, without expired policies.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.manner {
             Manner::Standard => "# HSTS cache, as curl has it. Written by haul.\n",

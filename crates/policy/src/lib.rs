@@ -1,36 +1,37 @@
-//! haul-policy: what an HTTP client decides, as pure functions and values.
+//! haul-policy: the decisions of an HTTP client, as pure functions and values.
 //!
-//! Which host a URL names, where a redirect leads and what may go there, whether a failure is worth
-//! another try, which job starts next. No I/O, no clock, no threads: monotonic time comes in as
-//! [`Time`], wall-clock seconds and entropy as plain `u64` arguments, so every decision can be replayed
-//! in a test. The crate's `clippy.toml` bans the standard library's clocks, sockets, files and threads.
-//! (It is not `no_std`: [`httpdate`] speaks `std::time::SystemTime`, and [`queue`] keeps a `HashMap`.)
+//! The crate decides which host a URL names, where a redirect leads and which secrets may follow,
+//! whether a failed request is retried, and which job starts next. The crate has no I/O, no clock
+//! and no threads. Callers pass in monotonic time as [`Time`], and wall-clock seconds and entropy
+//! as plain `u64` arguments, so a test can replay every decision. The crate's `clippy.toml` bans
+//! the standard library's clocks, sockets, files and threads. (The crate is not `no_std`:
+//! [`httpdate`] uses `std::time::SystemTime`, and [`queue`] has a `HashMap`.)
 //!
-//! | module | question |
+//! | module | subject |
 //! |---|---|
-//! | [`target`] | which scheme, host, port and request target does this text name? |
-//! | [`glob`] | which URLs does `http://h/[1-3]/{a,b}` stand for? |
-//! | [`redirect`] | where does this 3xx lead, with which method, with secrets or without? |
-//! | [`field`] | which names and values of fields can be sent? |
-//! | [`secrets`] | which fields are secret, and which may follow a redirect? |
-//! | [`protocols`] | which of http and https do `--proto` and `--proto-redir` allow? |
-//! | [`cookie`] | which cookies are taken, kept and sent? |
-//! | [`auth`] | which challenge is answered, how, and with whose credentials? |
-//! | [`netrc`] | which password has a host in a netrc file? |
-//! | [`proxy`] | which proxy does a request take, and what does that proxy learn? |
-//! | [`hsts`] | must this URL be https? |
-//! | [`alt_svc`] | where else is this origin served? |
-//! | [`multipart`], [`urlencode`] | how do forms look as bytes? |
-//! | [`retry`] | is another try worth it, and after how long? |
-//! | [`queue`] | which job starts next, fairly between hosts? |
-//! | [`range`] | which bytes came, are they of the same body, which are missing? |
-//! | [`rate`] | how many bytes may be moved now? |
-//! | [`speed`] | is this transfer too slow, or has it stalled? |
-//! | [`template`] | which URL does a match make, when pages are not to be trusted? |
-//! | [`file_url`] | which local file does a `file:` URL name? |
-//! | [`filename`] | which local name does a URL or a Content-Disposition give? |
+//! | [`target`] | URLs: scheme, host, port and request target |
+//! | [`glob`] | curl's globs, such as `http://h/[1-3]/{a,b}` |
+//! | [`redirect`] | the next target, method and secrets after a 3xx |
+//! | [`field`] | valid names and values of fields |
+//! | [`secrets`] | fields that carry secrets and may not follow a redirect |
+//! | [`protocols`] | `--proto` and `--proto-redir` |
+//! | [`cookie`] | cookies: accepting, storing, sending, files |
+//! | [`auth`] | challenges, answers to them, and the choice of credentials |
+//! | [`netrc`] | passwords by host |
+//! | [`proxy`] | the choice of a proxy, and the data that it learns |
+//! | [`hsts`] | hosts that must be reached over TLS |
+//! | [`alt_svc`] | alternative services of an origin |
+//! | [`multipart`], [`urlencode`] | the encodings of forms |
+//! | [`retry`] | whether and when a failed request is tried again |
+//! | [`queue`] | the order of jobs, fairly between hosts |
+//! | [`range`] | parts of a body: claims, received bytes, checkpoints |
+//! | [`rate`] | a limit on bytes a second |
+//! | [`speed`] | detection of slow and stalled transfers |
+//! | [`template`] | URLs made from matches in pages that are not trusted |
+//! | [`file_url`] | local files named by `file:` URLs |
+//! | [`filename`] | local file names from a URL or a Content-Disposition |
 //!
-//! Left out: everything that touches a socket, a file or a clock. That is the engine's.
+//! Left out: everything that touches a socket, a file or a clock. The engine does that.
 //!
 //! ```
 //! use haul_policy::redirect::{RedirectRules, Secrets, decide};

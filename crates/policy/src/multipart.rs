@@ -1,5 +1,5 @@
-//! The framing of multipart/form-data (RFC 7578, RFC 2046 §5.1): which bytes stand between the parts, and how long all of it is. The parts'
-//! contents stay where they are.
+//! The framing of multipart/form-data (RFC 7578, RFC 2046 §5.1): the bytes between the parts, and
+//! the total length. The parts' contents stay where they are.
 //!
 //! ```
 //! use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
@@ -19,11 +19,12 @@
 //! # Ok::<(), haul_policy::multipart::MultipartError>(())
 //! ```
 //!
-//! Left out: reading anything, and the transfer encodings `base64` and `quoted-printable`, which no server of forms asks for (RFC 7578 §4.7).
+//! Left out: reading the contents, and the transfer encodings `base64` and `quoted-printable`,
+//! which form servers do not use (RFC 7578 §4.7).
 
 use core::fmt;
 
-/// How quotes in names are escaped.
+/// The escaping of quotes in names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
@@ -33,39 +34,41 @@ pub enum Escape {
     Backslash,
 }
 
-/// What a part contains.
+/// The content of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// These bytes.
+    /// The bytes themselves.
     Bytes(Vec<u8>),
-    /// The caller's source with this number. Without its length the whole body has none and is sent chunked.
+    /// The caller's source number `index`. If its length is unknown the body's is too, and the body
+    /// is sent chunked.
     Source {
-        /// Which.
+        /// The source's number.
         index: usize,
-        /// Its length in bytes.
+        /// The length in bytes.
         length: Option<u64>,
     },
-    /// Several under one name: multipart/mixed, as of `-F name=@a,b`.
+    /// Several parts under one name: multipart/mixed, as with `-F name=@a,b`.
     Mixed(Vec<Part>),
 }
 
-/// One part.
+/// A part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The field's name; none in a [`Content::Mixed`].
+    /// The field's name; `None` inside a [`Content::Mixed`].
     pub name: Option<Vec<u8>>,
-    /// The file's name that is sent to the server.
+    /// The file name sent to the server.
     pub filename: Option<Vec<u8>>,
-    /// Its type. `None`: no such line, which means text/plain.
+    /// The media type. `None` omits the line, which means text/plain.
     pub content_type: Option<String>,
-    /// Further header lines, without line ends; one named Content-Disposition or Content-Type replaces the line made here.
+    /// Further header lines, without line ends. A line named Content-Disposition or Content-Type
+    /// replaces the generated one.
     pub headers: Vec<Vec<u8>>,
-    /// What it contains.
+    /// The content.
     pub content: Content,
 }
 
 impl Part {
-    /// A plain field: `-F name=value`, `--form-string`.
+    /// Creates a plain field: `-F name=value`, `--form-string`.
     pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Part {
         Part {
             name: Some(name.as_ref().to_vec()),
@@ -76,7 +79,7 @@ impl Part {
         }
     }
 
-    /// A file: `-F name=@file`; its type is [`content_type_of`] its name.
+    /// Creates a part for a file: `-F name=@file`, with the type [`content_type_of`] its name.
     pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: Content) -> Part {
         Part {
             filename: Some(filename.as_ref().to_vec()),
@@ -87,7 +90,8 @@ impl Part {
     }
 }
 
-/// The type of a file by the end of its name, from curl's short list; else application/octet-stream.
+/// Returns the media type for a file name's extension, from curl's short list; else
+/// application/octet-stream.
 pub fn content_type_of(filename: &[u8]) -> &'static str {
     const KNOWN: &[(&str, &str)] = &[
         (".gif", "image/gif"),
@@ -108,18 +112,20 @@ pub fn content_type_of(filename: &[u8]) -> &'static str {
     KNOWN.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
 }
 
-/// The delimiter between parts: 24 dashes and 22 letters and digits, which encode all 128 bits of the entropy. Contents are not searched for it: that
-/// one contains it by chance is less likely than an undetected transmission error, and a stream cannot be searched.
+/// The delimiter between parts: 24 dashes and 22 letters and digits, which encode 128 bits of
+/// entropy. Contents are not searched for the delimiter: a collision is less likely than an
+/// undetected transmission error, and a stream cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boundary(u128);
 
 impl Boundary {
-    /// Made of entropy, fresh for each request.
+    /// Makes a boundary from entropy, which must be fresh for each request.
     pub fn new(entropy: [u8; 16]) -> Boundary {
         Boundary(u128::from_be_bytes(entropy))
     }
 
-    /// The boundary of the form itself (0) or of the `number`th nested list: of equal length, and never the same.
+    /// Returns the boundary of the form itself (0) or of the `number`th nested list. All have equal
+    /// length and differ.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);
@@ -132,28 +138,28 @@ impl Boundary {
     }
 }
 
-/// A stretch of the body.
+/// A contiguous piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// These bytes.
+    /// The bytes themselves.
     Literal(Vec<u8>),
-    /// All of the caller's source with this number.
+    /// All of the caller's source number `index`.
     Source {
-        /// Which.
+        /// The source's number.
         index: usize,
-        /// Its length in bytes, if known: the source must give exactly this many.
+        /// The length in bytes, if known; the source must supply exactly that many.
         length: Option<u64>,
     },
 }
 
-/// A body of parts. No two literals are adjacent, so that a small form is one write.
+/// A body made of parts. No two literals are adjacent, so a small form is one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The value of the request's Content-Type.
     pub content_type: String,
-    /// The body, in order.
+    /// The pieces of the body, in order.
     pub pieces: Vec<Piece>,
-    /// Its length in bytes; `None` if a source's is not known.
+    /// The body's length in bytes; `None` if the length of a source is unknown.
     pub length: Option<u64>,
 }
 
@@ -163,7 +169,7 @@ impl Layout {
         Layout::with_disposition(parts, boundary, escape, "form-data")
     }
 
-    /// The same for a body of another type than a form: as in curl, its parts are attachments.
+    /// Lays out a body of another type than a form. Its parts are attachments, as in curl.
     pub fn attached(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
         Layout::with_disposition(parts, boundary, escape, "attachment")
     }
@@ -256,7 +262,8 @@ impl Writer {
         Ok(())
     }
 
-    /// `; name="value"`. Line ends are encoded with either escaping: with the backslash alone, curl lets a name start new header lines.
+    /// Appends `; name="value"`. Encodes line ends with either escaping; with the backslash alone,
+    /// curl lets a name start new header lines.
     fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());
@@ -274,11 +281,11 @@ impl Writer {
     }
 }
 
-/// Why a form cannot be laid out.
+/// The reason why a form cannot be laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MultipartError {
-    /// A CR, LF or NUL in a type or a header line.
+    /// A type or header line contains CR, LF or NUL.
     LineEnd,
 }
 

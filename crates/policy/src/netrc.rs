@@ -22,28 +22,31 @@
 //! # Ok::<(), haul_policy::netrc::NetrcError>(())
 //! ```
 //!
-//! Words are separated by white space; line ends matter only to comments and macros. A `#` where a keyword should be begins a comment. A word that
-//! begins with `"` ends at the next one; in it `\n`, `\r`, `\t` are control characters and `\` makes anything else literal. `macdef` and its macro
-//! end at the first blank line. Unknown words are skipped, and a keyword at the end of the file that lacks its value says nothing.
+//! Words are separated by white space; line ends matter only to comments and macros. A `#` in the
+//! position of a keyword begins a comment. A word that begins with `"` ends at the next one;
+//! inside, `\n`, `\r`, `\t` are control characters, and `\` makes any other character literal.
+//! `macdef` and its macro end at the first blank line. Unknown words are skipped, and so is a last
+//! keyword without a value.
 //!
-//! The host must be the machine's name exactly, except for case: an entry for `example.com` is not for `www.example.com`, nor for `example.com.` with
-//! a dot. What an entry leaves out is not taken from another entry (CVE-2024-11053, CVE-2025-0167).
+//! The host must equal the machine's name exactly, except for case: an entry for `example.com` does
+//! not match `www.example.com`, nor `example.com.` with a dot. A value that an entry lacks is not
+//! taken from another entry (CVE-2024-11053, CVE-2025-0167).
 
 use core::fmt;
 
-/// The longest word, in bytes: curl's.
+/// The longest word in bytes, as in curl.
 pub const MAX_WORD: usize = 4096;
 
-/// What the file says about a host. `Debug` shows no secret.
+/// The file's entry for a host. `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The user. `None`: the entry names none.
+    /// The user; `None` if the entry has none.
     pub login: Option<Vec<u8>>,
-    /// The password. `None`: the entry has none, an empty one is meant.
+    /// The password. `None` means that the entry has none; the empty password is used.
     pub password: Option<Vec<u8>>,
-    /// What some FTP servers ask for in addition; unused in HTTP.
+    /// The account that some FTP servers require; unused in HTTP.
     pub account: Option<Vec<u8>>,
-    /// Whether it is the `default` entry.
+    /// True for the `default` entry.
     pub is_default: bool,
 }
 
@@ -53,24 +56,25 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Why a text is not a netrc file, with the line, counted from 1. curl's exit code is 26.
+/// The reason why a text is not a netrc file, with the line, counted from 1. curl's exit code is
+/// 26.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetrcError {
-    /// A quoted word without its end.
+    /// A quoted word has no end.
     OpenQuote {
-        /// The line where it begins.
+        /// The line of the opening quote.
         line: usize,
     },
-    /// A word of more than [`MAX_WORD`] bytes.
+    /// A word has more than [`MAX_WORD`] bytes.
     TooLong {
-        /// Its line.
+        /// The line of the word.
         line: usize,
     },
 }
 
 impl NetrcError {
-    /// 26.
+    /// Returns 26.
     pub fn exit_code(&self) -> u8 {
         26
     }
@@ -87,10 +91,12 @@ impl fmt::Display for NetrcError {
 
 impl core::error::Error for NetrcError {}
 
-/// The first entry for `host` (as [`Target::host_text`](crate::Target::host_text) gives it), or the `default` one, which
-/// counts only after the entries before it.
+/// Returns the first matching entry for `host`, spelled as in
+/// [`Target::host_text`](crate::Target::host_text). The `default` entry matches every host that no
+/// earlier entry matches.
 ///
-/// With a `login` (from a URL), an entry with that login counts, and so does one with a password and no login, which is for any login.
+/// With a `login` (from a URL), an entry matches if it has that login, or a password and no login,
+/// which applies to any login.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entry>, NetrcError> {
     let mut words = Words { text, at: 0, line: 1 };
     let mut current: Option<Entry> = None;
@@ -128,19 +134,20 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entr
     Ok(current.filter(fits))
 }
 
-/// The last of a kind counts, as in curl: what a second one means is defined nowhere.
+/// Sets a value of the entry; the last one of a kind counts, as in curl. No document defines
+/// repetitions.
 fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Option<Vec<u8>>) {
     if let (Some(entry), Some(value)) = (current, value) {
         *field(entry) = Some(value);
     }
 }
 
-/// What the next word may be.
+/// The kinds of words that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A keyword, or a comment.
+    /// A keyword or a comment.
     Keyword,
-    /// A value: a password may begin with `#`.
+    /// A value. A password may begin with `#`.
     Value,
 }
 
@@ -208,7 +215,7 @@ impl Words<'_> {
         }
     }
 
-    /// Skips to the first blank line after that of `macdef`.
+    /// Skips to the first blank line after the line of `macdef`.
     fn skip_macro(&mut self) {
         self.skip_while(|b| b != b'\n');
         self.bump();

@@ -1,4 +1,4 @@
-//! `--proto` and `--proto-redir`: which schemes may be used.
+//! `--proto` and `--proto-redir`: the allowed schemes.
 //!
 //! ```
 //! use haul_policy::protocols::{ListError, Protocols};
@@ -12,14 +12,15 @@
 use crate::redirect::RedirectRules;
 use crate::target::Scheme;
 
-/// Which of haul's schemes are allowed; default all.
+/// The set of allowed schemes; default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
     /// Plain HTTP.
     pub http: bool,
     /// HTTP over TLS.
     pub https: bool,
-    /// Local files, by [`file_url`](crate::file_url), if the caller accepts such URLs at all.
+    /// Local files, named by a [`file_url`](crate::file_url), if the caller accepts such URLs at
+    /// all.
     pub file: bool,
 }
 
@@ -29,16 +30,16 @@ impl Default for Protocols {
     }
 }
 
-/// Why a list is refused.
+/// The reason why a list is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListError<'l> {
-    /// No scheme has this name: a typing error in a restriction must not go unnoticed.
+    /// No scheme has this name. A typing error in a restriction must not go unnoticed.
     Unknown(&'l str),
-    /// Nothing is left that may be used.
+    /// The list allows no scheme at all.
     Nothing,
 }
 
-/// The other schemes that curl knows: haul supports none of them, but they are not mistakes in a list.
+/// The other schemes that curl knows. haul supports none of them, but a list may name them.
 const OTHERS: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -46,11 +47,12 @@ const OTHERS: &[&str] = &[
 ];
 
 impl Protocols {
-    /// This set, changed by a list: words between commas, each a scheme or `all`, after `+` (allow; also without a sign), `-` (forbid) or
-    /// `=` (allow only this). From left to right, as by curl.
+    /// Returns the set as changed by a list of words between commas. Each word is a scheme or
+    /// `all`, with a sign before it: `+` or none allows, `-` forbids, `=` allows only that one.
+    /// Words apply from left to right, as in curl.
     ///
     /// # Errors
-    /// For an unknown word, and for a list that allows nothing at all.
+    /// Fails for an unknown word, and for a list that allows nothing at all.
     pub fn with(self, list: &str) -> Result<Protocols, ListError<'_>> {
         let mut set = self;
         let mut others = true;
@@ -76,7 +78,7 @@ impl Protocols {
         if others || set.http || set.https || set.file { Ok(set) } else { Err(ListError::Nothing) }
     }
 
-    /// Whether a scheme is in it.
+    /// Returns `true` if the set contains the scheme.
     pub fn allows(self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Http => self.http,
@@ -84,7 +86,7 @@ impl Protocols {
         }
     }
 
-    /// The schemes that both allow: a redirect must pass `--proto` and `--proto-redir`.
+    /// Returns the schemes in both sets: a redirect must pass `--proto` and `--proto-redir`.
     #[must_use]
     pub fn and(self, other: Protocols) -> Protocols {
         Protocols { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
@@ -92,7 +94,7 @@ impl Protocols {
 }
 
 impl RedirectRules {
-    /// These rules, with hops only to allowed schemes.
+    /// Restricts the rules to redirects to allowed schemes.
     #[must_use]
     pub fn with_protocols(self, allowed: Protocols) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }

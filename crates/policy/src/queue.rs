@@ -1,4 +1,5 @@
-//! Which job starts next: lowest number first, within caps for each host and in total, with hosts paused while they ask for it.
+//! A queue of jobs: the lowest number starts first, within caps for each host and in total. Hosts
+//! can be paused.
 //!
 //! ```
 //! use haul_policy::queue::{Caps, Queue};
@@ -16,16 +17,18 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! A slot is taken by [`next`](Queue::next) and given back by [`release`](Queue::release);
-//! [`next_for`](Queue::next_for) passes it on to another job of the same host.
+//! A slot is taken by [`next`](Queue::next) and returned by [`release`](Queue::release);
+//! [`next_for`](Queue::next_for) passes a slot on to another job of the same host.
 //!
-//! **The head.** With output in order, jobs behind the first unfinished one (the head) may fill all slots and stop, their
-//! windows full, waiting for the head to be printed. So the head may start above both caps. It may not start on a paused
-//! host: that would answer a Retry-After with a busy loop.
+//! **The head.** With output in order, jobs after the first unfinished one (the head) may occupy
+//! all slots and stop, their windows full, waiting for the head to be printed. The head may
+//! therefore start above both caps. The head may not start on a paused host, since that would
+//! answer a Retry-After with a busy loop.
 //!
-//! **Cost.** A waiting job is in two ordered maps; a host with something waiting that may start is in one ordered set. Every
-//! operation is O(log n); none looks at all hosts. A host is forgotten as soon as it has nothing waiting, nothing running and
-//! no pause, so memory follows what is queued, not how many hosts there ever were.
+//! **Cost.** A waiting job is in two ordered maps; a host with a job that may start is in one
+//! ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
+//! job waits or runs there and it is not paused, so memory depends on the jobs in the queue, not on
+//! the number of hosts ever seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -33,46 +36,48 @@ use std::hash::Hash;
 use crate::target::Origin;
 use crate::time::Time;
 
-/// How many jobs may run.
+/// The largest numbers of running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// In all; 0 counts as 1.
+    /// The cap in total; 0 counts as 1.
     pub total: usize,
-    /// On one host; 0 counts as 1.
+    /// The cap for one host; 0 counts as 1.
     pub per_host: usize,
 }
 
-/// A host known to a queue, while it has something waiting, running or paused. Numbers are reused with another generation: a stale id does nothing.
+/// The identity of a host while the queue remembers it: while jobs wait or run there, or it is
+/// paused. A stale id is ignored, since a reused index has another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
     generation: u32,
 }
 
-/// How many hosts are remembered only for their pause; beyond this, the one whose pause ends first is forgotten. Worst case about 1 MiB.
+/// The number of hosts remembered only for their pause. Beyond it, the host whose pause ends first
+/// is dropped. Worst case about 1 MiB.
 const MAX_RESTING: usize = 4096;
 
-/// A job's place: its number, then the order of pushing (numbers may repeat).
+/// The position of a job: its number, then the order of pushing, since numbers may repeat.
 type Place = (u64, u64);
 
-/// Jobs of type `T`, waiting by host `K`.
+/// Waiting jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
 pub struct Queue<T, K = Origin> {
     caps: Caps,
     hosts: Vec<Slot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The host that the last job was pushed for: the next one is likely to be for it as well.
+    /// The host of the last push, which is likely to be the next one's host too.
     last: u32,
-    /// All waiting jobs and their hosts.
+    /// All waiting jobs, with their hosts.
     waiting: BTreeMap<Place, u32>,
-    /// Hosts that may start their first job.
+    /// Hosts whose first job may start.
     ready: BTreeSet<(Place, u32)>,
-    /// The hosts of `ready` on which nothing runs.
+    /// The hosts of `ready` without a running job.
     starved: BTreeSet<(Place, u32)>,
     /// Paused hosts with jobs waiting.
     paused: BTreeSet<(Time, u32)>,
-    /// Paused hosts with nothing waiting and nothing running.
+    /// Paused hosts without waiting or running jobs.
     resting: BTreeSet<(Time, u32)>,
     running: usize,
     pushes: u64,
@@ -90,12 +95,12 @@ struct HostState<T, K> {
     waiting: BTreeMap<Place, T>,
     running: usize,
     paused_until: Option<Time>,
-    /// This host's own cap instead of the common one.
+    /// The host's own cap, which replaces the common one.
     cap: Option<usize>,
     listed: Listed,
 }
 
-/// Which of the queue's sets a host is in, and under which key.
+/// The set that a host is in, with its key there.
 #[derive(Clone, Copy, Debug)]
 enum Listed {
     Nowhere,
@@ -104,7 +109,7 @@ enum Listed {
     Resting(Time),
 }
 
-/// Whether something runs on a host.
+/// Distinguishes hosts with and without running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fed {
     Yes,
@@ -112,7 +117,7 @@ enum Fed {
 }
 
 impl<T, K: Hash + Eq + Clone> Queue<T, K> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(caps: Caps) -> Self {
         Queue {
             caps: Caps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
@@ -130,7 +135,8 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         }
     }
 
-    /// Adds a job. A number may be pushed again (a retry), and below others (a later stage).
+    /// Adds a job. The same number may be pushed again (for a retry), and so may a number below
+    /// others (for a later stage).
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
         let index = self.intern(host);
         let place = (seq, self.pushes);
@@ -141,7 +147,8 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
-    /// The job to start now, with its number; takes a slot. `head` is the number that the output waits for, if it is in order.
+    /// Returns the job to start now, with its number, and takes a slot. `head` is the number that
+    /// ordered output waits for.
     pub fn next(&mut self, now: Time, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
         let (place, index) = self.startable_head(head).or_else(|| {
@@ -155,12 +162,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
-    /// Another job for a slot of `host` whose job is done, since its connection is warm. The slot stays taken; on `None` it must be
-    /// [released](Queue::release).
+    /// Returns another job for the slot of a finished job on `host`, whose connection is open. The
+    /// slot stays taken; after `None`, [release](Queue::release) it.
     ///
-    /// `None` if nothing waits there, if the host is paused, or if more than a cap allows are running (unless it is the head that waits there). Also
-    /// if all slots are taken and a host on which nothing runs has a job with a lower number: otherwise a few hosts with long lists would keep every
-    /// slot to themselves.
+    /// Returns `None` if no job waits there, if the host is paused, or if more jobs run than a cap
+    /// allows (unless the head waits there). Also returns `None` if all slots are taken and a host
+    /// without running jobs has a job with a lower number: a few hosts with long lists would
+    /// otherwise keep every slot.
     pub fn next_for(&mut self, host: HostId, now: Time, head: Option<u64>) -> Option<(u64, T)> {
         self.wake(now);
         let index = self.resolve(host)?;
@@ -190,7 +198,8 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some(item)
     }
 
-    /// Gives a slot of `host` back. [Pause](Queue::pause) a host before its last slot is released: after that it may be forgotten.
+    /// Returns a slot of `host`. To [pause](Queue::pause) the host, do that before its last slot is
+    /// released: afterwards the host may be unknown.
     pub fn release(&mut self, host: HostId) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -202,7 +211,8 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.relist(index);
     }
 
-    /// Starts nothing on `host` before `until`; the longest of several pauses counts. Running jobs go on.
+    /// Starts nothing on `host` before `until`; the longest of several pauses counts. Running jobs
+    /// continue.
     pub fn pause(&mut self, host: HostId, until: Time) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -210,72 +220,74 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.relist(index);
     }
 
-    /// Until when `host` is paused.
+    /// Returns the end of the pause of `host`.
     pub fn paused_until(&self, host: HostId) -> Option<Time> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
     }
 
-    /// The numbers of the jobs that wait on `host`.
+    /// Returns the numbers of the jobs that wait on `host`.
     pub fn waiting_on(&self, host: HostId) -> impl Iterator<Item = u64> {
         let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// When to call [`next`](Queue::next) again though nothing was pushed or released: the first end of a pause that holds jobs back.
+    /// Returns the first end of a pause that holds jobs back: call [`next`](Queue::next) then, even
+    /// without a push or release.
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }
 
-    /// Sets another total cap (fewer after EMFILE). Running jobs go on. 0 counts as 1.
+    /// Sets the total cap (lower after EMFILE). Running jobs continue. 0 counts as 1.
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
     }
 
-    /// Sets another cap for `host` until it is forgotten: its jobs share one connection. 0 counts as 1.
+    /// Sets the cap of `host` while the queue remembers it, for jobs that share one connection. 0
+    /// counts as 1.
     pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
         let Some(index) = self.resolve(host) else { return };
         self.state(index).cap = Some(cap.max(1));
         self.relist(index);
     }
 
-    /// The caps.
+    /// Returns the caps.
     pub fn caps(&self) -> Caps {
         self.caps
     }
 
-    /// How many jobs wait.
+    /// Returns the number of waiting jobs.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Returns `true` if no job waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many slots are taken.
+    /// Returns the number of taken slots.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// How many slots of `host` are taken.
+    /// Returns the number of taken slots of `host`.
     pub fn running_on(&self, host: HostId) -> usize {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
     }
 
-    /// Whether jobs of `host` have to wait for others to end, so that one more pushed there changes nothing.
+    /// Returns `true` if a job pushed for `host` would have to wait for another one to end.
     pub fn is_full(&self, host: HostId) -> bool {
         let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
         self.running >= self.caps.total || is_at_cap
     }
 
-    /// How many hosts are remembered.
+    /// Returns the number of hosts that the queue remembers.
     pub fn hosts(&self) -> usize {
         self.by_key.len()
     }
 
-    /// The lowest waiting number.
+    /// Returns the lowest waiting number.
     pub fn first_seq(&self) -> Option<u64> {
         self.waiting.first_key_value().map(|(place, _)| place.0)
     }
@@ -292,7 +304,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
-    /// Ends expired pauses.
+    /// Ends the pauses that have expired.
     fn wake(&mut self, now: Time) {
         while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
             self.state(index).paused_until = None;
@@ -344,7 +356,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.hosts[index as usize].host.as_mut().expect("an index in use")
     }
 
-    /// Puts a host into the set it belongs to after a change, or forgets it.
+    /// Moves a host to the set that it belongs to after a change, or drops the host.
     fn relist(&mut self, index: u32) {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");

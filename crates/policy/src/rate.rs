@@ -1,4 +1,4 @@
-//! `--limit-rate`: how many bytes may be moved now, over all connections together.
+//! `--limit-rate`: the number of bytes that may be transferred now, over all connections together.
 //!
 //! ```
 //! use core::time::Duration;
@@ -15,36 +15,38 @@
 //! assert_eq!(bucket.available(ready), 32_000);
 //! ```
 //!
-//! A token bucket that holds 1/32 s worth of its rate. At most `rate + rate/32` bytes pass in any second, 3.1 % above the rate, plus what takers take
-//! beyond their last grant. The promised limit is 5 %; the difference is for those overshoots: one TLS record (16 KiB) fits in from 0.9 MB/s on. A
-//! bucket of 1/20 s would leave nothing for them; a smaller one would lose rate whenever a busy thread is late by more than it holds, since unused
-//! time is never made up for.
+//! The limiter is a token bucket that holds 1/32 s worth of its rate. At most `rate + rate/32`
+//! bytes pass in any second, 3.1 % above the rate, plus each taker's excess over its last grant.
+//! The promised limit is 5 %; the difference is for such excess: one TLS record (16 KiB) fits in
+//! from 0.9 MB/s on. A bucket of 1/20 s would leave nothing for them. A smaller one would lose rate
+//! whenever a busy thread is late by more than the bucket holds, since unused time is never made up
+//! for.
 //!
-//! Takers are not distinguished: the first to ask gets what is available. They share by taking turns at
-//! [`available`](Bucket::available), each of them taking no more than its share.
+//! Takers are not distinguished: the first to ask gets the available tokens. They share by calling
+//! [`available`](Bucket::available) in turn and taking no more than their share.
 
 use crate::time::Time;
 
-/// Fractions of bytes are kept as bytes × nanoseconds, so that frequent calls lose nothing by rounding.
+/// Fractions of bytes are kept as bytes × nanoseconds, so frequent calls lose nothing by rounding.
 const SCALE: i128 = 1_000_000_000;
 
-/// Grants below this are held back while the bucket can hold more: a system call and a wake-up for a few bytes cost more than
-/// the bytes.
+/// The smallest grant while the bucket can hold more: a system call and a wake-up for a few bytes
+/// would cost more than the bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
-/// The tokens of one rate limit, shared by everything it applies to.
+/// The tokens of one rate limit, shared by every transfer under it.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: u64,
     burst: u64,
     grant: u64,
-    /// Bytes × [`SCALE`] as of `filled`; below zero: debt.
+    /// Bytes × [`SCALE`] at the time `filled`; negative for a debt.
     level: i128,
     filled: Time,
 }
 
 impl Bucket {
-    /// A full bucket for this many bytes per second. 0 counts as 1; for no limit, use no bucket.
+    /// Creates a full bucket for `bytes_per_second`; 0 counts as 1. For no limit, use no bucket.
     pub fn new(bytes_per_second: u64, now: Time) -> Bucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
@@ -52,13 +54,14 @@ impl Bucket {
         Bucket { rate, burst, grant, level: i128::from(burst) * SCALE, filled: now }
     }
 
-    /// The most that is ever there at once: 1/32 s worth, at least one byte.
+    /// Returns the capacity: 1/32 s worth, at least one byte.
     pub fn burst(&self) -> u64 {
         self.burst
     }
 
-    /// Bytes that may be taken now: none, or at least the smallest grant. That is a quarter of the [`burst`](Bucket::burst), or up to 4 KiB
-    /// if that is more: whoever waits wakes up at most 128 times a second, at slow rates 32 times.
+    /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
+    /// That is a quarter of the [`burst`](Bucket::burst), or up to 4 KiB if that is more. A waiting
+    /// taker wakes up at most 128 times a second, at slow rates 32 times.
     pub fn available(&mut self, now: Time) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -66,14 +69,15 @@ impl Bucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Takes the bytes that were moved. It may be more than was [`available`](Bucket::available) if the input could not be cut: the debt is paid
-    /// before anybody gets more.
+    /// Takes the transferred bytes. They may exceed [`available`](Bucket::available) if the input
+    /// could not be cut: nobody gets more until the debt is paid.
     pub fn take(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
     }
 
-    /// When [`available`](Bucket::available) will give `want` if nobody takes any before; now, if it is available. More than the burst counts as the
-    /// burst, less than the smallest grant as that grant.
+    /// Returns the time at which [`available`](Bucket::available) will be `want` if nobody takes
+    /// any before; `now` if it already is. More than the burst counts as the burst, less than the
+    /// smallest grant as that grant.
     pub fn ready_at(&self, now: Time, want: u64) -> Time {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
         if missing <= 0 {
@@ -84,7 +88,7 @@ impl Bucket {
         Time(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// A clock that goes backwards counts as standing still.
+    /// Returns the level at `now`; a clock that goes backwards counts as standing still.
     fn level_at(&self, now: Time) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
@@ -101,7 +105,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const RECORD: u64 = 16 * 1024;
 
-    /// Entropy from a seed: xorshift.
+    /// A random number generator: xorshift.
     struct Dice(u64);
 
     impl Dice {
@@ -113,7 +117,8 @@ mod tests {
         }
     }
 
-    /// The most that went in any window of one second: windows begin and end with a take, so only those need a look.
+    /// Returns the most bytes taken in any window of one second. Such a window begins and ends with
+    /// a take, so only those are checked.
     fn busiest_second(takes: &[(Time, u64)]) -> u64 {
         let (mut oldest, mut sum, mut most) = (0, 0, 0);
         for (at, bytes) in takes {
@@ -127,15 +132,16 @@ mod tests {
         most
     }
 
-    /// The least that went in any whole second up to `end`: windows that begin just behind a take.
+    /// Returns the fewest bytes taken in any whole second up to `end`. Such a window begins just
+    /// after a take.
     fn idlest_second(takes: &[(Time, u64)], end: Time) -> u64 {
         let until = |time: u64| takes.partition_point(|(at, _)| at.0 <= time);
         let starts = takes.iter().map(|(at, _)| at.0).take_while(|at| at + SECOND <= end.0);
         starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
     }
 
-    /// Takers that always want something, woken when it is there, for ten seconds. `late`: by how much at most.
-    /// `whole`: what a take is rounded up to.
+    /// Simulates takers that always want bytes, for ten seconds; they wake when bytes are
+    /// available, at most `late` later, and round a take up to `whole`.
     fn run(rate: u64, takers: u64, late: Duration, whole: u64, seed: u64) -> (Vec<(Time, u64)>, Time) {
         let mut dice = Dice(seed | 1);
         let mut now = Time(7 * SECOND);

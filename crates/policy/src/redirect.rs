@@ -1,7 +1,9 @@
-//! Where a 3xx leads, with which method and body, and whether secrets go along (RFC 9110 §15.4).
+//! Decides where a 3xx leads, with which method and body, and whether secrets may follow (RFC 9110
+//! §15.4).
 //!
-//! The one rule for secrets: they are bound to the scheme, host and port of the *first* URL. They are not bound to the previous hop: a→b→b must not
-//! restore what a→b dropped. Back at `a` they are sent again, since it had them before.
+//! Secrets are bound to the scheme, host and port of the *first* URL, not to the previous hop:
+//! a→b→b must not restore the secrets that a→b dropped. A hop back to `a` sends them again, since
+//! `a` had them before.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -25,30 +27,32 @@ use core::fmt::Write;
 use crate::target::path::push_byte;
 use crate::target::{Origin, Scheme, Target, TargetError};
 
-/// What the user allows.
+/// The user's settings for redirects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectRules {
     /// `-L`; default on.
     pub follow: bool,
     /// `--max-redirs`; default 50, `u32::MAX` for no limit.
     pub max: u32,
-    /// `--post301`: a POST stays one on a 301.
+    /// `--post301`: a POST stays a POST on a 301.
     pub post301: bool,
-    /// `--post302`: a POST stays one on a 302.
+    /// `--post302`: a POST stays a POST on a 302.
     pub post302: bool,
-    /// `--post303`: a POST stays one on a 303.
+    /// `--post303`: a POST stays a POST on a 303.
     pub post303: bool,
-    /// `-X`: the user's method stays on every hop. The content goes along unless the method would have become GET: `-X POST` drops it on 301, 302 and
-    /// 303, as curl does. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the resource.
+    /// `-X`: the user's method stays on every hop. The content is sent along unless the method
+    /// would have become GET: `-X POST` drops it on 301, 302 and 303, as curl does. A PUT keeps it
+    /// on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the resource.
     pub keep_method: bool,
-    /// `--follow`: whether redirects treat the method as POST, whatever its name; in curl, that is with `-d` or `-F`. Default: by its name.
+    /// `--follow`: true if redirects treat the method as POST, whatever its name; in curl, that is
+    /// with `-d` or `-F`. Default: by the method's name.
     pub is_post: Option<bool>,
-    /// `--proto-redir`: whether a hop may be plain http; default on.
+    /// `--proto-redir`: true if a hop may be plain http; default on.
     pub allow_http: bool,
-    /// `--proto-redir`: whether a hop may be https; default on.
+    /// `--proto-redir`: true if a hop may be https; default on.
     pub allow_https: bool,
-    /// `--location-trusted`: secrets go along to other origins too. Hazard: every server on the way gets them. From https to http they are still
-    /// dropped.
+    /// `--location-trusted`: secrets follow to other origins too. Hazard: every server on the way
+    /// receives them. From https to http they are still dropped.
     pub location_trusted: bool,
 }
 
@@ -69,39 +73,41 @@ impl Default for RedirectRules {
     }
 }
 
-/// Whether a request may carry the user's secrets: credentials, cookies of `-b`, fields of
-/// [`is_secret_field`](crate::secrets::is_secret_field).
+/// Decides whether a request carries the user's secrets: credentials, cookies of `-b`, and fields
+/// for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Secrets {
-    /// The target is the origin they were given for.
+    /// Send them: the target is their origin.
     Keep,
-    /// Another peer, or one that anyone can read: send none.
+    /// Do not send them: the target is another peer, or anyone can read the request.
     Drop,
 }
 
 /// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The next target. Has no userinfo unless `secrets` is [`Secrets::Keep`].
+    /// The next target, without userinfo unless `secrets` is [`Secrets::Keep`].
     pub target: Target,
-    /// With which method.
+    /// The next method.
     pub method: String,
-    /// Whether the body is sent again; if not, Content-Length, Content-Type and the like are dropped too.
+    /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
+    /// too.
     pub keep_body: bool,
-    /// Whether secrets go along.
+    /// The rule for secrets.
     pub secrets: Secrets,
-    /// Whether it leads from TLS to plain http, and not back to the first origin: then not even secrets bound to the new host (its netrc entry) may
-    /// be sent.
+    /// True if the hop leads from TLS to plain http, and not back to the first origin. Then even
+    /// secrets bound to the new host (its netrc entry) must not be sent.
     pub downgraded: bool,
-    /// Whether this is the first URL's origin: a Host field that the user set is sent only there, even with `--location-trusted`.
+    /// True for the first URL's origin. A Host field that the user set is sent only there, even
+    /// with `--location-trusted`.
     pub same_origin: bool,
 }
 
-/// Why a redirect was not followed.
+/// The reason why a redirect was not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedirectError {
-    /// More hops than allowed.
+    /// The chain has more hops than allowed.
     TooMany {
         /// [`RedirectRules::max`].
         max: u32,
@@ -113,7 +119,7 @@ pub enum RedirectError {
 }
 
 impl RedirectError {
-    /// curl's exit code: 47, 3 or 1.
+    /// Returns curl's exit code: 47, 3 or 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             RedirectError::TooMany { .. } => 47,
@@ -123,10 +129,12 @@ impl RedirectError {
     }
 }
 
-/// Decides about a reply with `status` and `location` to a `method` request to `from`, which was reached from the origin `first` by `hops_so_far`
-/// redirects. `None`: the reply is final.
+/// Decides about a response with `status` and `location` to a `method` request to `from`, which was
+/// reached from the origin `first` by `hops_so_far` redirects. `None` means that the response is
+/// final.
 ///
-/// 304, 305 and 306 are never followed, whatever their Location. An empty Location counts as none, as in curl.
+/// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
+/// none, as in curl.
 pub fn decide(
     rules: &RedirectRules,
     hops_so_far: u32,
@@ -168,7 +176,8 @@ fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
     was_private && to.scheme() == Scheme::Http
 }
 
-/// RFC 9110 §15.4.2–9: 301 and 302 turn POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.
+/// Returns the next method, and whether the body is kept (RFC 9110 §15.4.2–9): 301 and 302 turn
+/// POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.
 fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
     let post = rules.is_post.unwrap_or(method == "POST");
     let becomes_get = match status {
@@ -185,8 +194,8 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     }
 }
 
-/// A Location as text: UTF-8 is kept, so that a host name in it can be understood; other bytes beyond ASCII and control bytes are percent-encoded,
-/// except CR, LF and NUL, which no URL may have.
+/// Returns a Location as text. UTF-8 is kept, since a host name may contain it. Other bytes beyond
+/// ASCII and control bytes are percent-encoded, except CR, LF and NUL, which no URL may contain.
 pub fn location_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.trim_ascii().utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Whether a failure is worth another try, and after how long.
+//! Decides whether a failed request is tried again, and after which wait.
 //!
 //! ```
 //! use core::time::Duration;
@@ -13,38 +13,44 @@
 //! assert_eq!(decide(&rules, Outcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
 //! ```
 //!
-//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (up to the pool; it does not count as a try), and
-//! where a body resumes (up to [`range`](crate::range)).
+//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the
+//! pool does that; it does not count as a try), and the position at which a body resumes (see
+//! [`range`](crate::range)).
 
 use core::time::Duration;
 use std::time::SystemTime;
 
 use crate::cookie::date;
 
-/// What the user allows.
+/// The user's settings for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
-    /// `--retry`: how many tries after the first; default 3.
+    /// `--retry`: the number of tries after the first; default 3.
     pub max: u32,
     /// `--retry-delay`: a fixed wait, without backoff and jitter; default none.
     pub delay: Option<Duration>,
-    /// `--retry-max-time`: no new try begins later than this after the first one began; default none.
+    /// `--retry-max-time`: the time after the start of the first try at which no new try begins any
+    /// more; default none.
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: a refused connection counts as transient; default off.
     pub connrefused: bool,
-    /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may be carried out twice.
+    /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may
+    /// be carried out twice.
     pub all_errors: bool,
-    /// A connection reset before or within the reply counts as transient; default on. curl, which cannot resume, has it off.
+    /// A connection reset before or within the response counts as transient; default on. curl,
+    /// which cannot resume, has it off.
     pub resets: bool,
-    /// Nothing else counts as transient: for whoever tries again himself, or elsewhere; default off.
+    /// Only resets count as transient, for callers with a retry of their own; default off.
     pub only_resets: bool,
-    /// Methods that are not idempotent are retried after transient failures too, and sent again if a reused HTTP/1.1 connection was lost with them,
-    /// as curl does; default off. Hazard: as `all_errors`.
+    /// Retries methods that are not idempotent after transient failures too, and sends them again
+    /// if a reused HTTP/1.1 connection was lost with them, as curl does; default off. Hazard: as
+    /// `all_errors`.
     pub any_method: bool,
-    /// Waits are as long as curl's: a Retry-After replaces our own wait even if it is shorter; and `max_time` is compared with the time when a wait
-    /// begins, or when it ends if it is a Retry-After. Default off.
+    /// Waits like curl: a Retry-After replaces the computed wait even if it is shorter, and
+    /// `max_time` is compared with the start of a wait, or with its end for a Retry-After. Default
+    /// off.
     pub waits_as_curl: bool,
-    /// The longest Retry-After that is obeyed; a longer one counts as this. Default 1 hour.
+    /// The longest wait for a Retry-After; a longer one counts as this. Default 1 hour.
     pub cap: Duration,
 }
 
@@ -66,42 +72,44 @@ impl Default for RetryRules {
 }
 
 impl RetryRules {
-    /// Whether a request of this method may be sent again though it may have been acted upon.
+    /// Returns `true` if a request of this method may be repeated although the server may have
+    /// acted on it.
     #[must_use]
     pub fn may_repeat(&self, method: &str) -> bool {
         self.any_method || is_idempotent(method)
     }
 }
 
-/// How a try ended.
+/// The end of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The reply is an error.
+    /// The response has this error status.
     Status(u16),
     /// No address accepted the connection.
     ConnectRefused,
-    /// No connection in time.
+    /// No connection was established in time.
     ConnectTimeout,
-    /// It connected, then a time limit ran out.
+    /// A time limit ran out after connecting.
     Timeout,
     /// The connection ended before the request could be sent, during a handshake.
     ResetBeforeRequest,
-    /// The connection ended before the first byte of the reply.
+    /// The connection ended before the first byte of the response.
     ResetBeforeResponse,
-    /// The connection ended within the reply.
+    /// The connection ended within the response.
     ResetInBody,
     /// The name did not resolve.
     Dns {
-        /// Whether the resolver may answer next time (EAI_AGAIN, timeout). If not, the name does not exist.
+        /// True if the resolver may answer next time (EAI_AGAIN, timeout). If not, the name does
+        /// not exist.
         transient: bool,
     },
-    /// In a way that would recur: certificate, malformed reply, refused locally.
+    /// The failure would recur: certificate, malformed response, refused locally.
     Permanent,
 }
 
 impl Outcome {
-    /// Whether the request cannot have reached a server that acts on it.
+    /// Returns `true` if the request cannot have reached a server that acts on it.
     fn never_sent(self) -> bool {
         matches!(
             self,
@@ -122,21 +130,24 @@ impl Outcome {
     }
 }
 
-/// curl's set: 408, 429, 500, 502, 503, 504, and the 522 and 524 of a well-known cache.
+/// Returns `true` for curl's set: 408, 429, 500, 502, 503, 504, and a well-known cache's 522 and
+/// 524.
 pub fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 522 | 524)
 }
 
-/// Whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2). Methods are case-sensitive.
+/// Returns `true` if sending the request twice has the same effect as once (RFC 9110 §9.2.2).
+/// Methods are case-sensitive.
 pub fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// How long to wait before the next try; `None` to give up.
+/// Returns the wait before the next try; `None` means to give up.
 ///
-/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since the first try began. The wait is `delay`, or a
-/// second, doubled each time up to ten minutes and shortened by up to half by `entropy`, so that clients that failed together do not all come back
-/// together. A longer `retry_after` wins, up to the cap.
+/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since
+/// the first try began. The wait is `delay`; without it, a second, doubled each time up to ten
+/// minutes and shortened by up to half by `entropy`, so that clients that failed together do not
+/// return together. A longer `retry_after` wins, up to the cap.
 pub fn decide(
     rules: &RetryRules,
     outcome: Outcome,
@@ -161,15 +172,16 @@ pub fn decide(
     in_time.then_some(wait)
 }
 
-/// Between half and all of 1 s · 2^attempt, at most ten minutes.
+/// Returns a wait between half and all of 1 s · 2^attempt, at most ten minutes.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
     const LIMIT_MS: u64 = 600_000;
     let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < LIMIT_MS).unwrap_or(LIMIT_MS);
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or with a common mistake in the day of
-/// the week, a zero or the zone's name. A date in the past means no wait; an invalid value is ignored. Seconds saturate.
+/// Returns the wait of a Retry-After (RFC 9110 §10.2.3), given in seconds or as a date: in any of
+/// the three formats, or with a common mistake in the day of the week, a zero or the zone's name. A
+/// date in the past means no wait; an invalid value is ignored. Seconds saturate.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -180,7 +192,7 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
-/// The date rules of cookies ignore zones, so they are used only for dates without one.
+/// Parses a date by the rules of cookies, which ignore zones; used only for dates without one.
 fn nearly_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));

@@ -1,7 +1,9 @@
-//! What must not reach the wrong peer.
+//! Secret fields and the peers that must not receive them.
 //!
-//! The lesson of the field's advisories (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776): a field the user gave for one
-//! origin must not follow a redirect to another. [`redirect::decide`](crate::redirect::decide) says when; this says what.
+//! The lesson of past advisories (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776): a field that
+//! the user gave for one origin must not follow a redirect to another.
+//! [`redirect::decide`](crate::redirect::decide) decides when to drop secrets; this module decides
+//! which fields those are.
 //!
 //! ```
 //! use haul_policy::redirect::Secrets;
@@ -17,9 +19,10 @@ use std::borrow::Cow;
 use crate::redirect::Secrets;
 use crate::target::{Scheme, Target};
 
-/// Names of fields that hold credentials, in lower case: the standard ones, then those that well-known services read a key, a token or a session from.
-/// The list is exact, since a redirect takes all other fields along: a name that merely looks secret (`Idempotency-Key`, `X-Author`) is often needed
-/// at the target, and nothing says that it was left out.
+/// Names of fields that carry credentials, in lower case: the standard ones, then those in which
+/// well-known services expect a key, a token or a session. The list is exact, since a redirect
+/// takes all other fields along: a field whose name merely looks secret (`Idempotency-Key`,
+/// `X-Author`) is often needed at the target, and its absence would go unnoticed.
 const CREDENTIAL_FIELDS: &[&str] = &[
     // RFC 9110, RFC 6265, RFC 2965.
     "authorization",
@@ -149,12 +152,12 @@ const CREDENTIAL_FIELDS: &[&str] = &[
     "zotero-api-key",
 ];
 
-/// Parts of names whose values are left out of what is shown: a field of [`CREDENTIAL_FIELDS`] is, too. Showing too little costs a look with `-D`;
-/// showing too much puts a password into the log of a build.
+/// Parts of names whose values are not shown, in addition to [`CREDENTIAL_FIELDS`]. Showing too
+/// little costs a look with `-D`; showing too much puts a password into the log of a build.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
 
-/// Names with such a part that say how to authenticate, or whether one may, and hold nothing secret themselves.
+/// Names with such a part that describe authentication but hold nothing secret.
 const SHOWN_FIELDS: &[&str] = &[
     "www-authenticate",
     "proxy-authenticate",
@@ -163,12 +166,14 @@ const SHOWN_FIELDS: &[&str] = &[
     "access-control-allow-credentials",
 ];
 
-/// Whether a request field of this name holds credentials: such a field is bound to the first origin, and [not shown](is_hidden_field).
+/// Returns `true` if a request field of this name carries credentials. Such a field is bound to the
+/// first origin, and [not shown](is_hidden_field).
 pub fn is_secret_field(name: &str) -> bool {
     CREDENTIAL_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
-/// Whether the value of a field of this name is left out of traces, logs and errors: it holds credentials, or its name looks like it.
+/// Returns `true` if the value of a field of this name must not appear in traces, logs and errors:
+/// the field carries credentials, or its name suggests that.
 ///
 /// ```
 /// use haul_policy::secrets::is_hidden_field;
@@ -181,7 +186,8 @@ pub fn is_hidden_field(name: &str) -> bool {
     is_secret_field(name) || is(&["set-cookie", "set-cookie2"]) || has_secret_word(name) && !is(SHOWN_FIELDS)
 }
 
-/// Whether one of [`SECRET_WORDS`] is in the name. An author or an authority is no `auth`.
+/// Returns `true` if the name contains one of [`SECRET_WORDS`]. An author or an authority is no
+/// `auth`.
 fn has_secret_word(name: &str) -> bool {
     let bytes = name.as_bytes();
     let begins = |at: usize, word: &str| {
@@ -191,32 +197,35 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Whether a field of the user's own may be sent. Under [`Secrets::Drop`] that leaves out fields with credentials, and Host: it
-/// named the first origin's host.
+/// Returns `true` if a field that the user set may be sent. [`Secrets::Drop`] excludes secret
+/// fields with credentials, and Host, which names the first origin's host.
 #[inline]
 pub fn may_go(name: &str, secrets: Secrets) -> bool {
     secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// The same by curl's rule, which knows the standard fields alone. A proxy's credentials stay as well, as they do everywhere.
+/// Decides like [`may_go`] by curl's rule, which covers only the standard fields. A proxy's
+/// credentials are never sent on either.
 pub fn may_go_as_curl(name: &str, secrets: Secrets) -> bool {
     const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     secrets == Secrets::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// The user's own fields that [may be sent](may_go).
+/// Returns the user's fields that [may be sent](may_go).
 pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: Secrets) -> impl Iterator<Item = &(String, Vec<u8>)> {
     fields.iter().filter(move |(name, _)| may_go(name, secrets))
 }
 
-/// The Referer of a request to `to` that `from` led to: the URL of `from` without userinfo and fragment (RFC 9110 §10.1.3); none from https to http.
+/// Returns the Referer for a request to `to` that `from` led to: the URL of `from` without userinfo
+/// and fragment (RFC 9110 §10.1.3). Returns `None` from https to http.
 pub fn referer(from: &Target, to: &Target) -> Option<String> {
     let downgrade = from.scheme() == Scheme::Https && to.scheme() == Scheme::Http;
     (!downgrade).then(|| from.to_url())
 }
 
-/// A URL as it was written, without anything that may have been meant as a user. It is used for text that is not a URL, too, when that is shown. A
-/// query begins after a path; a `?` or `#` before one may belong to a password that was not encoded.
+/// Returns a URL as written, without text that may have been meant as a user. Also applied to text
+/// that is not a URL before it is shown. A query begins after a path; a `?` or `#` before one may
+/// belong to a password that was not encoded.
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;

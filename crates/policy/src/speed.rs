@@ -1,4 +1,5 @@
-//! `--speed-limit` and `--speed-time`: is a transfer too slow to go on? With a limit of 1 byte: has it stalled?
+//! `--speed-limit` and `--speed-time`: detects transfers that are too slow. A limit of 1 byte
+//! detects stalls.
 //!
 //! ```
 //! use core::time::Duration;
@@ -16,66 +17,71 @@
 //!
 //! # How speed is measured
 //!
-//! As the average of the last 5 seconds, like curl's, or of the last `time` if that is less. It is computed once a second, or four times within that
-//! span if that is more often. A transfer is too slow when within the last `time` no such average reached the limit: counted from the check after the
-//! last byte of a fast stretch, that takes `time` and up to one check more, never less. A peer that sends 10 KB every 15 seconds is not below 1000
-//! B/s for 30 seconds on end, though its mean is: curl lets it go on, and so does this. curl counts from when its average has fallen, up to 5 seconds
-//! later than this.
+//! The speed is the average of the last 5 seconds, like curl's, or of the last `time` if that is
+//! less. The average is computed once a second, or four times within that span if that is more
+//! often. A transfer is too slow when no average reached the limit within the last `time`. Counted
+//! from the check after the last byte of a fast stretch, detection takes `time` and up to one check
+//! more, never less. A peer that sends 10 KB every 15 seconds is not below 1000 B/s for 30 seconds
+//! on end, though its mean is: curl lets it continue, and so does this watch. curl counts from the
+//! moment when its average has fallen, up to 5 seconds later.
 //!
-//! Rejected: the mean over all of `time`. It is simpler and fits the words of the option, but ends transfers that curl finishes.
+//! Rejected: the mean over all of `time`. The mean is simpler and fits the words of the option, but
+//! ends transfers that curl finishes.
 //!
 //! # What is not the peer's fault
 //!
-//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count: the sink is full, or the bucket of `--limit-rate`
-//! empty. Nor does the time of a check that comes more than one interval late: the process was stopped or the thread was blocked, and what arrived in
-//! between has not been read.
+//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count:
+//! the sink is full, or the bucket of `--limit-rate` empty. The excess of a check that is more than
+//! one interval late does not count either: the process was stopped or the thread was blocked, and
+//! bytes that arrived in between were not read yet.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::time::Time;
 
-/// curl's span for the average.
+/// The span of the average, as in curl.
 const AVERAGE: Duration = Duration::from_secs(5);
 
-/// curl looks so often.
+/// The interval of checks, as in curl.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A watch over the bytes of one transfer or of one part. A few hundred bytes.
+/// A watch over the speed of one transfer or part. A few hundred bytes.
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// All in nanoseconds; `clock`, and what is compared with it, leaves out time that does not count.
+    /// Time limits in nanoseconds; `clock` leaves out time that does not count.
     time: u64,
     average: u64,
     look: u64,
     clock: u64,
-    /// When `clock` was brought up to date.
+    /// The time at which `clock` was last updated.
     seen: Time,
     is_paused: bool,
     total: u64,
-    /// (clock, total) of the last checks; the first is the start of the current average.
+    /// (clock, total) of the last checks; the first entry starts the current average.
     looks: VecDeque<(u64, u64)>,
-    /// No average that began here or later has reached the limit.
+    /// No average that began at this clock or later has reached the limit.
     slow_since: u64,
     is_too_slow: bool,
 }
 
-/// What [`SpeedWatch::check`] found.
+/// The result of [`SpeedWatch::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Fast enough, or not slow for long enough.
+    /// The transfer is fast enough, or not slow for long enough.
     Fine {
-        /// Check again at this time. `Time(u64::MAX)`: never, there is no limit.
+        /// The time of the next check; `Time(u64::MAX)` without a limit.
         next_look: Time,
     },
-    /// Below the limit for the whole time: give up (curl's error 28), or start over with a new watch.
+    /// The transfer was below the limit for the whole time: give up (curl's error 28), or start
+    /// over with a new watch.
     TooSlow,
 }
 
 impl SpeedWatch {
-    /// Begins to watch. `limit_bytes_per_second`: `--speed-limit`; `time`: `--speed-time`, curl's default is 30 s. If either is zero there
-    /// is no limit.
+    /// Starts a watch. `limit_bytes_per_second` is `--speed-limit`; `time` is `--speed-time`, by
+    /// default 30 s in curl. Zero in either means no limit.
     pub fn new(limit_bytes_per_second: u64, time: Duration, now: Time) -> SpeedWatch {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let average = nanos(time.min(AVERAGE));
@@ -94,13 +100,15 @@ impl SpeedWatch {
         }
     }
 
-    /// How many bytes have come since the watch began, in all. Cheap; call it after each read, or before each check.
+    /// Records the number of bytes received since the watch began, in all. Cheap; call it after
+    /// each read, or before each check.
     pub fn came(&mut self, now: Time, total_bytes_so_far: u64) {
         self.advance(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
-    /// Judges the transfer, at the announced time or at any other. While paused, the answer stays what it was.
+    /// Judges the transfer, at the announced time or at any other. While paused, the verdict does
+    /// not change.
     pub fn check(&mut self, now: Time) -> Verdict {
         if self.limit == 0 || self.time == 0 {
             return Verdict::Fine { next_look: Time(u64::MAX) };
@@ -117,13 +125,13 @@ impl SpeedWatch {
         Verdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
     }
 
-    /// From now on the peer is not to blame. Calling it twice has no further effect.
+    /// Stops the count: the peer is not to blame. A second call has no effect.
     pub fn paused(&mut self, now: Time) {
         self.advance(now);
         self.is_paused = true;
     }
 
-    /// The peer's time counts again.
+    /// Resumes the count.
     pub fn resumed(&mut self, now: Time) {
         self.advance(now);
         self.is_paused = false;
@@ -168,7 +176,8 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
-    /// Looks when told to; `total` says what came up to a second. When it was too slow, in seconds, if it was before `end`.
+    /// Runs a watch with checks at the announced times; `total` gives the bytes received up to a
+    /// second. Returns the second at which the transfer was too slow, if before `end`.
     fn run(limit: u64, time: f64, end: u64, total: impl Fn(f64) -> f64) -> Option<f64> {
         let start = Time(77 * SECOND);
         let mut watch = SpeedWatch::new(limit, seconds(time), start);
@@ -266,7 +275,7 @@ mod tests {
         assert_eq!(stalls_from(&mut watch, Time(1000 * SECOND)), Some(3));
     }
 
-    /// How many seconds of silence from here it takes.
+    /// Returns the number of seconds of silence that end the transfer.
     fn stalls_from(watch: &mut SpeedWatch, start: Time) -> Option<u64> {
         let mut now = start;
         for _ in 0..10_000 {
@@ -308,7 +317,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition, from the list of all that came: never too slow while some 5 s within the last `time` were fast.
+        /// Compares with the definition, computed from the list of all arrivals: never too slow
+        /// while some 5 s within the last `time` were fast.
         #[test]
         fn never_against_the_definition(
             limit in 1..2000u64,

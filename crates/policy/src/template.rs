@@ -1,4 +1,5 @@
-//! `--then TEMPLATE`: a match becomes a URL. Pages choose the matches, so a match is data, never syntax.
+//! `--then TEMPLATE`: turns a match into a URL. Pages choose the matches, so a match is data, never
+//! syntax.
 //!
 //! ```
 //! use haul_policy::template::Template;
@@ -15,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where a `{}` stands decides what a match may be:
+//! The position of a `{}` decides which matches are allowed:
 //!
 //! | place | a match |
 //! |---|---|
@@ -24,8 +25,10 @@
 //! | authority | letters, digits and `.-_:` |
 //! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
 //!
-//! A match may not climb: one that makes or completes a `..` segment of the path is refused. Encoding the dots was rejected, since servers take
-//! `%2e%2e` for `..`; silently dropping the segment would fetch a page that nobody named. A single dot is harmless and stays.
+//! A match that makes or completes a `..` segment of the path is refused, since a match must not
+//! leave its directory. Rejected: encoding the dots, since servers take `%2e%2e` for `..`, and
+//! dropping the segment silently, which would fetch a page that nobody named. A single dot is
+//! harmless and stays.
 
 use core::fmt;
 
@@ -35,15 +38,15 @@ use crate::target::{Flaw, Origin, Scheme, Target, TargetError};
 /// A parsed template.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// Each `{}` with the text before it.
+    /// Each `{}`, with the text before it.
     holes: Vec<(String, Spot)>,
     tail: String,
     literal_origin: Option<Origin>,
-    /// No scheme is written in it.
+    /// True if the template names no scheme.
     has_default_scheme: bool,
 }
 
-/// Where a `{}` stands.
+/// The position of a `{}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Whole,
@@ -53,29 +56,29 @@ enum Spot {
     Query,
 }
 
-/// Why a template was refused.
+/// The reason why a template was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// No `{}` in it.
+    /// The template contains no `{}`.
     NoPlaceholder,
-    /// A user or password beside a `{}` in the authority: a page would choose who gets it.
+    /// The authority has a user or password beside a `{}`, so a page would choose who receives it.
     Userinfo,
-    /// It is not a URL, whatever the match.
+    /// The template gives no URL, whatever the match.
     Target(TargetError),
 }
 
-/// Why a match was refused.
+/// The reason why a match was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpandError {
-    /// It makes a `..` segment.
+    /// The match makes a `..` segment.
     Climbs,
-    /// It stands in scheme or authority, and has bytes that do not belong there.
+    /// The match is in the scheme or authority, and has a byte that does not belong there.
     NotPlain,
-    /// It is the whole URL, and not an absolute one of http or https.
+    /// The match is the whole URL, but not an absolute one of http or https.
     NotHttp,
-    /// It is the whole URL, and has a user or password in it.
+    /// The match is the whole URL, and has a user or password.
     Userinfo,
     /// The result is not a URL.
     Target(TargetError),
@@ -84,7 +87,7 @@ pub enum ExpandError {
 const HOLE: &str = "{}";
 
 impl Template {
-    /// Parses a template. Without a scheme it is http, as a URL.
+    /// Parses a template. The default scheme is http, as for a URL.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         if !text.contains(HOLE) {
             return Err(TemplateError::NoPlaceholder);
@@ -120,7 +123,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The same with another scheme than http where none is written in it.
+    /// Replaces the default scheme http, if the template names no scheme.
     #[must_use]
     pub fn with_default_scheme(mut self, scheme: Scheme) -> Template {
         if self.has_default_scheme
@@ -134,7 +137,7 @@ impl Template {
         self
     }
 
-    /// Checks whether the literal text is valid, and which origin it names.
+    /// Checks that the literal text is valid, and determines the origin that it names.
     fn probe(&mut self) -> Result<(), TemplateError> {
         if self.has(Spot::Scheme) {
             return Ok(());
@@ -146,7 +149,7 @@ impl Template {
         Ok(())
     }
 
-    /// The URL that a match makes.
+    /// Returns the URL for a match.
     pub fn expand(&self, matched: &[u8]) -> Result<String, ExpandError> {
         if self.has(Spot::Whole) {
             return whole(matched);
@@ -158,7 +161,8 @@ impl Template {
         Ok(text)
     }
 
-    /// The origin, if it is written out: credentials may be sent there, since the user named it.
+    /// Returns the origin if the template spells it out. Credentials may be sent there, since the
+    /// user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }
@@ -198,7 +202,7 @@ impl Template {
     }
 }
 
-/// Where the parts of a template end.
+/// The ends of a template's parts.
 struct Bounds {
     scheme_end: usize,
     authority_end: usize,
@@ -227,14 +231,15 @@ impl Bounds {
     }
 }
 
-/// The colon after the scheme, which may have a `{}` in it.
+/// Returns the position of the colon after the scheme, which may contain a `{}`.
 fn scheme_colon(text: &str) -> Option<usize> {
     let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
     let scheme = text[..colon].replace(HOLE, "");
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
 }
 
-/// Writes the default scheme out, or a match of `http:` before a literal slash would become one.
+/// Adds the default scheme; a match of `http:` before a literal slash would otherwise become the
+/// scheme.
 fn with_scheme(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),
@@ -263,7 +268,7 @@ fn push_plain(out: &mut String, matched: &[u8], plain: impl Fn(u8) -> bool) -> R
     Ok(())
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986 §2.3) and the slash.
+/// Percent-encodes all bytes but unreserved characters (RFC 3986 §2.3) and the slash.
 fn push_data(out: &mut String, matched: &[u8]) {
     for b in matched {
         if b.is_ascii_alphanumeric() || b"-._~/".contains(b) {

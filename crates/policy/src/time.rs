@@ -1,7 +1,8 @@
-//! Monotonic time, handed in.
+//! Monotonic time, passed in by the caller.
 //!
-//! A point in time is nanoseconds since a moment the caller chose. It saturates: no sum of durations overflows,
-//! `Time(u64::MAX)` is "never". Not `std::time::Instant`, which a test cannot choose.
+//! A point in time is a number of nanoseconds since a moment that the caller chose. Sums saturate:
+//! no sum of durations overflows, and `Time(u64::MAX)` means never. Rejected: `std::time::Instant`,
+//! which a test cannot choose.
 //!
 //! ```
 //! use core::time::Duration;
@@ -21,7 +22,7 @@ use core::time::Duration;
 pub struct Time(pub u64);
 
 impl Time {
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Returns the time elapsed since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

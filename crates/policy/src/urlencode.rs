@@ -16,26 +16,28 @@ use memchr::memchr;
 
 use crate::target::path::{hex_value, push_byte};
 
-/// Where a field's value is.
+/// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
-    /// Here.
+    /// The text itself.
     Text(&'a [u8]),
-    /// In this file; `-` is stdin.
+    /// The file of this name; `-` is stdin.
     File(&'a [u8]),
 }
 
-/// The argument of `--data-urlencode`, taken apart.
+/// The parsed argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// The name before the value and an equals sign, not encoded, as in curl. `None`: the value stands alone.
+    /// The name before the value and an equals sign, not encoded, as in curl. `None` for a value
+    /// alone.
     pub name: Option<&'a [u8]>,
-    /// The value, to be encoded.
+    /// The value before encoding.
     pub source: Source<'a>,
 }
 
 impl<'a> Field<'a> {
-    /// `content`, `=content`, `name=content`, `@file`, `name@file`: the first `=`, or else the first `@`, decides.
+    /// Parses `content`, `=content`, `name=content`, `@file` or `name@file`. The first `=` decides,
+    /// or else the first `@`.
     pub fn parse(argument: &'a [u8]) -> Field<'a> {
         let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
         if let Some(at) = memchr(b'=', argument) {
@@ -47,7 +49,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The field, with the `value` that its source gave.
+    /// Returns the encoded field, with `value` read from its source.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form(value).into_bytes();
         match self.name {
@@ -57,7 +59,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Percent-decoding (RFC 3986 §2.1); a `%` that is not followed by two hex digits stands for itself.
+/// Percent-decodes (RFC 3986 §2.1). A `%` without two hex digits after it stands for itself.
 pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);
@@ -79,7 +81,7 @@ pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// All but letters, digits and `-._~` (RFC 3986 §2.3) as `%XX`.
+/// Percent-encodes all bytes but letters, digits and `-._~` (RFC 3986 §2.3).
 pub fn percent(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
     for b in bytes {
@@ -92,7 +94,7 @@ pub fn percent(bytes: &[u8]) -> String {
     out
 }
 
-/// The same with `+` for a blank, as in HTML forms and in curl since 7.86.
+/// Encodes like [`percent`], but a blank as `+`, as in HTML forms and in curl since 7.86.
 pub fn form(bytes: &[u8]) -> String {
     percent(bytes).replace("%20", "+")
 }

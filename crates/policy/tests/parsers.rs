@@ -25,7 +25,8 @@ fn urlish() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Everything a peer could see of `target` must be well-formed, and read again as the same.
+/// Checks that every text of `target` that a peer can see is well-formed and parses to the same
+/// target.
 fn check_target(target: &Target) -> Result<(), TestCaseError> {
     let line = target.path_and_query();
     prop_assert!(line.starts_with('/') && line.bytes().all(|b| b.is_ascii_graphic()), "{line:?}");

@@ -1,4 +1,5 @@
-//! The queue against a model so simple that it can be seen to be right: one list, searched through each time.
+//! The queue against a model so simple that it can be seen to be right: one list, searched through
+//! each time.
 
 mod common;
 
@@ -19,7 +20,8 @@ enum Op {
     Next {
         head: Option<u64>,
     },
-    /// The job at this place among the running ones is done; the next of its host takes the slot, or it is released.
+    /// The job at this place among the running ones is done; the next of its host takes the slot,
+    /// or it is released.
     Done {
         which: usize,
         head: Option<u64>,
@@ -189,7 +191,7 @@ fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
     drain(queue, model)
 }
 
-/// Everything that was pushed comes out, and nothing is remembered.
+/// Returns every pushed job once, and then remembers no host.
 fn drain(mut queue: Queue<Job, u8>, mut model: Model) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const SIZE: usize = SLOT as usize;
 const SUM: usize = SIZE - 4;
-/// Where the fields lie, see the module's table.
+/// Offsets of the fields: see the module's table.
 const VERSION: usize = 8;
 const BOOT_LEN: usize = 10;
 const SPAN_COUNT: usize = 14;

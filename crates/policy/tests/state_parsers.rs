@@ -1,4 +1,5 @@
-//! No bytes make a parser of state or secrets panic, and what it lets through keeps its promises. The jar is held against a model.
+//! No bytes make a parser of state or secrets panic, and what it lets through keeps its promises.
+//! The jar is held against a model.
 
 mod common;
 
@@ -182,7 +183,8 @@ proptest! {
             Piece::Literal(bytes) => Some(bytes.clone()),
             Piece::Source { .. } => None,
         }).flatten().collect();
-        // A delimiter, three lines of head and the content's end for each part, the last delimiter: no name added a line.
+        // A delimiter, three lines of head and the content's end for each part, the last delimiter:
+        // no name added a line.
         prop_assert_eq!(literal.iter().filter(|b| **b == b'\n').count(), parts.len() * 5 + 1);
         prop_assert!(!literal.contains(&0));
         let sources = names.iter().try_fold(0, |sum, (_, _, length)| Some(sum + (*length)?));
@@ -192,7 +194,7 @@ proptest! {
     }
 }
 
-/// What happens to jars that share a file.
+/// Operations on jars that share a file.
 #[derive(Clone, Debug)]
 enum Op {
     Set { jar: usize, name: usize, value: u8 },
@@ -207,7 +209,8 @@ fn key(name: usize) -> String {
 proptest! {
     #![proptest_config(common::config(3000))]
 
-    /// Three processes and one file: after each save, the file has what its saver did last, and nothing that others saved is lost.
+    /// Three processes and one file: after each save, the file has what its saver did last, and
+    /// nothing that others saved is lost.
     #[test]
     fn jars_that_share_a_file(ops in vec(prop_oneof![
         3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| Op::Set { jar, name, value }),

@@ -1,6 +1,6 @@
-//! The classes of flaws that public advisories are about, one test each, named for it: secrets at the wrong peer, cookies and
-//! HSTS that can be tricked. What needs connections or files is in the engine's and the command's tests of this name;
-//! `docs/design/trust.md` has the list of all.
+//! The classes of flaws that public advisories are about, one test each, named for it: secrets at
+//! the wrong peer, cookies and HSTS that can be tricked. What needs connections or files is in the
+//! engine's and the command's tests of this name; `docs/design/trust.md` has the list of all.
 
 use haul_policy::Target;
 use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
@@ -16,7 +16,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// Where a redirect from `from`, asked first of all, to `to` leads.
+/// Returns the hop of a redirect from `from`, the first URL, to `to`.
 fn hop(from: &str, to: &str) -> Hop {
     let from = target(from);
     let origin = from.origin();
@@ -60,7 +60,7 @@ fn cve_2022_27776_staying_where_they_were_dropped_does_not_restore_them() {
     assert_eq!(kept, [false, false, false, true]);
 }
 
-/// Who one is after a redirect, with this of the user's.
+/// Returns the identity after a redirect, for these credentials of the user.
 fn identity(given: &Given<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = identity_for(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
@@ -197,7 +197,8 @@ fn an_authority_has_one_host_or_is_refused() {
                 assert_eq!(parsed.host_text(), host, "{url}");
                 assert!(parsed.to_url().starts_with(&format!("http://{host}/")), "{url}: {}", parsed.to_url());
             }
-            // A backslash may also end the authority, as in browsers: then that host is the only one.
+            // A backslash may also end the authority, as in browsers: then that host is the only
+            // one.
             None => assert!(parsed.as_ref().map_or(true, |parsed| parsed.host_text() == "a.example"), "{url}"),
         }
     }
@@ -231,7 +232,7 @@ fn what_is_shown_for_debugging_holds_no_secret() {
     assert!(!format!("{jar:?}").contains("hunter2"));
 }
 
-/// Whether a cookie of this field is taken from there.
+/// Returns `true` if a cookie of this field is accepted from that URL.
 fn takes(url: &str, field: &str) -> bool {
     Jar::new().set(&target(url), field.as_bytes(), NOW).is_ok()
 }

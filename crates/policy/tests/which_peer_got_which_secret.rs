@@ -1,8 +1,9 @@
 //! The model test of FAULTS: whatever servers answer, a secret is seen by the first origin only.
 //!
-//! The model keeps its own account of which peer is being talked to. It never asks `Target` or `Origin`: a parser that
-//! took one host for another would fool both sides. Here are fields and userinfo over chains of redirects; `secrets_model` has
-//! credentials of all sources, cookies and proxies.
+//! The model keeps its own account of which peer is being talked to. It never asks `Target` or
+//! `Origin`: a parser that took one host for another would fool both sides. Here are fields and
+//! userinfo over chains of redirects; `secrets_model` has credentials of all sources, cookies and
+//! proxies.
 
 mod common;
 mod secrets_model;
@@ -109,7 +110,8 @@ impl Step {
 
 const SECRETS: [&str; 4] = ["Bearer t0ken", "sid=1", "k3y", "alice:pw"];
 
-/// All secrets in the request that an engine makes of a hop: the user's fields, and the userinfo of its URL.
+/// All secrets in the request that an engine makes of a hop: the user's fields, and the userinfo of
+/// its URL.
 fn sent(fields: &[(String, Vec<u8>)], secrets: Secrets, target: &Target) -> Vec<String> {
     let fields = fields_for(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
     let userinfo = target.userinfo().map(|(user, password)| format!("{user}:{password}"));

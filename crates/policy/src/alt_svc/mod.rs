@@ -1,4 +1,4 @@
-//! Alternative services (RFC 7838): where else an origin is served, and curl's `--alt-svc` file.
+//! Alternative services (RFC 7838): further endpoints of an origin, and curl's `--alt-svc` file.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -14,9 +14,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An alternative is the same origin at another place: it must show the origin's certificate, gets the origin's Host, cookies and credentials, and
-//! changes nothing of what this crate decides by [`Origin`](crate::Origin). Fields count only over TLS: without it, anyone on the way could send a
-//! client anywhere. Times are wall-clock seconds since 1970.
+//! An alternative is another endpoint of the same origin. It must show the origin's certificate,
+//! and it gets the origin's Host, cookies and credentials; decisions by [`Origin`](crate::Origin)
+//! stay the same. Fields count only over TLS, since without TLS any router on the way could
+//! redirect a client. Times are wall-clock seconds since 1970.
 
 #[cfg(test)]
 mod tests;
@@ -25,14 +26,14 @@ use crate::civil::Civil;
 use crate::cookie::Manner;
 use crate::target::{Scheme, Target};
 
-/// How many alternatives of one field are read.
+/// The number of alternatives read from one field; the rest are ignored.
 pub const MAX_ALTERNATIVES: usize = 16;
-/// How many alternatives are kept in all; when full, the one that ends first goes.
+/// The number of alternatives kept in all. A full store drops the alternative that expires first.
 pub const MAX_ENTRIES: usize = 1000;
-/// How long one lives when its field does not say, in seconds: 24 hours (§3.1).
+/// The lifetime in seconds of an alternative without `ma`: 24 hours (§3.1).
 pub const DEFAULT_AGE: u64 = 86_400;
 
-/// The protocol: the ALPN names that curl's file has.
+/// An application protocol, named as in curl's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// `h1` in files, `http/1.1` in fields.
@@ -44,7 +45,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The name in a file.
+    /// Returns the name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Protocol::H1 => "h1",
@@ -63,40 +64,40 @@ impl Protocol {
     }
 }
 
-/// One alternative of an origin.
+/// An alternative of an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
-    /// What is spoken there.
+    /// The protocol spoken at the endpoint.
     pub protocol: Protocol,
-    /// Its host, without brackets.
+    /// The endpoint's host, without brackets.
     pub host: String,
-    /// Its port.
+    /// The endpoint's port.
     pub port: u16,
-    /// When it ends.
+    /// The expiry, in seconds since 1970.
     pub expires: u64,
-    /// Whether it outlives a change of network (`persist=1`).
+    /// True if the alternative survives a change of network (`persist=1`).
     pub persist: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// The protocol of the response with the field; the file has it.
+    /// The protocol of the response that carried the field; curl's file records it.
     source: Protocol,
     host: String,
     port: u16,
     alternative: Alternative,
 }
 
-/// What an alternative is known by: protocol, host, port.
+/// The identity of an alternative: protocol, host, port.
 type Door = (Protocol, String, u16);
 
-/// The known alternatives.
+/// A store of alternatives, by origin.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvc {
     entries: Vec<Entry>,
-    /// Origins about which this process learned something since the file was read.
+    /// Origins whose alternatives changed since the file was read.
     heard: Vec<(String, u16)>,
-    /// Alternatives that could not be reached, with their origin: skipped from then on.
+    /// Alternatives that could not be reached, each with its origin. [`AltSvc::find`] skips them.
     failed: Vec<((String, u16), Door)>,
     manner: Manner,
 }
@@ -104,28 +105,29 @@ pub struct AltSvc {
 /// The contents of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// `clear`: forget all.
+    /// `clear`: drop all alternatives of the origin.
     Clear,
-    /// These, the preferred one first.
+    /// The offered alternatives, in order of preference.
     Alternatives(Vec<Offer>),
 }
 
-/// One alternative, as a field offers it.
+/// One alternative as offered in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// What is spoken there.
+    /// The protocol spoken at the endpoint.
     pub protocol: Protocol,
-    /// Its host, without brackets; empty for the origin's own.
+    /// The endpoint's host, without brackets; empty for the origin's host.
     pub host: String,
-    /// Its port.
+    /// The endpoint's port.
     pub port: u16,
-    /// `ma`: its lifetime in seconds.
+    /// `ma`: the lifetime in seconds.
     pub max_age: u64,
     /// `persist=1`.
     pub persist: bool,
 }
 
-/// Reads a field's value (§3). `None` if nothing in it is understood: then it has no effect.
+/// Parses a field value (§3). Returns `None` if no part of it is understood; such a field has no
+/// effect.
 pub fn parse(field: &[u8]) -> Option<Field> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
@@ -158,7 +160,7 @@ fn parse_value(value: &str) -> Option<Offer> {
     Some(Offer { protocol, host, port, max_age, persist })
 }
 
-/// Parses a host by the rules for URLs.
+/// Parses a host by the rules for hosts in URLs.
 fn host_text(host: &str) -> Option<String> {
     let target = Target::parse(&format!("https://{host}/")).ok()?;
     let is_host =
@@ -178,7 +180,7 @@ fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `http%2F1.1` is `http/1.1` (§3).
+/// Decodes percent-encoding: `http%2F1.1` becomes `http/1.1` (§3).
 fn percent_decoded(id: &str) -> Option<String> {
     let mut pieces = id.split('%');
     let mut out = pieces.next()?.to_owned();
@@ -190,27 +192,28 @@ fn percent_decoded(id: &str) -> Option<String> {
 }
 
 impl AltSvc {
-    /// None.
+    /// Creates an empty store.
     pub fn new() -> AltSvc {
         AltSvc::default()
     }
 
-    /// An empty store; the file has the heading of this manner.
+    /// Creates an empty store that writes files in the given style.
     pub fn of(manner: Manner) -> AltSvc {
         AltSvc { manner, ..AltSvc::default() }
     }
 
-    /// How many alternatives are known.
+    /// Returns the number of stored alternatives.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none is known.
+    /// Returns `true` if no alternative is stored.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Takes an Alt-Svc field of a reply from `target`, received over `source`: it replaces everything known about the origin.
+    /// Processes the Alt-Svc field of a response from `target` that was received over `source`. The
+    /// new alternatives replace all stored ones of that origin.
     pub fn on_field(&mut self, target: &Target, source: Protocol, field: &[u8], now: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
@@ -220,7 +223,8 @@ impl AltSvc {
             Field::Clear => Vec::new(),
             Field::Alternatives(found) => found,
         };
-        // Forgetting what was never known is not recorded: a server could make the records grow without bound.
+        // Forgetting what was never known is not recorded: a server could make the records grow
+        // without bound.
         if (before > self.entries.len() || !found.is_empty()) && !self.heard.contains(&origin) {
             self.heard.push(origin.clone());
         }
@@ -231,8 +235,8 @@ impl AltSvc {
         }
     }
 
-    /// The preferred live alternative for `target` that speaks what the caller can, and has not [failed](Self::fails). None for
-    /// plain http.
+    /// Returns the preferred live alternative for `target` whose protocol passes `speaks` and that
+    /// has not [failed](Self::fails). Returns `None` for plain http.
     pub fn find(&self, target: &Target, now: u64, speaks: impl Fn(Protocol) -> bool) -> Option<&Alternative> {
         let is_targets = |host: &str, port: u16| port == target.port() && host == target.host_text();
         let alternatives = self.entries.iter().filter(|entry| is_targets(&entry.host, entry.port));
@@ -246,8 +250,8 @@ impl AltSvc {
         live.next().filter(|_| target.scheme() == Scheme::Https)
     }
 
-    /// An alternative of `target` could not be reached, or does not serve it: it is skipped for the lifetime of this store, and stays in the file for
-    /// others (§2.4).
+    /// Records that an alternative of `target` could not be reached or does not serve the origin
+    /// (§2.4). [`find`](Self::find) skips it from then on; the file keeps it for other processes.
     pub fn fails(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
@@ -256,12 +260,12 @@ impl AltSvc {
         }
     }
 
-    /// Forgets what does not outlive a change of network (§2.2).
+    /// Drops the alternatives without `persist=1`, as a change of network requires (§2.2).
     pub fn network_changed(&mut self) {
         self.entries.retain(|entry| entry.alternative.persist);
     }
 
-    /// Adds what a file holds. Lines that are not understood, and expired alternatives, are left out.
+    /// Adds the alternatives of a file. Malformed lines and expired alternatives are skipped.
     ///
     /// ```text
     /// h2 example.com 443 h3 alt.example 8443 "20270115 09:00:00" 0 0
@@ -273,7 +277,8 @@ impl AltSvc {
         }
     }
 
-    /// Applies what this process learned to `file`: the file as it is now, since other processes write it too. Then [`saved`](Self::saved).
+    /// Applies the changes since the file was read to `file`, a store just read again from it,
+    /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
     pub fn apply_to(&self, file: &mut AltSvc) {
         file.manner = self.manner;
         file.entries.retain(|entry| !self.heard.iter().any(|origin| entry.is_of(origin)));
@@ -282,18 +287,18 @@ impl AltSvc {
         }
     }
 
-    /// Whether there is something to write.
+    /// Returns `true` if there are changes to write.
     pub fn is_changed(&self) -> bool {
         !self.heard.is_empty()
     }
 
-    /// Declares that the file holds everything that this process learned. To write without holding the store's lock, take a clone, call this, then
-    /// write from the clone.
+    /// Marks all changes as written. To write without holding the store's lock, clone the store,
+    /// call `saved`, then write from the clone.
     pub fn saved(&mut self) {
         self.heard.clear();
     }
 
-    /// The file, in curl's format, without expired alternatives.
+    /// Returns the text of the file in curl's format, without expired alternatives.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.manner {
             Manner::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",

@@ -4,8 +4,8 @@ use md5::Md5;
 use sha2::digest::Digest as _;
 use sha2::{Sha256, Sha512_256};
 
-/// A hash function. The registered SHA-512-256 is FIPS 180's SHA-512/256 with its own start values, not SHA-512 cut short: RFC 7616's
-/// own example was wrong about that (erratum 4897).
+/// A hash function. SHA-512-256 is the SHA-512/256 of FIPS 180 with its own initial values, not a
+/// truncated SHA-512; the example in RFC 7616 is wrong (erratum 4897).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
     /// MD5, for old servers. An eavesdropper can guess the password offline.
@@ -17,7 +17,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The name in challenges, without `-sess`.
+    /// Returns the name used in challenges, without `-sess`.
     pub fn as_str(self) -> &'static str {
         match self {
             Algorithm::Md5 => "MD5",
@@ -26,7 +26,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of this name, and whether it is its `-sess` form.
+    /// Parses the name of an algorithm; the flag is true for its `-sess` form.
     pub(super) fn parse(name: &[u8]) -> Option<(Algorithm, bool)> {
         let is_session = name.len() > 5 && name[name.len() - 5..].eq_ignore_ascii_case(b"-sess");
         let base = if is_session { &name[..name.len() - 5] } else { name };
@@ -36,7 +36,8 @@ impl Algorithm {
             .map(|algorithm| (algorithm, is_session))
     }
 
-    /// For a body too large to hold in memory: the digest that [`Digest::authorize`](super::Digest::authorize) wants under `auth-int`.
+    /// Creates a hasher for a body too large for memory. Its digest is the `body_hash` of
+    /// [`Digest::authorize`](super::Digest::authorize).
     pub fn hasher(self) -> Hasher {
         Hasher(match self {
             Algorithm::Md5 => State::Md5(Box::default()),
@@ -45,7 +46,7 @@ impl Algorithm {
         })
     }
 
-    /// The digest of `parts` with colons between them, in lower-case hex.
+    /// Returns the digest of `parts` joined by colons, in lower-case hex.
     pub(super) fn of(self, parts: &[&[u8]]) -> String {
         let mut hasher = self.hasher();
         for (index, part) in parts.iter().enumerate() {
@@ -70,7 +71,7 @@ enum State {
 }
 
 impl Hasher {
-    /// Takes more bytes.
+    /// Hashes more bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             State::Md5(state) => state.update(bytes),
@@ -79,7 +80,7 @@ impl Hasher {
         }
     }
 
-    /// The digest in lower-case hex.
+    /// Returns the digest in lower-case hex.
     pub fn finish(self) -> String {
         match self.0 {
             State::Md5(state) => hex(&state.finalize()),

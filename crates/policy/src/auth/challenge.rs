@@ -1,15 +1,16 @@
 //! WWW-Authenticate and Proxy-Authenticate (RFC 9110 §11.6.1, §11.3).
 //!
-//! The grammar is the worst of HTTP: commas separate challenges as well as their parameters, and several fields are one list.
-//! A word is a parameter's name if `=` follows it, else a new scheme.
+//! The grammar is ambiguous: commas separate challenges as well as their parameters, and several
+//! fields form one list. A word followed by `=` is a parameter's name; any other word is a new
+//! scheme.
 
 use core::fmt;
 
 use crate::field::is_tchar;
 
-/// How many challenges are read; what follows is ignored.
+/// The number of challenges read from a response; later ones are ignored.
 pub const MAX_CHALLENGES: usize = 32;
-/// How many parameters of a challenge are read; what follows is ignored.
+/// The number of parameters read from a challenge; later ones are ignored.
 pub const MAX_PARAMETERS: usize = 64;
 
 /// An authentication scheme; names compare without regard to case.
@@ -25,17 +26,17 @@ pub enum AuthScheme {
     Ntlm,
     /// RFC 4559 (SPNEGO, Kerberos), bound to a connection. Refused.
     Negotiate,
-    /// Any other, in lower case.
+    /// Any other scheme, in lower case.
     Other(String),
 }
 
 impl AuthScheme {
-    /// The scheme of credentials, which is their first word (RFC 9110 §11.4).
+    /// Returns the scheme of credentials, which is their first word (RFC 9110 §11.4).
     pub fn of(credentials: &[u8]) -> AuthScheme {
         AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
     }
 
-    /// Whether it authenticates a connection, and not a request.
+    /// Returns `true` if the scheme authenticates a connection instead of a request.
     pub fn is_of_connection(&self) -> bool {
         matches!(self, AuthScheme::Ntlm | AuthScheme::Negotiate)
     }
@@ -66,25 +67,27 @@ impl fmt::Display for AuthScheme {
     }
 }
 
-/// One challenge.
+/// An authentication challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// Its scheme.
+    /// The scheme.
     pub scheme: AuthScheme,
     /// The token that NTLM and Negotiate have instead of parameters.
     pub token68: Option<Vec<u8>>,
-    /// Names in lower case, values unquoted.
+    /// The parameters: names in lower case, values unquoted.
     pub parameters: Vec<(String, Vec<u8>)>,
 }
 
 impl Challenge {
-    /// The parameter of this name (lower case): the last one, as in curl, if a server gives it twice.
+    /// Returns the parameter of this name (in lower case). If a server sends it twice the last one
+    /// counts, as in curl.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 }
 
-/// All challenges in a reply's fields, in order. Anything else is skipped to the next comma.
+/// Parses all challenges of a response's fields, in order. Malformed text is skipped up to the next
+/// comma.
 pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<Challenge> {
     let mut found = Vec::new();
     for field in fields {
@@ -104,7 +107,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
     found
 }
 
-/// `name=value` pairs of a list without schemes: Authentication-Info.
+/// Parses a list of `name=value` pairs without schemes, as in Authentication-Info.
 pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
     let mut cursor = Cursor { rest: field };
@@ -126,7 +129,7 @@ impl<'f> Cursor<'f> {
         self.rest.len() < before
     }
 
-    /// Moves to the next item of the list; false at the end.
+    /// Moves to the next item of the list; returns `false` at the end.
     fn skip_separators(&mut self) -> bool {
         self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count()..];
         !self.rest.is_empty()
@@ -153,19 +156,21 @@ impl<'f> Cursor<'f> {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
-    /// An item, and further parameters before the next comma: some servers forget commas, and curl tolerates it.
+    /// Parses an item, and parameters after it that lack their comma. Some servers forget commas,
+    /// and curl tolerates that.
     fn items(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.item(found, first).is_some() && self.at_parameter() {}
     }
 
-    /// Whether a name and its `=` follow.
+    /// Returns `true` if a name and `=` follow.
     fn at_parameter(&mut self) -> bool {
         self.skip_blanks();
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
         count > 0 && self.rest.get(count) == Some(&b'=')
     }
 
-    /// Reads a parameter of the last challenge, or a new challenge with its first parameter or token68.
+    /// Parses a parameter of the last challenge, or a new challenge with its first parameter or
+    /// token68.
     fn item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
         let word = self.token()?;
         let blanks = self.skip_blanks();
@@ -203,7 +208,7 @@ impl<'f> Cursor<'f> {
         (count > 0).then_some(token)
     }
 
-    /// A token68, only if nothing else is in the item: `realm=x` looks like one up to its `=`.
+    /// Parses a token68 if it is all of the item: `realm=x` looks like one up to the `=`.
     fn token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();
@@ -217,8 +222,8 @@ impl<'f> Cursor<'f> {
         Some(token)
     }
 
-    /// What follows the `=`: a token, or a quoted string with an end. Other text up to a comma or blank counts as a token, since some servers forget
-    /// quotes.
+    /// Parses a value after `=`: a token or a closed quoted string. Other text up to a comma or
+    /// blank counts as a token, since some servers forget the quotes.
     fn value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();

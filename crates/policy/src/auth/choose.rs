@@ -1,11 +1,11 @@
-//! Which challenge is answered.
+//! Selects the challenge to answer.
 
 use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
 
-/// Which schemes the user allows.
+/// The schemes that the user allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// `--basic`; the password goes out in the clear.
+    /// `--basic`. Basic sends the password unprotected.
     pub basic: bool,
     /// `--digest`.
     pub digest: bool,
@@ -25,20 +25,22 @@ impl Allowed {
 /// The challenge to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// With the token.
+    /// Answer with the bearer token.
     Bearer,
-    /// With [`Digest::new`](super::Digest::new).
+    /// Answer with [`Digest::new`](super::Digest::new).
     Digest(DigestChallenge),
-    /// With [`Credentials::basic`](super::Credentials::basic).
+    /// Answer with [`Credentials::basic`](super::Credentials::basic).
     Basic,
-    /// None: the reply is delivered.
+    /// Do not answer: deliver the response.
     Nothing,
 }
 
-/// The strongest allowed scheme among those offered, in curl's order: Bearer, Digest, Basic. Among several Digest challenges, the first that can be
-/// answered (RFC 7616 §3.7: the server puts its preference first).
+/// Selects the strongest allowed scheme among the challenges, in curl's order: Bearer, Digest,
+/// Basic. Of several Digest challenges, the first supported one is chosen, since the server lists
+/// them by preference (RFC 7616 §3.7).
 ///
-/// An error if none of those offered can be answered: NTLM or Negotiate alone, or a Digest that is unknown or broken and no Basic.
+/// Fails if no challenge can be answered: NTLM or Negotiate alone, or an unknown or malformed
+/// Digest without Basic.
 pub fn choose(challenges: &[Challenge], allowed: Allowed) -> Result<Choice, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.bearer && offered(AuthScheme::Bearer) {

@@ -1,4 +1,4 @@
-//! Digest (RFC 7616; RFC 2069 where a server offers no quality of protection).
+//! Digest authentication (RFC 7616), and RFC 2069 for servers that offer no quality of protection.
 
 use core::fmt;
 
@@ -11,11 +11,11 @@ use crate::target::path::push_byte;
 /// The quality of protection (§3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qop {
-    /// None offered: RFC 2069.
+    /// The server offered none: RFC 2069.
     Legacy,
-    /// `auth`: method and target are protected.
+    /// `auth`: protects method and target.
     Auth,
-    /// `auth-int`: the body too.
+    /// `auth-int`: protects the body too.
     AuthInt,
 }
 
@@ -26,7 +26,8 @@ pub struct DigestChallenge {
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
     algorithm: Algorithm,
-    /// Old servers reject an `algorithm` that they did not send.
+    /// True if the challenge had `algorithm`. Old servers reject an answer with a parameter that
+    /// they did not send.
     names_algorithm: bool,
     session: bool,
     qop: Qop,
@@ -37,7 +38,8 @@ pub struct DigestChallenge {
 }
 
 impl DigestChallenge {
-    /// `auth` goes before `auth-int`, as in curl: `auth-int` needs the whole body before its first byte goes out.
+    /// Reads a challenge. `auth` is preferred to `auth-int`, as in curl: `auth-int` needs the whole
+    /// body before its first byte is sent.
     pub fn new(challenge: &Challenge) -> Result<DigestChallenge, AuthError> {
         let text = |name: &str| challenge.get(name).map(<[u8]>::to_vec);
         let is = |name: &str, word: &str| challenge.get(name).is_some_and(|v| v.eq_ignore_ascii_case(word.as_bytes()));
@@ -68,29 +70,31 @@ impl DigestChallenge {
         })
     }
 
-    /// Whether the credentials were right and only the nonce was too old (§3.3): answer again without asking the user.
+    /// Returns `true` if the credentials were right and only the nonce had expired (§3.3). Answer
+    /// again without a prompt.
     pub fn is_stale(&self) -> bool {
         self.stale
     }
 
-    /// The realm, for a prompt.
+    /// Returns the realm, for a prompt.
     pub fn realm(&self) -> &[u8] {
         &self.realm
     }
 
-    /// Which hash function it takes.
+    /// Returns the hash function.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// What it protects.
+    /// Returns the quality of protection.
     pub fn qop(&self) -> Qop {
         self.qop
     }
 
-    /// Whether a request to `target` may be answered in advance (§3.3 `domain`), where `asked` is the target that was challenged: another path of the
-    /// same origin, below one of the domains if there are any. Domains on other origins are ignored: a server does not decide who else gets a proof
-    /// of the password.
+    /// Returns `true` if a request to `target` may be answered before it is challenged (§3.3
+    /// `domain`), where `asked` is the challenged target. Both must have the same origin, and
+    /// `target` must lie below one of the domains if there are any. Domains on other origins are
+    /// ignored: a server must not choose further recipients of a proof of the password.
     pub fn covers(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
             return false;
@@ -116,29 +120,31 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
     }
 }
 
-/// The answers to a challenge: one of these lives as long as the server's nonce, and counts its uses. `Debug` shows no secret.
+/// The answers to one challenge. Keep one `Digest` for the lifetime of the server's nonce: it
+/// counts the uses. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct Digest {
     challenge: DigestChallenge,
     count: u32,
-    /// For `-sess`: the key, and the client nonce it was made with (§3.4.2).
+    /// For `-sess`: the session key, and the client nonce that it was made with (§3.4.2).
     session: Option<(String, String)>,
 }
 
 impl Digest {
-    /// Answers `challenge`, starting at count 1.
+    /// Creates the state for answering `challenge`; the next answer has count 1.
     pub fn new(challenge: DigestChallenge) -> Digest {
         Digest { challenge, count: 0, session: None }
     }
 
-    /// What is answered.
+    /// Returns the challenge.
     pub fn challenge(&self) -> &DigestChallenge {
         &self.challenge
     }
 
-    /// The value of Authorization or Proxy-Authorization for one request. `uri` is the request target as it is sent (for CONNECT `host:port`).
-    /// `body_hash` is the hex digest of the body by [`Algorithm::hasher`], needed for [`Qop::AuthInt`]; `None` for an empty body. `cnonce` is fresh
-    /// for each request: see [`cnonce`].
+    /// Returns the value of Authorization or Proxy-Authorization for one request. `uri` is the
+    /// request target as it is sent (for CONNECT `host:port`). `body_hash` is the hex digest of the
+    /// body by [`Algorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty body.
+    /// `cnonce` must be fresh for each request: see [`cnonce`].
     pub fn authorize(
         &mut self,
         credentials: &Credentials,
@@ -199,7 +205,8 @@ impl Digest {
         Ok(value.0)
     }
 
-    /// The hash of user, realm and password, or the session's key made from it (§3.4.2); and the client nonce to send.
+    /// Returns the hash of user, realm and password, or the session key made from it (§3.4.2), with
+    /// the client nonce to send.
     fn key(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
@@ -207,7 +214,8 @@ impl Digest {
         if !challenge.session {
             return (key(), cnonce.to_owned());
         }
-        // One client nonce for the life of the key: then servers that compute the key each time agree with those that keep it.
+        // One client nonce for the life of the key: then servers that compute the key each time
+        // agree with those that keep it.
         let session = self.session.get_or_insert_with(|| {
             let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
             (key, cnonce.to_owned())
@@ -215,7 +223,8 @@ impl Digest {
         session.clone()
     }
 
-    /// Takes an Authentication-Info or Proxy-Authentication-Info field (§3.5): its `nextnonce` is used from now on, with a new count.
+    /// Processes an Authentication-Info or Proxy-Authentication-Info field (§3.5): a `nextnonce`
+    /// replaces the nonce and restarts the count.
     pub fn on_info(&mut self, field: &[u8]) {
         let next = parse_parameters(field).into_iter().find(|(name, _)| name == "nextnonce").map(|(_, value)| value);
         if let Some(nonce) = next.filter(|nonce| !nonce.is_empty() && nonce.iter().all(|b| (b' '..0x7f).contains(b))) {
@@ -224,13 +233,15 @@ impl Digest {
         }
     }
 
-    /// Whether a new challenge to a request that carried an answer is worth another: the old nonce was stale, and the new one differs. Otherwise the
-    /// password is wrong. A server could repeat this for ever: the caller limits it.
+    /// Returns `true` if a new challenge to an answered request deserves another answer: the old
+    /// nonce was stale, and the new one differs. Otherwise the password is wrong. The caller must
+    /// limit repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
 
-    /// Whether it already answers this challenge, `stale` aside: then its count goes on (§3.4).
+    /// Returns `true` if this state already answers the challenge, apart from `stale`; its count
+    /// then continues (§3.4).
     pub fn answers(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -242,12 +253,12 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A client nonce of 128 bits of entropy.
+/// Returns a client nonce made from 128 bits of entropy.
 pub fn cnonce(entropy: [u8; 16]) -> String {
     hex(&entropy)
 }
 
-/// A field value being built.
+/// A field value under construction.
 struct Value(Vec<u8>);
 
 impl Value {
@@ -276,7 +287,8 @@ impl Value {
         self.0.push(b'"');
     }
 
-    /// §3.4: a hash, the extended form where a quoted string cannot hold the name, or the name.
+    /// Writes the user (§3.4): a hash, the extended form if a quoted string cannot hold the name,
+    /// or the name.
     fn user(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
             let hash = challenge.algorithm.of(&[user, &challenge.realm]);

@@ -1,23 +1,24 @@
-//! Why no credentials are sent.
+//! Errors of authentication.
 
 use core::fmt;
 
-/// Why authentication cannot go on. Its message never repeats a credential.
+/// The reason why a request cannot be authenticated. The message never repeats a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthError {
     /// A CR, LF or NUL in a user name, password or token; or anything but visible ASCII in a token.
     ControlByte,
-    /// A colon in a user name: Basic cannot express it, since the server would split it there (RFC 7617 §2).
+    /// A colon in a user name: Basic cannot express it, since the server would split it there (RFC
+    /// 7617 §2).
     ColonInUser,
-    /// The server offers only schemes that haul does not support, NTLM or Negotiate; their names as the server wrote
-    /// them.
+    /// The server offers only unsupported schemes, such as NTLM or Negotiate. Holds their names as
+    /// the server wrote them.
     Unsupported(Vec<String>),
     /// Digest with an unknown or malformed algorithm.
     DigestAlgorithm,
     /// Digest without a realm or a nonce, or with only unknown kinds of quality of protection.
     DigestChallenge,
-    /// Why [`SigV4`](super::SigV4) cannot be used, or cannot sign the request.
+    /// [`SigV4`](super::SigV4) cannot be used, or cannot sign the request; holds the reason.
     SigV4(&'static str),
 }
 

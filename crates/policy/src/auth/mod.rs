@@ -1,4 +1,4 @@
-//! HTTP authentication (RFC 9110 §11): what a server asks for, what is answered, and whose credentials those are.
+//! HTTP authentication (RFC 9110 §11): challenges, answers, and the choice of credentials.
 //!
 //! ```
 //! use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};
@@ -23,9 +23,10 @@
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `source` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
-//! Left out: NTLM and Negotiate. They authenticate connections, not requests, which neither a shared pool nor HTTP/2 allows; they are recognised and
-//! refused by name. Also Authentication-Info's `rspauth`: it proves that the server knows the password, which its certificate does better over TLS,
-//! and which protects nothing important without TLS.
+//! Left out: NTLM and Negotiate, which are recognised and refused by name. They authenticate
+//! connections instead of requests, and neither a shared pool nor HTTP/2 allows that. Also left
+//! out: `rspauth` of Authentication-Info. It proves that the server knows the password; over TLS
+//! the certificate proves more, and without TLS the proof protects little.
 
 mod algorithm;
 mod challenge;

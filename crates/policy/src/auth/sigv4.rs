@@ -1,8 +1,9 @@
-//! Requests signed with a secret key: AWS's Signature Version 4, and schemes of other providers of the same form (`--aws-sigv4`; the AWS General
-//! Reference, "Signature Version 4 signing process").
+//! Requests signed with a secret key: AWS's Signature Version 4, and the equal schemes of other
+//! providers (`--aws-sigv4`; the AWS General Reference, "Signature Version 4 signing process").
 //!
-//! The signature covers the method, the path, the query, the fields that it names, and the content's SHA-256. The secret itself is not sent, and a
-//! signature is valid for some minutes and for this request only.
+//! The signature covers the method, the path, the query, the listed fields, and the content's
+//! SHA-256. The secret itself is not sent, and a signature is valid for some minutes and for one
+//! request only.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -23,7 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The alternative, the crate of AWS's SDK, signs for AWS only, while curl's option begins with a provider, and it brings the SDK's runtime.
+//! Rejected: the crate of AWS's SDK. It signs for AWS only, while curl's option begins with a
+//! provider, and it needs the SDK's runtime.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -34,44 +36,46 @@ use crate::civil::Civil;
 use crate::target::{Host, Target};
 use crate::urlencode::{decoded, percent};
 
-/// What `--aws-sigv4 ''` stands for.
+/// The meaning of `--aws-sigv4 ''`.
 const DEFAULT: &str = "aws:amz";
-/// No part of the argument is longer, as with curl.
+/// The longest part of the argument, as in curl.
 const MAX_PART: usize = 64;
 /// The placeholder for the SHA-256 of content that was not read.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// Services that sign the path as it is sent; the others sign it encoded once more. The former also need the content's SHA-256 as a field.
+/// Services that sign the path as it is sent and need the content's SHA-256 as a field. All others
+/// sign the path encoded once more.
 const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
 /// The parameters of a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4 {
-    /// In the name of the algorithm, in lower case: `aws`.
+    /// The first part of the algorithm's name, in lower case: `aws`.
     algorithm: String,
-    /// In the names of fields, in lower case: `amz`.
+    /// A part of field names, in lower case: `amz`.
     vendor: String,
     region: Option<String>,
     service: Option<String>,
 }
 
-/// A request before it is signed.
+/// A request to sign.
 #[derive(Clone, Copy, Debug)]
 pub struct Unsigned<'a> {
     /// The method.
     pub method: &'a str,
-    /// Where it goes.
+    /// The target.
     pub target: &'a Target,
     /// The value of Host.
     pub host: &'a [u8],
-    /// All other fields that are to be signed. If the provider's date is among them, it is the time of the signature.
+    /// All other fields to sign. If the provider's date field is among them, its value is the time
+    /// of the signature.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// The content; `None` where it cannot be read beforehand.
+    /// The content; `None` if it cannot be read in advance.
     pub content: Option<&'a [u8]>,
     /// The time, in seconds since 1970.
     pub unix: u64,
 }
 
-/// What is added to a request to sign it.
+/// The fields that a signed request carries in addition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The value of Authorization.
@@ -81,8 +85,9 @@ pub struct Signature {
 }
 
 impl SigV4 {
-    /// The argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. Defaults: `aws:amz` for an empty argument, PROVIDER1 for PROVIDER2;
-    /// service and region are the first labels of the host's name.
+    /// Parses the argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. An empty
+    /// argument means `aws:amz`, and PROVIDER2 defaults to PROVIDER1. Service and region default to
+    /// the first labels of the host's name.
     ///
     /// # Errors
     /// [`AuthError::SigV4`]: no provider, or a part that is too long or not a single word.
@@ -99,14 +104,16 @@ impl SigV4 {
         Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// The target to sign and send instead, if it differs: some stores sign the path as it was sent, and others, including AWS's own, as they would
-    /// encode it themselves. In their encoding both are the same.
+    /// Returns the target to sign and send instead of `target`, if it differs. Some stores sign the
+    /// path as it was sent, and others, AWS's included, encode it again first. In the returned
+    /// encoding both give the same signature.
     pub fn spelled(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.place(target.host()).ok()?;
         if !is_store(&service) {
             return None;
         }
-        // To them an encoded slash is like any other slash; but it stays encoded where an intermediary could take its neighbour for a dot segment.
+        // To them an encoded slash is like any other slash; but it stays encoded where an
+        // intermediary could take its neighbour for a dot segment.
         let path = percent_path(&decoded(target.path().as_bytes()));
         let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
         (path != target.path() && !has_dots).then(|| target.with_path(&path))
@@ -170,7 +177,7 @@ impl SigV4 {
         self.algorithm == "aws"
     }
 
-    /// Region and service, by the argument or by the host's name: `service.region.…`.
+    /// Returns region and service, from the argument or from the host's name: `service.region.…`.
     fn place(&self, host: &Host) -> Result<(String, String), AuthError> {
         let labels: Vec<&str> = match host {
             Host::Name(name) => name.split('.').collect(),
@@ -187,7 +194,7 @@ impl SigV4 {
     }
 }
 
-/// The lines of the fields that are signed, and their names.
+/// Returns the lines of the signed fields, and the list of their names.
 fn canonical_fields(request: &Unsigned<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
@@ -203,13 +210,13 @@ fn canonical_fields(request: &Unsigned<'_>, made: &[(String, String)]) -> (Vec<u
     (lines, names.join(";"))
 }
 
-/// Trimmed, with runs of blanks reduced to one.
+/// Trims a value and reduces runs of blanks to one.
 fn with_single_blanks(value: &[u8]) -> Vec<u8> {
     let words: Vec<&[u8]> = value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty()).collect();
     words.join(&b' ')
 }
 
-/// The pairs in order, each with an equals sign, and fully encoded.
+/// Returns the query's pairs in order, each with an equals sign and fully encoded.
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -221,12 +228,12 @@ fn canonical_query(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Decoded and encoded again. A plain plus sign is a blank, as in forms.
+/// Decodes and encodes a text again. A plain plus sign means a blank, as in forms.
 fn encoded_anew(text: &str) -> String {
     percent(&decoded(text.replace('+', " ").as_bytes()))
 }
 
-/// A path, fully encoded except its slashes.
+/// Encodes a path fully, except its slashes.
 fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
 }
@@ -250,7 +257,7 @@ fn is_store(service: &str) -> bool {
     STORES.contains(&service)
 }
 
-/// The time that a request's own date gives: `20150830T123600Z`.
+/// Returns the time of the request's own date field, in the form `20150830T123600Z`.
 fn stated_time(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
     let is_right = |(at, byte): (usize, &u8)| match at {
@@ -280,7 +287,7 @@ fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// 2013-05-24, when the examples of S3's documentation were signed.
+    /// The date of the examples in S3's documentation: 2013-05-24.
     const DAY_OF_EXAMPLES: u64 = 1_369_353_600;
 
     fn signed(option: &str, who: (&str, &str), url: &str, unsigned: &Unsigned<'_>) -> Result<Signature, AuthError> {
@@ -291,7 +298,7 @@ mod tests {
         SigV4::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
     }
 
-    /// The last word of Authorization.
+    /// Returns the last word of Authorization.
     fn signature(signed: &Signature) -> &str {
         signed.authorization.rsplit('=').next().unwrap()
     }
@@ -304,7 +311,7 @@ mod tests {
         Target::parse("http://h/").unwrap()
     }
 
-    /// Signatures that others have published: curl's test cases, AWS's test suite, S3's documentation.
+    /// Compares with published signatures: curl's test cases, AWS's test suite, S3's documentation.
     #[test]
     fn published_signatures() {
         let target = somewhere();
@@ -399,7 +406,7 @@ mod tests {
         assert_ne!(made("s3", plain), made("s3", odd), "an object's name may hold two slashes");
     }
 
-    /// A date and a hash of the request's own are signed as they are, and take the place of ours.
+    /// Signs the request's own date and content hash unchanged, instead of computing them.
     #[test]
     fn what_the_request_says_itself() {
         let target = somewhere();
@@ -431,7 +438,7 @@ mod tests {
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
     }
 
-    /// Whoever encodes the path anew sees what was signed.
+    /// A store that encodes the path again sees the signed path.
     #[test]
     fn a_stores_path_is_spelled_as_stores_sign_it() {
         let spelled = |option, url: &str| {

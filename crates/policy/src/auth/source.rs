@@ -1,4 +1,4 @@
-//! Which credentials a request may use: the user's, the URL's or netrc's.
+//! Selects the credentials of a request: the user's, the URL's or netrc's.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -21,10 +21,10 @@ use crate::netrc::{self, NetrcError};
 use crate::redirect::Secrets;
 use crate::target::Target;
 
-/// What the user gave. `Debug` shows no secret.
+/// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct Given<'g> {
-    /// `-u`. Bound to the first origin; netrc is not used then, as in curl.
+    /// `-u`. Bound to the first origin; replaces netrc, as in curl.
     pub user: Option<&'g Credentials>,
     /// `--oauth2-bearer`. Bound to the first origin.
     pub bearer: Option<&'g [u8]>,
@@ -32,32 +32,35 @@ pub struct Given<'g> {
     pub netrc: Netrc<'g>,
 }
 
-/// Whether netrc is used, and its text.
+/// The use of netrc, with the file's text.
 #[derive(Clone, Copy, Default)]
 pub enum Netrc<'g> {
-    /// Not at all.
+    /// Do not use netrc.
     #[default]
     Off,
-    /// `--netrc-optional`: the URL's credentials go first; if it has only a user, the file supplies the password.
+    /// `--netrc-optional`: credentials in the URL take precedence; for a URL with only a user, the
+    /// file supplies the password.
     Optional(&'g [u8]),
-    /// `--netrc`: goes before a URL's password, for its user.
+    /// `--netrc`: the file takes precedence over a password in the URL, for the URL's user.
     Required(&'g [u8]),
 }
 
-/// The credentials that a request may use to answer a challenge, or in advance. `Debug` shows no secret.
+/// The credentials with which a request may answer a challenge, or which it may send unasked.
+/// `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// For Basic and Digest.
+    /// Credentials for Basic and Digest.
     pub credentials: Option<Credentials>,
-    /// For Bearer.
+    /// The token for Bearer.
     pub bearer: Option<Vec<u8>>,
 }
 
-/// The credentials for a request to `target`. `secrets` and `downgraded` are the [`Hop`](crate::redirect::Hop)'s that led there
-/// ([`Secrets::Keep`] and `false` for the first request).
+/// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
+/// [`Hop`](crate::redirect::Hop) that led there ([`Secrets::Keep`] and `false` for the first
+/// request).
 ///
-/// A netrc entry is bound to its host, so each hop is looked up anew, and nothing of one hop's entry is kept for the next
-/// (CVE-2024-11053). From https to http nothing is used.
+/// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
+/// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
 pub fn identity_for(
     given: &Given<'_>,
     target: &Target,
@@ -83,7 +86,8 @@ pub fn identity_for(
         Netrc::Optional(text) => (Some(text), false),
         Netrc::Required(text) => (Some(text), true),
     };
-    // `user@host` leaves the password to the file, `user:@host` does not. Neither uses another user's (CVE-2026-8926).
+    // `user@host` leaves the password to the file, `user:@host` does not. Neither uses another
+    // user's (CVE-2026-8926).
     let has_password = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
     let is_whole = has_password && !goes_first;
     if let (Some(text), false) = (text, is_whole) {
@@ -100,7 +104,7 @@ pub fn identity_for(
     Ok(identity)
 }
 
-/// Why no credentials could be found.
+/// The reason why the credentials cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdentityError {

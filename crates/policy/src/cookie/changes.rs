@@ -1,8 +1,9 @@
-//! One file, many processes: the changes of a jar since its file was read are applied to the file as it is *at the time
-//! of saving*.
+//! One file, many processes: the changes of a jar since its file was read are applied to the file
+//! *as it is when the jar is saved*.
 //!
-//! Writing the whole jar would undo what others wrote in between; that is how curl loses cookies. So a save is:
-//! lock the file, read it again, [`Changes::apply_to`] it, write, unlock, [`Jar::saved`].
+//! Writing the whole jar would undo the changes of other processes; curl loses cookies that way. A
+//! save therefore is: lock the file, read it again, [`Changes::apply_to`] it, write, unlock,
+//! [`Jar::saved`].
 //!
 //! ```
 //! use haul_policy::Target;
@@ -27,7 +28,7 @@
 
 use super::{Cookie, Jar};
 
-/// What makes two cookies the same one.
+/// The identity of a cookie: setting a cookie replaces the one with an equal key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// See [`CookieParts::domain`](super::CookieParts::domain).
@@ -40,35 +41,36 @@ pub struct Key {
     pub name: Vec<u8>,
 }
 
-/// What a jar set and removed since its file was read or last written.
+/// The changes of a jar since its file was read or last written.
 ///
-/// If two processes set the same cookie, the one that saves last wins. A cookie that was only evicted by the limits is
-/// not removed from the file; one that the file never had leaves no trace here, so that a server cannot make this grow.
+/// If two processes set the same cookie, the last save wins. A cookie that only the limits evicted
+/// stays in the file. A cookie that the file never had is not recorded when it goes, so a server
+/// cannot make the record grow.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The jar's count of changes when this was made.
+    /// The jar's change counter when this value was made.
     pub(super) upto: u64,
     pub(super) set: Vec<Cookie>,
     pub(super) removed: Vec<Key>,
 }
 
 impl Changes {
-    /// Whether there is nothing to write.
+    /// Returns `true` if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.removed.is_empty()
     }
 
-    /// The cookies to write, oldest first.
+    /// Returns the cookies to write, oldest first.
     pub fn set(&self) -> &[Cookie] {
         &self.set
     }
 
-    /// The cookies to delete.
+    /// Returns the keys of the cookies to delete.
     pub fn removed(&self) -> &[Key] {
         &self.removed
     }
 
-    /// Applies the changes to another jar: the file, as it is now.
+    /// Applies the changes to another jar, just read again from the file.
     pub fn apply_to(&self, file: &mut Jar) {
         for key in &self.removed {
             file.remove(key);

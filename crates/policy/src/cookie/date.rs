@@ -1,12 +1,12 @@
-//! Dates of the Expires attribute (RFC 6265bis §5.1.1): time, day, month and year in any order, with anything between
-//! them.
+//! Parses dates of the Expires attribute (RFC 6265bis §5.1.1): time, day, month and year in any
+//! order, with any text between them.
 
 use crate::civil::Civil;
 
 const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 
-/// Seconds since 1970. A date before 1970 is 0: it means "delete this".
+/// Returns seconds since 1970. A date before 1970 gives 0, which deletes the cookie.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|b| is_delimiter(*b)).filter(|token| !token.is_empty()) {
@@ -45,7 +45,7 @@ fn is_delimiter(b: u8) -> bool {
     matches!(b, b'\t' | b' '..=b'/' | b';'..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
 
-/// The number a token begins with: `min` to `max` digits, then no digit.
+/// Parses the number at the start of a token: `min` to `max` digits, then no digit.
 fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
     (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))

@@ -1,27 +1,27 @@
-//! Why a cookie was refused.
+//! Reasons to refuse a cookie.
 
 use core::fmt;
 
-/// Why a cookie was not taken. Its message never repeats the cookie.
+/// The reason why a cookie was refused. The message never repeats the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A control byte, or a misplaced delimiter. Some servers answer 400 to every request that carries such a cookie,
-    /// so that one sibling host could lock a user out of another (CVE-2022-35252).
+    /// A control byte or a misplaced delimiter. Some servers answer 400 to every request with such
+    /// a cookie, so a sibling host could lock a user out of another one (CVE-2022-35252).
     ControlByte,
-    /// Name and value, or the path, longer than allowed.
+    /// Name and value together, or the path, are too long.
     TooLong,
-    /// No `name=`.
+    /// The field has no `name=`.
     NoName,
-    /// A domain that is not a host name, or ends with a dot (CVE-2022-27779).
+    /// The domain is not a host name, or ends with a dot (CVE-2022-27779).
     Domain,
-    /// A domain that is not the host's own.
+    /// The domain does not contain the host that sent the cookie.
     ForeignDomain,
-    /// A domain under which anyone may register (CVE-2023-46218).
+    /// A domain under which anyone may register names (CVE-2023-46218).
     PublicSuffix,
-    /// Secure, but received without TLS, where anyone on the way could have set it.
+    /// Secure, but received without TLS, so that any router on the way could have set it.
     Insecure,
-    /// Would replace or shadow a Secure cookie, but was received without TLS.
+    /// Received without TLS, and would replace or shadow a Secure cookie.
     HidesSecure,
     /// `__Secure-` without Secure.
     SecurePrefix,

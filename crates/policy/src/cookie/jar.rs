@@ -8,85 +8,87 @@ use super::set_cookie::{self, SetCookie};
 use super::{Changes, Cookie, CookieParts, Key, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
 use crate::target::Target;
 
-/// Cookies of any number of hosts, at most [`MAX_COOKIES`].
+/// A store for cookies of any number of hosts, at most [`MAX_COOKIES`].
 ///
-/// Reading takes `&self`: many requests may look at a shared jar at once. That is why eviction depends on when a cookie was last *set*, not on when
-/// it was last sent.
+/// Reading takes `&self`, so that many requests can read a shared jar at once. Eviction therefore
+/// depends on the time a cookie was last *set*, not on the time it was last sent.
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
-    /// By site; sorted, so that eviction and files do not depend on a hash.
+    /// Cookies by site; sorted, so that eviction and files do not depend on a hash.
     sites: BTreeMap<Box<str>, Vec<Entry>>,
     len: usize,
-    /// Counts changes.
+    /// The change counter.
     clock: u64,
     saved: u64,
-    /// Cookies of the file that were removed, and when.
+    /// Removed cookies that the file had, each with the counter at its removal.
     removed: BTreeMap<Key, u64>,
     manner: Manner,
 }
 
-/// Whose conventions: the order in which cookies are sent and written, and the heading of the files of cookies, [`Hsts`](crate::hsts::Hsts) and
+/// The conventions for order and files: the order in which cookies are sent and written, and the
+/// heading of the files of cookies, [`Hsts`](crate::hsts::Hsts) and
 /// [`AltSvc`](crate::alt_svc::AltSvc).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// As RFC 6265bis §5.8.3 says: the longest paths first, then the oldest. Files have the oldest first.
+    /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
     #[default]
     Standard,
-    /// As curl: the longest paths, domains and names first, then the newest. Files have the newest first, under the heading
-    /// of curl's. A path has no slash at its end.
+    /// curl's: the longest paths, domains and names first, then the newest. Files list the newest
+    /// first, under curl's heading. Paths have no trailing slash.
     Curl,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     cookie: Cookie,
-    /// The order of creation; kept when the value is replaced (§5.7, step 23).
+    /// The order of creation; replacing the value keeps it (§5.7, step 23).
     born: u64,
-    /// When it was last set, by the jar's count.
+    /// The change counter when the cookie was last set.
     changed: u64,
     in_file: bool,
 }
 
-/// What happened to a cookie that was not refused.
+/// The effect of setting a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// A new one.
+    /// The cookie is new.
     Added,
-    /// It replaced one with another value or other attributes.
+    /// The cookie replaced one with another value or other attributes.
     Replaced,
-    /// It had expired and removed the stored one.
+    /// The cookie had expired and removed the stored one.
     Removed,
-    /// It had expired, and none was stored.
+    /// The cookie had expired, and none was stored.
     Nothing,
 }
 
 impl Jar {
-    /// An empty jar.
+    /// Creates an empty jar.
     pub fn new() -> Jar {
         Jar::default()
     }
 
-    /// An empty jar of this manner.
+    /// Creates an empty jar with the given conventions.
     pub fn of(manner: Manner) -> Jar {
         Jar { manner, ..Jar::default() }
     }
 
-    /// In which order it sends and writes.
+    /// Returns the conventions for order and files.
     pub fn manner(&self) -> Manner {
         self.manner
     }
 
-    /// How many cookies there are, including expired ones.
+    /// Returns the number of cookies, expired ones included.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no cookies.
+    /// Returns `true` if the jar holds no cookies.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes a Set-Cookie field of a reply to a request to `target`; `now` in seconds since 1970.
+    /// Processes the Set-Cookie field of a response to a request to `target`. `now` is in seconds
+    /// since 1970.
     pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<Stored, Refusal> {
         let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
             set_cookie::parse(set_cookie, now)?;
@@ -129,21 +131,22 @@ impl Jar {
         Ok(self.put(cookie, Some(now), false))
     }
 
-    /// Adds a cookie that a program made; it counts as a change. Its expiry is not looked at.
+    /// Adds a cookie that a program made, as a change to save. Does not check the expiry.
     pub fn insert(&mut self, cookie: Cookie) -> Stored {
         self.put(self.in_manner(cookie), None, false)
     }
 
-    /// Adds cookies that a file holds: they do not count as changes. For a file other than the one that will be written, [`insert`](Jar::insert)
-    /// them.
+    /// Adds the cookies of the jar's file; they are no changes to save. Cookies of another file go
+    /// through [`insert`](Jar::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
             self.put(self.in_manner(cookie), None, true);
         }
     }
 
-    /// The Cookie field of a request to `target`: in the order of its [`Manner`], at most
-    /// [`MAX_SENT`] cookies and [`MAX_FIELD`] bytes. `None` if there is none.
+    /// Returns the Cookie field for a request to `target`, or `None` without matching cookies. The
+    /// cookies are in the order of the jar's [`Manner`], at most [`MAX_SENT`] cookies and
+    /// [`MAX_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;
@@ -164,7 +167,7 @@ impl Jar {
         Some(field).filter(|field| !field.is_empty())
     }
 
-    /// All cookies that a request to `target` may carry, in the order in which they are sent.
+    /// Returns all cookies for a request to `target`, in the order in which they are sent.
     pub fn matching(&self, target: &Target, now: u64) -> Vec<&Cookie> {
         let host = scope::host_of(target);
         let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
@@ -192,14 +195,14 @@ impl Jar {
         found.into_iter().map(|entry| &entry.cookie).collect()
     }
 
-    /// All cookies, oldest first, including expired ones.
+    /// Iterates over all cookies, oldest first, expired ones included.
     pub fn iter(&self) -> impl Iterator<Item = &Cookie> {
         let mut all: Vec<&Entry> = self.sites.values().flatten().collect();
         all.sort_by_key(|entry| entry.born);
         all.into_iter().map(|entry| &entry.cookie)
     }
 
-    /// Removes the cookies that end with the session (`-j`).
+    /// Removes the session cookies (`-j`).
     pub fn clear_session(&mut self) {
         self.retain(|cookie| !cookie.is_session());
     }
@@ -209,14 +212,15 @@ impl Jar {
         self.retain(|cookie| !cookie.is_expired(now));
     }
 
-    /// Removes one cookie; returns whether it was there.
+    /// Removes a cookie; returns `true` if it was in the jar.
     pub fn remove(&mut self, key: &Key) -> bool {
         let before = self.len;
         self.retain_in(Some(key), |cookie| cookie.key() != *key);
         self.len < before
     }
 
-    /// Removes all cookies for which `keep` is false; from the file too, when it is next written.
+    /// Keeps only the cookies for which `keep` returns `true`. The others leave the file too at its
+    /// next save.
     pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
         self.retain_in(None, keep);
     }
@@ -245,7 +249,7 @@ impl Jar {
         self.len = self.sites.values().map(Vec::len).sum();
     }
 
-    /// What was set and removed since the file was read or last [`saved`](Jar::saved).
+    /// Returns the changes since the file was read or last [`saved`](Jar::saved).
     pub fn changes(&self) -> Changes {
         let mut set: Vec<&Entry> = self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
         set.sort_by_key(|entry| entry.born);
@@ -256,7 +260,7 @@ impl Jar {
         }
     }
 
-    /// Declares that the file holds these changes now. Later changes remain to be written.
+    /// Marks these changes as written. Later changes remain to be written.
     pub fn saved(&mut self, changes: &Changes) {
         self.saved = self.saved.max(changes.upto);
         self.removed.retain(|_, when| *when > changes.upto);
@@ -273,7 +277,8 @@ impl Jar {
         }
     }
 
-    /// curl stores `/a/` as `/a`, so that the cookie is sent to both, and one replaces the other.
+    /// Applies curl's rule for paths: `/a/` becomes `/a`, so that both match, and one replaces the
+    /// other.
     fn in_manner(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -305,14 +310,16 @@ impl Jar {
         if self.len > MAX_COOKIES
             && let Some(entries) = self.sites.values_mut().max_by_key(|entries| entries.len())
         {
-            // From the site that has most: many cookies of one site go before one of a quiet site does.
+            // From the site that has most: many cookies of one site go before one of a quiet site
+            // does.
             evict(entries, now);
             self.len -= 1;
         }
         Stored::Added
     }
 
-    /// §5.7, step 18: whether a cookie from an insecure peer would shadow a Secure one, by name, for the same hosts and paths.
+    /// Returns `true` if a cookie from an insecure peer would shadow a Secure one of the same name
+    /// for the same hosts and paths (§5.7, step 18).
     fn hides_secure(&self, new: &Cookie) -> bool {
         let new = new.parts();
         self.sites.get(scope::site(&new.domain)).into_iter().flatten().any(|entry| {
@@ -335,7 +342,8 @@ fn position<'e>(entries: &'e mut [Entry], key: &Key) -> Option<&'e mut Entry> {
     })
 }
 
-/// §5.7, at its end: expired cookies first, then those not Secure, then the one set longest ago.
+/// Evicts cookies (§5.7, at its end): expired ones first, then those without Secure, then the one
+/// set longest ago.
 fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
     let rank = |entry: &Entry| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
@@ -347,8 +355,8 @@ fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
     }
 }
 
-/// Reads the lines of `Set-Cookie:` that curl takes from a file. They do not answer a request: without a Domain they belong to `host`, if the caller
-/// knows one.
+/// Parses a `Set-Cookie:` line of a file, which curl accepts. Such a line answers no request:
+/// without a Domain the cookie belongs to `host`, if the caller knows one.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
     let text = core::str::from_utf8(domain).map_err(|_| Refusal::Domain)?;

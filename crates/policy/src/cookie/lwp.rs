@@ -13,8 +13,9 @@
 //! assert!(lwp::read(b"# Netscape HTTP Cookie File\n", 0).is_none());
 //! ```
 //!
-//! LWP appends `.local` to hosts without a dot and sends such a cookie to both names; it is read as one cookie for each. Session cookies have
-//! `discard`; LWP leaves them out of the file unless asked (`ignore_discard`); here they are written, as curl does.
+//! LWP appends `.local` to hosts without a dot and sends such a cookie to both names; `read`
+//! returns one cookie for each. Session cookies have `discard`. LWP writes them only with
+//! `ignore_discard`; `write` always does, as curl.
 
 use super::netscape::Read;
 use super::{Cookie, CookieParts, Jar, Refusal, SameSite, scope};
@@ -23,7 +24,8 @@ use crate::civil::Civil;
 const MAGIC: &[u8] = b"#LWP-Cookies-";
 const LINE: &[u8] = b"Set-Cookie3:";
 
-/// Reads a file; `now` in seconds since 1970. `None` if its first line is that of another kind of file.
+/// Parses a file. `now` is in seconds since 1970. Returns `None` if the first line belongs to
+/// another kind of file.
 pub fn read(text: &[u8], now: u64) -> Option<Read> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(MAGIC) {
@@ -91,7 +93,8 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-/// As HTTP::Headers::Util joins words: quoted when empty or when a byte is not allowed in a token.
+/// Writes a pair as HTTP::Headers::Util does: quoted if the value is empty or has a byte that no
+/// token has.
 fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.extend_from_slice(key);
     let Some(value) = value else { return };
@@ -142,7 +145,7 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Refus
     Ok(bare.into_iter().chain([Cookie::new(parts)?]))
 }
 
-/// `key`, `key=token` and `key="quoted"`, between semicolons.
+/// An iterator over `key`, `key=token` and `key="quoted"`, between semicolons.
 struct Pairs<'l> {
     rest: &'l [u8],
 }

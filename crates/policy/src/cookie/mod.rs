@@ -1,4 +1,4 @@
-//! Cookies (RFC 6265bis): which are taken, which are sent, and how they are kept in files.
+//! Cookies (RFC 6265bis): storing, sending, and files.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -31,11 +31,13 @@
 //! | [`Changes`] | what a jar did since its file was read, for a file that other processes write too |
 //! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
 //!
-//! Times are wall-clock seconds since 1970, handed in. There are no locks: to share a jar, put it behind one.
+//! Times are wall-clock seconds since 1970, passed in by the caller. A jar has no lock: wrap it in
+//! one to share it.
 //!
-//! Left out: the same-site computation. A program that was told a URL is its own top-level site, so every request is same-site; the attribute is kept
-//! for whoever reads the jar. Cookies without a name are refused, as by curl and RFC 6265 §5.2: they would be sent as a bare value, which servers
-//! read as a name.
+//! Left out: the same-site computation. A program that fetches a URL has no other top-level site,
+//! so every request is same-site; the attribute is stored for programs that read the jar. Cookies
+//! without a name are refused, as by curl and RFC 6265 §5.2: a bare value would be sent, and
+//! servers read it as a name.
 
 mod changes;
 pub(crate) mod date;
@@ -56,23 +58,26 @@ pub use jar::{Jar, Manner, Stored};
 
 /// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;
-/// The longest value of an attribute, in bytes (§5.6); a longer attribute is ignored, the cookie stays.
+/// The longest value of an attribute, in bytes (§5.6); a longer attribute is ignored, the cookie
+/// stays.
 pub const MAX_ATTRIBUTE: usize = 1024;
-/// How many cookies the hosts under one registrable domain may have together; Chrome's number. At worst 900 KiB.
+/// The number of cookies for all hosts under one registrable domain; Chrome's limit. At worst 900
+/// KiB.
 pub const MAX_PER_SITE: usize = 180;
-/// How many cookies a jar holds; RFC 6265bis's number (§6.1). At worst 15 MiB, which takes 17 hostile domains.
+/// The number of cookies in a jar; RFC 6265bis's limit (§6.1). At worst 15 MiB, which takes 17
+/// hostile domains.
 pub const MAX_COOKIES: usize = 3000;
-/// How many cookies one request carries; curl's number.
+/// The number of cookies in one request; curl's limit.
 pub const MAX_SENT: usize = 150;
-/// The longest Cookie field that is sent, in bytes; curl's number. Servers refuse more.
+/// The longest Cookie field sent, in bytes; curl's limit. Servers refuse longer ones.
 pub const MAX_FIELD: usize = 8190;
-/// How long a cookie lives at most, in seconds: 400 days (§5.5).
+/// The longest lifetime of a cookie in seconds: 400 days (§5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
 
 /// The SameSite attribute (§5.6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameSite {
-    /// None was given, or an unknown one.
+    /// The attribute is missing or unknown.
     #[default]
     Default,
     /// `None`.
@@ -84,7 +89,7 @@ pub enum SameSite {
 }
 
 impl SameSite {
-    /// The attribute's value; `None` where there was no attribute.
+    /// Returns the attribute's value; `None` for [`SameSite::Default`].
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             SameSite::Default => None,
@@ -102,26 +107,27 @@ impl SameSite {
     }
 }
 
-/// What a [`Cookie`] is made of. `Debug` leaves the value out.
+/// The public parts of a [`Cookie`]. `Debug` leaves the value out.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CookieParts {
-    /// The name. Not empty.
+    /// The name; not empty.
     pub name: Vec<u8>,
     /// The value, as it is sent.
     pub value: Vec<u8>,
-    /// The host, or the domain whose hosts get it. No leading dot; an IPv6 address has no brackets, its zone follows a `%`.
+    /// The host, or the domain whose hosts receive the cookie. Without a leading dot; an IPv6
+    /// address without brackets, with its zone after a `%`.
     pub domain: String,
-    /// Whether only the host `domain` itself gets it.
+    /// True if only the host `domain` itself receives the cookie.
     pub host_only: bool,
-    /// The path at and below which it is sent; begins with a slash.
+    /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,
     /// Sent only over TLS and to this machine.
     pub secure: bool,
-    /// Not for scripts in pages. haul has none; it is kept for the file.
+    /// Hidden from scripts in pages. haul runs none; the flag is kept for the file.
     pub http_only: bool,
     /// The SameSite attribute.
     pub same_site: SameSite,
-    /// When it ends, in seconds since 1970. `None`: with the session.
+    /// The expiry in seconds since 1970; `None` for a session cookie.
     pub expires: Option<u64>,
 }
 
@@ -130,10 +136,11 @@ pub struct CookieParts {
 pub struct Cookie(CookieParts);
 
 impl Cookie {
-    /// Makes a cookie of parts from a program or a file; a Set-Cookie field goes through [`Jar::set`].
+    /// Creates a cookie from parts of a program or a file. A Set-Cookie field goes through
+    /// [`Jar::set`] instead.
     ///
-    /// The domain loses a leading dot and is lower-cased. An address, and a public suffix, is always host-only. A path
-    /// without a slash becomes `/`.
+    /// The domain loses a leading dot and is lower-cased. An address or a public suffix makes the
+    /// cookie host-only. A path without a leading slash becomes `/`.
     pub fn new(mut parts: CookieParts) -> Result<Cookie, Refusal> {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
@@ -152,32 +159,32 @@ impl Cookie {
         Ok(Cookie(parts))
     }
 
-    /// All of it.
+    /// Returns all parts.
     pub fn parts(&self) -> &CookieParts {
         &self.0
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &[u8] {
         &self.0.name
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> &[u8] {
         &self.0.value
     }
 
-    /// Whether it has expired at `now`.
+    /// Returns `true` if the cookie has expired at `now`.
     pub fn is_expired(&self, now: u64) -> bool {
         self.0.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Whether it ends with the session.
+    /// Returns `true` if the cookie ends with the session.
     pub fn is_session(&self) -> bool {
         self.0.expires.is_none()
     }
 
-    /// What identifies a cookie (§5.7, step 23).
+    /// Returns the cookie's identity (§5.7, step 23).
     pub fn key(&self) -> Key {
         let CookieParts { name, domain, host_only, path, .. } = &self.0;
         Key { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
@@ -205,7 +212,8 @@ impl fmt::Debug for CookieParts {
     }
 }
 
-/// Tabs too: RFC 6265bis allows them, but no line of a Netscape file can hold them (curl refuses them as well).
+/// Returns `true` for control bytes and tabs. RFC 6265bis allows tabs, but no line of a Netscape
+/// file can hold them, and curl refuses them too.
 fn is_control(b: u8) -> bool {
     b < b' ' || b == 0x7f
 }
@@ -224,8 +232,8 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// §4.1.3, in any case: servers that compare without regard to case would otherwise take `__host-` for the real one. This checks only what the stored
-/// cookie shows; [`Jar::set`] checks that a Path was written at all.
+/// Checks the prefixes of §4.1.3 in any case, since servers that ignore case would take `__host-`
+/// for the real one. Sees only the stored parts; [`Jar::set`] checks that a Path was given at all.
 fn check_prefix(parts: &CookieParts) -> Result<(), Refusal> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

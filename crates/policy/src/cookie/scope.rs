@@ -1,4 +1,4 @@
-//! Which hosts and paths a cookie belongs to (RFC 6265bis §5.1.2–4, §5.7 steps 9–11).
+//! The hosts and paths that a cookie belongs to (RFC 6265bis §5.1.2–4, §5.7 steps 9–11).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
@@ -6,16 +6,17 @@ use std::borrow::Cow;
 use super::Refusal;
 use crate::target::{Host, Scheme, Target};
 
-/// How far a cookie of a domain may reach.
+/// The widest possible scope of a cookie with a given domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Widest {
-    /// An address, a public suffix, or a name with a trailing dot: that host only.
+    /// The host only: an address, a public suffix, or a name with a trailing dot.
     Host,
-    /// All names under it.
+    /// All hosts below the domain.
     Domain,
 }
 
-/// The host for cookies. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are two machines.
+/// Returns the host for cookies. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are
+/// two machines.
 pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     match target.host() {
         Host::Name(name) => Cow::Borrowed(name),
@@ -24,8 +25,8 @@ pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Whether the connection is safe from eavesdropping and tampering: over TLS, or to this machine under the names that curl
-/// accepts for it.
+/// Returns `true` if the connection resists eavesdropping and tampering: TLS, or this machine under
+/// the names that curl accepts for it.
 pub(super) fn is_secure(target: &Target) -> bool {
     target.scheme() == Scheme::Https
         || match target.host() {
@@ -35,8 +36,9 @@ pub(super) fn is_secure(target: &Target) -> bool {
         }
 }
 
-/// The key under which cookies are kept and counted: the registrable domain, or the host where there is none. All hosts that can share a cookie have
-/// the same key, so one look-up finds all, and any number of a peer's subdomains count as one.
+/// Returns the key under which cookies are stored and counted: the registrable domain, or the host
+/// without one. All hosts that can share a cookie have the same key. One look-up therefore finds
+/// all their cookies, and any number of a peer's subdomains count as one.
 pub(super) fn site(host: &str) -> &str {
     if is_address(host) {
         return host;
@@ -44,13 +46,13 @@ pub(super) fn site(host: &str) -> &str {
     psl::domain_str(host).filter(|domain| host.ends_with(domain)).unwrap_or(host)
 }
 
-/// Whether anyone may register names under `domain` (lower case, no trailing dot). A single label always is one, by
-/// the list's default rule.
+/// Returns `true` if anyone may register names under `domain` (lower case, no trailing dot). By the
+/// list's default rule that includes every single label.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
 
-/// A domain named by a program or a file, in the form stored here.
+/// Returns a domain from a program or a file in its stored form.
 pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest), Refusal> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = address(text) {
@@ -65,7 +67,8 @@ pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest),
     }
 }
 
-/// The Domain attribute of a host's Set-Cookie (§5.6.3): the domain if it is acceptable; `None` if it stands for the host itself.
+/// Returns the domain of a Domain attribute that `host` sent (§5.6.3), if it is acceptable; `None`
+/// if it means the host itself.
 pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, Refusal> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
@@ -86,12 +89,12 @@ pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>,
     if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(Refusal::ForeignDomain) }
 }
 
-/// §5.1.3, for a host that is a name.
+/// Matches domains (§5.1.3), for a host that is a name.
 pub(super) fn domain_match(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && !is_address(host))
 }
 
-/// §5.1.4: the directory of the request's path, without its slash.
+/// Returns the default path (§5.1.4): the directory of the request's path, without its slash.
 pub(super) fn default_path(path: &str) -> &str {
     match path.rfind('/') {
         None | Some(0) => "/",
@@ -99,13 +102,13 @@ pub(super) fn default_path(path: &str) -> &str {
     }
 }
 
-/// §5.1.4. Bytes are compared as they are sent: a server that decodes first does so on its side only.
+/// Matches paths (§5.1.4). Compares bytes as they are sent; decoding is the server's business.
 pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
     path.strip_prefix(cookie_path)
         .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// Letters, digits, `-_~`, single dots: the names that a [`Target`] can have.
+/// Checks a name: letters, digits, `-_~` and single dots, as in a [`Target`].
 fn check_name(name: &str) -> Result<Widest, Refusal> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);

@@ -1,16 +1,16 @@
-//! The Set-Cookie field, read as browsers read it (RFC 6265bis §5.6): an odd attribute is ignored, and a dangerous name or value makes it refuse the
-//! cookie.
+//! Parses the Set-Cookie field as browsers do (RFC 6265bis §5.6): an unknown attribute is ignored,
+//! and a dangerous name or value makes the parser refuse the cookie.
 
 use super::{MAX_AGE, MAX_ATTRIBUTE, Refusal, SameSite, check_pair, date};
 
-/// A Set-Cookie field, taken apart. If an attribute is given twice, the last one counts.
+/// A parsed Set-Cookie field. The last one of repeated attributes counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SetCookie<'h> {
     pub(super) name: &'h [u8],
     pub(super) value: &'h [u8],
     pub(super) expires: Option<u64>,
     pub(super) domain: &'h [u8],
-    /// As written; the caller finds the default path.
+    /// The path as written; the caller determines the default path.
     pub(super) path: Option<&'h [u8]>,
     pub(super) secure: bool,
     pub(super) http_only: bool,
@@ -70,7 +70,8 @@ impl<'h> SetCookie<'h> {
     }
 }
 
-/// §5.6.2: digits, or a minus and digits, which counts as 0. The cap is [`MAX_AGE`], however many digits.
+/// Parses Max-Age (§5.6.2): digits, or a minus and digits, which give 0. More than [`MAX_AGE`]
+/// gives that, however many digits there are.
 fn seconds(value: &[u8]) -> Option<u64> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

@@ -421,7 +421,8 @@ fn curls_manner() {
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
-    // The longest path, domain and name first, then the newest; a value that is replaced keeps its place.
+    // The longest path, domain and name first, then the newest; a value that is replaced keeps its
+    // place.
     assert_eq!(jar.cookie_for(&site, now).unwrap(), b"long=3; c=4; a=5; b=2");
     let text = String::from_utf8(netscape::write(&jar, now)).unwrap();
     let lines: Vec<&str> = text.lines().skip(4).collect();

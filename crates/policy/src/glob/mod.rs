@@ -1,7 +1,9 @@
-//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`, each optionally named: `{<name>a,b}`.
+//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`, each optionally named:
+//! `{<name>a,b}`.
 //!
-//! The expansions are made one at a time: `[1-1000000000]` costs no memory. The last glob varies fastest.
-//! `\[`, `\]`, `\{`, `\}` are the characters themselves; a bracketed IPv6 address and `[]` are left alone.
+//! Expansions are made one at a time: `[1-1000000000]` costs no memory. The last glob varies
+//! fastest. `\[`, `\]`, `\{`, `\}` stand for the characters themselves; a bracketed IPv6 address
+//! and `[]` are kept.
 //!
 //! ```
 //! use haul_policy::glob::{Glob, fill_template};
@@ -35,7 +37,7 @@ pub struct Glob {
 #[derive(Debug)]
 struct Piece {
     kind: Kind,
-    /// The name that a template may use for it.
+    /// The name for use in templates.
     name: Option<String>,
 }
 
@@ -48,7 +50,7 @@ enum Kind {
         last: u64,
         step: u8,
     },
-    /// Numbers padded with zeros to `width`.
+    /// A range of numbers, padded with zeros to `width`.
     Numbers {
         from: u64,
         last: u64,
@@ -57,7 +59,7 @@ enum Kind {
     },
 }
 
-/// One URL a glob stands for.
+/// One URL of a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The URL.
@@ -69,19 +71,19 @@ pub struct Expansion {
 /// The text that globs contributed to an expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// For `#1`, `#2` …
+    /// Values for `#1`, `#2` …
     numbered: Vec<String>,
-    /// For `#<name>`; the first one of a name counts.
+    /// Values for `#<name>`; the first one of a name counts.
     named: Vec<(String, String)>,
 }
 
 impl Parts {
-    /// What each glob contributed, in their order.
+    /// Returns the text of each glob, in order.
     pub fn numbered(&self) -> &[String] {
         &self.numbered
     }
 
-    /// These, and those of another glob whose names none of these has.
+    /// Adds the named texts of another glob; existing names win.
     #[must_use]
     pub fn with_named(mut self, other: &Parts) -> Parts {
         self.named.extend_from_slice(&other.named);
@@ -93,20 +95,20 @@ impl Parts {
     }
 }
 
-/// Why a glob was refused. curl's exit code is 3.
+/// The reason why a glob was refused. curl's exit code is 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobError {
-    /// What is wrong there.
+    /// The kind of mistake.
     pub flaw: GlobFlaw,
     /// The position, counted from 1 as in curl.
     pub position: usize,
 }
 
-/// What is wrong with a glob.
+/// A mistake in a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobFlaw {
-    /// `]` or `}` that closes nothing.
+    /// `]` or `}` without an opening bracket.
     UnmatchedClose,
     /// `{` without `}`.
     UnmatchedBrace,
@@ -122,34 +124,34 @@ pub enum GlobFlaw {
     Range,
     /// A range whose last step would be beyond the largest number.
     RangeEnd,
-    /// More globs, and pieces between them, than anybody needs.
+    /// More globs, and pieces between them, than curl allows.
     TooMany,
-    /// Two globs of one name.
+    /// Two globs with the same name.
     DuplicateName,
 }
 
 impl Glob {
-    /// Parses a URL with or without globs; without, it stands for itself.
+    /// Parses a URL with or without globs. A URL without globs has one expansion, itself.
     pub fn parse(text: &str) -> Result<Glob, GlobError> {
         Ok(Glob { pieces: parse::pieces(text)?.into() })
     }
 
-    /// All expansions, made on demand. The iterator borrows nothing.
+    /// Iterates over all expansions, made on demand. The iterator borrows nothing.
     pub fn iter(&self) -> Expansions {
         Expansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
 
-    /// How many expansions there are; `None` if that is more than a `u64` holds.
+    /// Returns the number of expansions; `None` if a `u64` cannot hold it.
     pub fn count(&self) -> Option<u64> {
         self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last().checked_add(1)?))
     }
 
-    /// Whether the text holds no glob.
+    /// Returns `true` if the text contains no glob.
     pub fn is_plain(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece.kind, Kind::Text(_)))
     }
 
-    /// Whether one of its globs has this name.
+    /// Returns `true` if a glob has this name.
     pub fn has_name(&self, name: &str) -> bool {
         self.pieces.iter().any(|piece| piece.name.as_deref() == Some(name))
     }
@@ -165,7 +167,7 @@ impl IntoIterator for &Glob {
 }
 
 impl Piece {
-    /// The index of its last value.
+    /// Returns the index of the last value.
     fn last(&self) -> u64 {
         match &self.kind {
             Kind::Text(_) => 0,
@@ -190,7 +192,7 @@ impl Piece {
     }
 }
 
-/// The expansions of a [`Glob`], last glob fastest.
+/// An iterator over the expansions of a [`Glob`]; the last glob varies fastest.
 #[derive(Clone, Debug)]
 pub struct Expansions {
     pieces: Arc<[Piece]>,
@@ -236,7 +238,8 @@ impl Iterator for Expansions {
     }
 }
 
-/// Fills `#1`, `#2` … and `#<name>` of an output name with what the globs contributed. A number or name that matches no glob stays as it is.
+/// Replaces `#1`, `#2` … and `#<name>` in an output name by the texts of the globs. A number or
+/// name without a glob stays as it is.
 pub fn fill_template(template: &str, parts: &Parts) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -264,9 +267,10 @@ pub fn fill_template(template: &str, parts: &Parts) -> String {
     out
 }
 
-/// Fills an output name behind `--then`: `{}`, `#1` and each `#<name>` stand for the value that a URL was made of. The value never
-/// leads to another directory: slashes, backslashes and deceptive characters in it become `_`, and so does a dot that it would begin
-/// the name of a file or directory with.
+/// Fills an output name after `--then`: `{}`, `#1` and each `#<name>` stand for the value from
+/// which a URL was made. The value never leads to another directory: slashes, backslashes and
+/// deceptive characters in it become `_`, and so does a dot at the beginning of the name of a file
+/// or directory.
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
@@ -293,7 +297,7 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a name behind `--then` stands for something with.
+/// A placeholder in an output name after `--then`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'t> {
     /// `{}`.
@@ -304,12 +308,12 @@ pub enum Placeholder<'t> {
     Name(&'t str),
 }
 
-/// The placeholders of an output name behind `--then`.
+/// Iterates over the placeholders of an output name after `--then`.
 pub fn placeholders(template: &[u8]) -> impl Iterator<Item = Placeholder<'_>> {
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }
 
-/// The placeholder that a text begins with, and its length.
+/// Returns the placeholder at the start of a text, and its length.
 fn placeholder(text: &[u8]) -> Option<(Placeholder<'_>, usize)> {
     if text.starts_with(b"{}") {
         return Some((Placeholder::Value, 2));
@@ -324,7 +328,7 @@ fn placeholder(text: &[u8]) -> Option<(Placeholder<'_>, usize)> {
     Some((Placeholder::Name(name), length + 1))
 }
 
-/// The glob names in a template, and the byte after each.
+/// Returns the glob names in a template, each with the position after it.
 pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
     template.match_indices('#').filter_map(|(hash, _)| {
         let (name, length) = parse::name(&template[hash + 1..])?;

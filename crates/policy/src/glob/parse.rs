@@ -1,16 +1,17 @@
-//! The grammar of globs.
+//! The parser for globs.
 
 use core::net::Ipv6Addr;
 
 use super::{GlobError, GlobFlaw, Kind, Piece};
 
-/// Largest number and step in a range: curl's `curl_off_t`. Also keeps `from + index * step` within a `u64`.
+/// The largest number and step in a range: curl's `curl_off_t`. Keeps `from + index * step` within
+/// a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// The most globs and pieces between them: curl's.
+/// The largest number of globs and pieces between them, as in curl.
 const MAX_PIECES: usize = 255;
 
-/// The longest name of a glob: curl's.
+/// The longest name of a glob, as in curl.
 const MAX_NAME: usize = 64;
 
 pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
@@ -77,8 +78,8 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, at: usize) -> Result<(), GlobErro
     Ok(())
 }
 
-/// A name in angle brackets at the start of `text`, and its length including them. Anything that cannot be a name keeps its meaning from before globs
-/// had names.
+/// Returns the name in angle brackets at the start of `text`, and its length with them. Text that
+/// cannot be a name keeps its meaning from before globs had names.
 pub(super) fn name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
@@ -88,7 +89,7 @@ fn error(flaw: GlobFlaw, offset: usize) -> GlobError {
     GlobError { flaw, position: offset + 1 }
 }
 
-/// The length of an IPv6 address in brackets (with or without a zone) or of `[]`; else 0.
+/// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`; else 0.
 fn literal_bracket(text: &str) -> usize {
     let Some(end) = text.find(']') else { return 0 };
     let inner = &text[1..end];
@@ -99,7 +100,8 @@ fn literal_bracket(text: &str) -> usize {
 
 type Parsed = Result<(Kind, usize), (GlobFlaw, usize)>;
 
-/// What follows `{`, to the closing brace. A backslash takes any character as it is.
+/// Parses the text after `{`, up to the closing brace. A backslash makes the next character
+/// literal.
 fn set(text: &str) -> Parsed {
     let mut elements = vec![String::new()];
     let mut chars = text.char_indices();
@@ -118,7 +120,8 @@ fn set(text: &str) -> Parsed {
     Err((GlobFlaw::UnmatchedBrace, text.len()))
 }
 
-/// What follows `[`, to the closing bracket. A flaw is told where reading ended, as by curl.
+/// Parses the text after `[`, up to the closing bracket. An error has the position at which parsing
+/// stopped, as in curl.
 fn range(text: &str) -> Parsed {
     match text.bytes().next() {
         Some(b) if b.is_ascii_alphabetic() => chars(text),
@@ -168,7 +171,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `from-to]` or `from-to:step]`.
+    /// Parses `from-to]` or `from-to:step]`.
     fn span(&mut self) -> Option<(u64, u64, u64)> {
         let from = self.number()?;
         if !self.single(b'-') {
@@ -198,7 +201,8 @@ impl Reader<'_> {
     }
 }
 
-/// The index of the last value; `None` for a range that runs backwards or a step that is beyond its end.
+/// Returns the index of the last value; `None` if the range runs backwards or the step is longer
+/// than the range.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

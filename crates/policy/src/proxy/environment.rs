@@ -3,10 +3,11 @@
 use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// What the variables say, read once. `Debug` is left out: their values hold passwords.
+/// The values of the variables, read once. `Debug` is left out, since the values hold passwords.
 ///
-/// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a peer could choose it
-/// (CVE-2016-5385). All others count in both cases, the lower one first. An empty one counts as unset.
+/// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a
+/// peer could choose the proxy (CVE-2016-5385). All others count in both cases, with precedence for
+/// lower case. An empty variable counts as unset.
 #[derive(Clone, Default)]
 pub struct Environment {
     http: Option<String>,
@@ -15,8 +16,9 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads them through `get`, as text or as the system's bytes. Bytes that are not UTF-8 are percent-encoded: they are kept in a proxy's user and
-    /// password, and elsewhere the URL is refused. A variable with such bytes is never ignored.
+    /// Reads the variables through `get`, as text or as the system's bytes. Bytes that are not
+    /// UTF-8 are percent-encoded: a proxy's user and password keep them, and anywhere else the URL
+    /// is refused. A variable with such bytes is never ignored.
     pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> Environment {
         let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
@@ -28,12 +30,12 @@ impl Environment {
         }
     }
 
-    /// The proxy's URL for `target`; `None` goes direct.
+    /// Returns the URL of the proxy for `target`; `None` means a direct connection.
     pub fn proxy_for(&self, target: &Target) -> Option<&str> {
         self.proxy_unless(target, &self.no_proxy)
     }
 
-    /// The same with `--noproxy`, which replaces the variable, also for a proxy from the environment.
+    /// Returns the proxy for `target` with `--noproxy`, which replaces the variable `no_proxy`.
     pub fn proxy_unless(&self, target: &Target, no_proxy: &NoProxy) -> Option<&str> {
         let value = match target.scheme() {
             Scheme::Http => self.http.as_deref(),
@@ -42,13 +44,14 @@ impl Environment {
         value.filter(|_| !no_proxy.matches(target))
     }
 
-    /// Whether one of its proxies is spoken to by TLS.
+    /// Returns `true` if the connection to one of the proxies uses TLS.
     pub fn has_https_proxy(&self) -> bool {
         let is_https = |url: &String| Proxy::parse(url).is_ok_and(|proxy| proxy.kind() == ProxyKind::Https);
         [&self.http, &self.https].into_iter().flatten().any(is_https)
     }
 
-    /// Variables from which [`Environment::read`] makes the same, for another process that has to follow them. Their values are secrets.
+    /// Returns variables from which [`Environment::read`] reads an equal value, for another
+    /// process. Their values are secrets.
     ///
     /// ```
     /// use haul_policy::{Target, proxy::Environment};
@@ -64,19 +67,19 @@ impl Environment {
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The same without its proxies: only `no_proxy` is left.
+    /// Removes the proxies; only `no_proxy` is left.
     #[must_use]
     pub fn without_proxies(self) -> Environment {
         Environment { no_proxy: self.no_proxy, ..Environment::default() }
     }
 
-    /// The same without entries of `no_proxy` that name a port ([`NoProxy::without_ports`]).
+    /// Removes the entries of `no_proxy` that name a port ([`NoProxy::without_ports`]).
     #[must_use]
     pub fn without_ports(self) -> Environment {
         Environment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
-    /// The value of `no_proxy`; it counts for `-x` too, unless there is a `--noproxy`.
+    /// Returns the list of `no_proxy`, which also applies to `-x` unless there is a `--noproxy`.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }

@@ -1,4 +1,5 @@
-//! Proxies: which one a request takes, by which protocol, and what it may learn.
+//! Proxies: selection for a request, the protocol spoken with the proxy, and the data that the
+//! proxy learns.
 //!
 //! ```
 //! use haul_policy::Target;

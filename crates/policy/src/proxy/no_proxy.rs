@@ -1,4 +1,4 @@
-//! `no_proxy`: which hosts are reached directly.
+//! `no_proxy`: hosts that are connected to directly.
 
 use core::net::IpAddr;
 
@@ -13,9 +13,10 @@ use crate::target::{Host, Target};
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// An entry that ends in a port, `example.com:8080` or `[::1]:8080`, counts for that port only. To curl
-/// such an entry matches nothing: see [`NoProxy::without_ports`]. As by curl, no name is resolved to
-/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its family.
+/// An entry with a port, `example.com:8080` or `[::1]:8080`, counts for that port only. In curl such
+/// an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved to
+/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
+/// family.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -35,26 +36,26 @@ pub struct NoProxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     hosts: Hosts,
-    /// The only port that it counts for.
+    /// The only port for which the entry counts.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
     All,
-    /// In lower case, without a dot at either end.
+    /// A name in lower case, without a dot at either end.
     Name(String),
     Network(IpAddr, u8),
 }
 
 impl NoProxy {
-    /// Reads a list. Entries that are neither a name nor a network are left out.
+    /// Parses a list. Entries that are neither a name nor a network are skipped.
     pub fn parse(text: &str) -> NoProxy {
         let words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty());
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
-    /// Whether `target` is reached directly.
+    /// Returns `true` if the list contains `target`.
     pub fn matches(&self, target: &Target) -> bool {
         let is_for_port = |entry: &&Entry| entry.port.is_none_or(|port| port == target.port());
         self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {
@@ -66,7 +67,7 @@ impl NoProxy {
         })
     }
 
-    /// The list without entries that name a port, which match nothing in curl.
+    /// Removes the entries that name a port, which match nothing in curl.
     #[must_use]
     pub fn without_ports(mut self) -> NoProxy {
         self.entries.retain(|entry| entry.port.is_none());
@@ -74,8 +75,9 @@ impl NoProxy {
     }
 }
 
-/// The list as text from which [`NoProxy::parse`] makes the same. Names stand between the dots that are removed there, since one that was `.*` or
-/// `.10.0.0.1` would match all hosts without them, or be an address.
+/// Writes the list as text from which [`NoProxy::parse`] reads an equal list. Each name stands
+/// between dots, which `parse` removes: without them, a name that was `.*` or `.10.0.0.1` would
+/// match all hosts or be an address.
 impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, entry) in self.entries.iter().enumerate() {

@@ -1,24 +1,25 @@
-//! How a request goes through a proxy, and what that proxy is told.
+//! The route of a request through a proxy, and the data that the proxy learns.
 //!
-//! An http proxy that forwards sees the whole request, as does every router on the way, since it is not encrypted. A tunnel or SOCKS proxy gets host,
-//! port and its own credentials, nothing of the request.
+//! An http proxy that forwards sees the whole request, as does every router before it, since the
+//! request is not encrypted. A tunnel or SOCKS proxy learns host, port and its own credentials,
+//! nothing of the request.
 
 use super::{Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// How a request goes through a proxy.
+/// The route of a request through a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// The proxy is sent the request in absolute form.
+    /// Send the proxy the request in absolute form.
     Forward,
-    /// A tunnel by CONNECT, which carries what a direct connection would.
+    /// Open a tunnel by CONNECT, then proceed as on a direct connection.
     Tunnel,
-    /// A tunnel by SOCKS.
+    /// Open a tunnel by SOCKS.
     Socks,
 }
 
 impl Proxy {
-    /// How a request to `target` goes; `tunnel` is `-p`.
+    /// Returns the route of a request to `target`; `tunnel` is `-p`.
     pub fn route(&self, target: &Target, tunnel: bool) -> Route {
         match (self.kind(), target.scheme()) {
             (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => Route::Forward,
@@ -28,17 +29,20 @@ impl Proxy {
     }
 }
 
-/// Fields of a request, in order.
+/// The fields of a request, in order.
 pub type Fields = Vec<(String, Vec<u8>)>;
 
-/// The request target of a CONNECT, and its Host: host and port, always with the port (RFC 9110 §9.3.6).
+/// Returns the request target of a CONNECT, which is also its Host: host and port, always with the
+/// port (RFC 9110 §9.3.6).
 pub fn connect_authority(target: &Target) -> String {
     format!("{}:{}", without_zone(target), target.port())
 }
 
-/// The fields of a CONNECT, as curl orders them: Host, Proxy-Authorization, User-Agent, `Proxy-Connection`, then the user's fields for proxies
-/// (`--proxy-header`), which replace these. `authorization` is the proxy's credentials: by Digest from [`Digest`](crate::auth::Digest), else
-/// [`Credentials::basic`](crate::auth::Credentials::basic). Nothing of the request is in it.
+/// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
+/// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`), which replace fields
+/// of the same name. `authorization` holds the proxy's credentials: by Digest from
+/// [`Digest`](crate::auth::Digest), else [`Credentials::basic`](crate::auth::Credentials::basic).
+/// The request itself contributes nothing.
 pub fn connect_fields(
     target: &Target,
     authorization: Option<&[u8]>,
@@ -52,8 +56,9 @@ pub fn connect_fields(
     replaced(fields, proxy_fields)
 }
 
-/// What a forwarded request carries besides its own fields: Proxy-Authorization, `Proxy-Connection`, and the user's fields for proxies.
-/// Only a request that really goes to the proxy may have them.
+/// Returns the fields that a forwarded request carries in addition: Proxy-Authorization,
+/// `Proxy-Connection`, and the user's fields for proxies. Add them only to a request that really
+/// goes to the proxy.
 pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec<u8>)]) -> Fields {
     let mut fields: Fields = Vec::new();
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));
@@ -61,7 +66,8 @@ pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec
     replaced(fields, proxy_fields)
 }
 
-/// The request target of a forwarded request (RFC 9112 §3.2.2): the URL without userinfo and fragment.
+/// Returns the request target of a forwarded request (RFC 9112 §3.2.2): the URL without userinfo
+/// and fragment.
 pub fn absolute_form(target: &Target) -> String {
     format!("{}://{}{}", target.scheme().as_str(), target.authority(), target.path_and_query())
 }

@@ -1,4 +1,5 @@
-//! The client's half of the SOCKS handshakes: 4, 4a, 5 (RFC 1928) with user and password (RFC 1929). Bytes in, bytes out.
+//! The client's half of the SOCKS handshakes: 4, 4a, 5 (RFC 1928) with user and password (RFC
+//! 1929), without I/O.
 //!
 //! ```text
 //!   SOCKS 4/4a:  request ──▶ reply (8 bytes)
@@ -27,34 +28,34 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::ProxyKind;
 use crate::auth::Credentials;
 
-/// What the proxy is asked to connect to.
+/// The host that the proxy connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination<'d> {
-    /// A name, for the proxy to resolve: 4a and 5h only.
+    /// A name for the proxy to resolve; 4a and 5h only.
     Name(&'d str),
-    /// An address. SOCKS 4 knows IPv4 only.
+    /// An address. SOCKS 4 supports IPv4 only.
     Address(IpAddr),
 }
 
-/// What to do next.
+/// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read more, at most [`Handshake::wants`] bytes.
     NeedMore,
-    /// Send this, then read on.
+    /// Send the bytes, then read.
     Send(Vec<u8>),
-    /// The destination is at the other end.
+    /// The handshake is done: the destination is at the other end.
     Done,
 }
 
-/// A handshake. `Debug` shows no secret.
+/// The state of a handshake. `Debug` shows no secret.
 pub struct Handshake {
     state: State,
-    /// The received part of the awaited message.
+    /// The received part of the expected message.
     have: Vec<u8>,
     credentials: Option<Credentials>,
     first: Vec<u8>,
-    /// SOCKS 5: the request to send after authentication.
+    /// SOCKS 5: the request that follows authentication.
     request: Vec<u8>,
 }
 
@@ -68,9 +69,10 @@ enum State {
 }
 
 impl Handshake {
-    /// A handshake for `destination:port`.
+    /// Starts a handshake for `destination:port`.
     ///
-    /// SOCKS 4 sends only the user; it has no passwords. SOCKS 5 offers user and password beside "none" if there are credentials: the proxy chooses.
+    /// SOCKS 4 sends only the user, since it has no passwords. With credentials, SOCKS 5 offers the
+    /// methods "none" and "user and password", and the proxy chooses.
     pub fn new(
         kind: ProxyKind,
         destination: Destination<'_>,
@@ -100,12 +102,13 @@ impl Handshake {
         Ok(Handshake { state, have: Vec::new(), credentials: credentials.cloned(), first, request })
     }
 
-    /// The first bytes to send.
+    /// Returns the first bytes to send.
     pub fn start(&self) -> &[u8] {
         &self.first
     }
 
-    /// How many bytes are awaited: reading no more than this leaves the destination's bytes in the socket. 0 at the end.
+    /// Returns the number of bytes to read next; 0 at the end. Reading no more leaves the
+    /// destination's bytes in the socket.
     pub fn wants(&self) -> usize {
         let whole = match self.state {
             State::Reply4 => 8,
@@ -123,7 +126,8 @@ impl Handshake {
         whole.saturating_sub(self.have.len())
     }
 
-    /// Takes received bytes; returns how many were used. After [`Step::Done`], and after an error, none are.
+    /// Processes received bytes; returns the number of bytes used, which is 0 after [`Step::Done`]
+    /// and after an error.
     pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Step), SocksError> {
         let mut used = 0;
         loop {
@@ -145,7 +149,8 @@ impl Handshake {
         }
     }
 
-    /// Checks the first bytes: a proxy that refuses may close before the rest, and an HTTP server answers with text.
+    /// Checks the first bytes of a message: a proxy that refuses may close before the rest, and an
+    /// HTTP server answers with text.
     fn check_early(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
@@ -246,7 +251,8 @@ fn request_5(destination: Destination<'_>, port: u16) -> Result<Vec<u8>, SocksEr
     Ok(request)
 }
 
-/// A name that fits its length byte, or has no NUL in it: a shortened one would be another host (CVE-2023-38545 was worse).
+/// Checks that a name fits its length byte and contains no NUL: a shortened name would be another
+/// host (CVE-2023-38545 was worse).
 fn checked(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
         return Err(SocksError::TooLong);
@@ -260,34 +266,34 @@ impl fmt::Debug for Handshake {
     }
 }
 
-/// Why a SOCKS proxy cannot be used. curl's exit code is 97 for all of them.
+/// The reason why a SOCKS proxy cannot be used. curl's exit code is 97 for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocksError {
-    /// An HTTP proxy has no such handshake.
+    /// The proxy is an HTTP proxy.
     NotSocks,
-    /// A name, though the protocol takes only addresses: it must be resolved first.
+    /// The protocol takes only addresses, but the destination is a name. Resolve it first.
     Unresolved,
     /// SOCKS 4 has no IPv6.
     NoIpv6,
-    /// A name, user or password of more than 255 bytes, or a name that is empty.
+    /// A name, user or password has more than 255 bytes, or a name is empty.
     TooLong,
     /// The server does not speak this version of SOCKS.
     NotAProxy,
-    /// The proxy wants a user and password, and there are none.
+    /// The proxy requires a user and password, and there are none.
     WantsCredentials,
-    /// The proxy takes none of what was offered.
+    /// The proxy accepts no offered method.
     NoMethod,
-    /// The user or password is wrong.
+    /// The proxy refused the user or password.
     WrongCredentials,
-    /// A reply of SOCKS 4: 91 and up.
+    /// SOCKS 4 replied with a code other than 90.
     Refused4(u8),
-    /// A reply of SOCKS 5 (RFC 1928 §6): not 0.
+    /// SOCKS 5 replied with a code other than 0 (RFC 1928 §6).
     Refused5(u8),
 }
 
 impl SocksError {
-    /// 97.
+    /// Returns 97.
     pub fn exit_code(&self) -> u8 {
         97
     }

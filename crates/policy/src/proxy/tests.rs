@@ -314,7 +314,8 @@ fn no_proxy_entries_with_ports_can_be_left_out() {
 
 #[test]
 fn a_list_is_written_as_it_is_read() {
-    // The last line: names that without the dots at their ends would be all hosts, a network, or other names.
+    // The last line: names that without the dots at their ends would be all hosts, a network, or
+    // other names.
     for text in [
         "",
         "*",

@@ -1,4 +1,4 @@
-//! A proxy's URL.
+//! The URL of a proxy.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub enum ProxyKind {
 }
 
 impl ProxyKind {
-    /// The scheme of its URL.
+    /// Returns the scheme of the URL.
     pub fn as_str(self) -> &'static str {
         match self {
             ProxyKind::Http => "http",
@@ -35,7 +35,7 @@ impl ProxyKind {
         }
     }
 
-    /// 443 for `https`, 1080 for all others, `http` too: curl's.
+    /// Returns curl's default port: 443 for `https`, 1080 for all others, even `http`.
     pub fn default_port(self) -> u16 {
         match self {
             ProxyKind::Https => 443,
@@ -43,12 +43,12 @@ impl ProxyKind {
         }
     }
 
-    /// Whether it is one of the four SOCKS.
+    /// Returns `true` for the four SOCKS protocols.
     pub fn is_socks(self) -> bool {
         !matches!(self, ProxyKind::Http | ProxyKind::Https)
     }
 
-    /// Whether the proxy resolves names. All HTTP proxies do.
+    /// Returns `true` if the proxy resolves names, as every HTTP proxy does.
     pub fn resolves_names(self) -> bool {
         !matches!(self, ProxyKind::Socks4 | ProxyKind::Socks5)
     }
@@ -83,13 +83,13 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Parses `[scheme://][user:password@]host[:port]`, the user and password percent-decoded. Without a scheme it is `http`; a path is
-    /// ignored.
+    /// Parses `[scheme://][user:password@]host[:port]`; user and password are percent-decoded. The
+    /// default scheme is `http`; a path is ignored.
     pub fn parse(text: &str) -> Result<Proxy, ProxyError> {
         Proxy::parse_with(text, ProxyKind::Http)
     }
 
-    /// Parses with another protocol for texts without a scheme: `--socks5 HOST` and the like.
+    /// Parses with another default scheme, as for `--socks5 HOST`.
     ///
     /// As in curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
     pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyError> {
@@ -97,7 +97,8 @@ impl Proxy {
             Some((scheme, rest)) => (ProxyKind::parse(scheme).ok_or(ProxyError::Scheme)?, rest),
             None => (default_kind, text),
         };
-        // A proxy's authority is parsed like a URL's, with all its refusals. The scheme decides the default port.
+        // A proxy's authority is parsed like a URL's, with all its refusals. The scheme decides the
+        // default port.
         let target =
             Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyError::Malformed)?;
         // Without a name and a password there are no credentials.
@@ -115,37 +116,37 @@ impl Proxy {
         })
     }
 
-    /// The protocol.
+    /// Returns the protocol.
     pub fn kind(&self) -> ProxyKind {
         self.kind
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The host as DNS, SNI and certificates see it.
+    /// Returns the host in the form for DNS, SNI and certificates.
     pub fn host_text(&self) -> &str {
         &self.host_text
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The user's credentials for this proxy; no other peer gets them.
+    /// Returns the user's credentials for the proxy; no other peer receives them.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
 
-    /// The Unix socket instead of host and port.
+    /// Returns the path of a Unix socket that replaces host and port.
     pub fn socket_path(&self) -> Option<&str> {
         self.socket_path.as_deref()
     }
 
-    /// With other credentials: those of `-U`, which replace the URL's.
+    /// Replaces the URL's credentials, as `-U` does.
     #[must_use]
     pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
         Proxy { credentials, ..self }
@@ -164,20 +165,21 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Why a text is not a proxy. Its message never repeats the text, which may hold a password.
+/// The reason why a text does not name a proxy. The message never repeats the text, which may hold
+/// a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyError {
     /// A scheme that proxies do not have.
     Scheme,
-    /// Not one host.
+    /// The URL does not name exactly one host.
     Malformed(TargetError),
-    /// A user or password with CR, LF or NUL.
+    /// The user or password contains CR, LF or NUL.
     Credentials,
 }
 
 impl ProxyError {
-    /// curl's exit code: 7 or 5.
+    /// Returns curl's exit code: 7 or 5.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProxyError::Scheme => 7,

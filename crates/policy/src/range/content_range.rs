@@ -1,4 +1,4 @@
-//! Which bytes a reply covers: the Content-Range of a 206 or 416 (RFC 9110 §14.4).
+//! The bytes that a response covers: Content-Range of a 206 or 416 (RFC 9110 §14.4).
 //!
 //! ```
 //! use haul_policy::range::content_range::parse;
@@ -15,26 +15,29 @@ use core::ops::Range;
 /// A valid Content-Range in bytes. At least one of its fields is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The bytes enclosed, half-open and never empty; `None` for `*` (unsatisfied, in a 416).
+    /// The range of bytes, half-open and never empty; `None` for `*` (unsatisfied, in a 416).
     pub span: Option<Range<u64>>,
-    /// The length of the whole representation; `None` for `*` (not known). No span reaches beyond it.
+    /// The length of the whole representation; `None` for `*` (unknown). `span` never exceeds it.
     pub total: Option<u64>,
 }
 
 impl ContentRange {
-    /// Whether it is the answer to `bytes=first-(end-1)` of a body of `total` bytes, neither shorter nor longer. An unknown total does not match: the
-    /// body may have another length by now.
+    /// Returns `true` for the exact answer to `bytes=first-(end-1)` of a body of `total` bytes. An
+    /// unknown total does not match, since the body's length may have changed.
     pub fn is_exactly(&self, first: u64, end: u64, total: u64) -> bool {
         self.span == Some(first..end) && self.total == Some(total)
     }
 }
 
-/// Reads a field value; `None` if it is not a valid Content-Range whose unit is `bytes`, in upper or lower case.
+/// Reads a field value; `None` if it is not a valid Content-Range whose unit is `bytes`, in upper
+/// or lower case.
 ///
-/// Strict, because what a part claims decides where its bytes go: a last byte before the first or beyond the end, a number that does not fit 64 bits,
-/// a sign, `*/*`, or two values joined by a comma are refused. Blanks and tabs are tolerated around the value and after the unit, where some servers
-/// align it; nowhere else. `bytes=0-4/9` (the syntax of the request) is refused, although some clients take it: a server that confuses the two cannot
-/// be trusted with offsets.
+/// The parser is strict, because a part's claim decides where its bytes go. It refuses a last byte
+/// before the first or after the end, a number that does not fit 64 bits, a sign, `*/*`, and two
+/// values joined by a comma. It accepts blanks and tabs around the value and after the unit, where
+/// some servers align it, and nowhere else. It refuses `bytes=0-4/9` (the syntax of requests),
+/// although some clients accept that: a server that confuses the two cannot be trusted with
+/// offsets.
 pub fn parse(value: &[u8]) -> Option<ContentRange> {
     let value = trim(value);
     let (unit, rest) = value.split_at_checked(5)?;
@@ -57,13 +60,15 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
 }
 
-/// Splits at the first such byte; a second one stays in the latter half, where no number allows it.
+/// Splits at the first occurrence of a byte. A second one stays in the latter half, where a number
+/// does not allow it.
 fn cut(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))
 }
 
-/// Without the blanks and tabs around it. (`trim_ascii` would take line ends as well, which no field has.)
+/// Removes blanks and tabs at both ends. (`trim_ascii` would also remove line ends, which no field
+/// contains.)
 fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
         text = rest;
@@ -71,7 +76,7 @@ fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// `1*DIGIT`; leading zeros are allowed.
+/// Parses `1*DIGIT`; leading zeros are allowed.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,15 +1,16 @@
-//! One body from several ranges, and over several runs: what a part may claim, what has been received, and how that is recorded.
+//! One body from several ranges and over several runs: checking a part's claim, tracking received
+//! bytes, and recording them.
 //!
-//! | module | question |
+//! | module | subject |
 //! |---|---|
-//! | [`content_range`] | which bytes does this 206 or 416 speak of? |
-//! | [`validator`] | is it still the same representation, byte for byte? |
-//! | [`spans`] | which bytes are there, which are missing? |
-//! | [`split`] | how many connections help? |
-//! | [`window`] | which part does each of them fetch? |
-//! | [`note`] | how does a later run know? |
+//! | [`content_range`] | the bytes that a 206 or 416 claims |
+//! | [`validator`] | the test that a response is of the same representation, byte for byte |
+//! | [`spans`] | sets of present and missing bytes |
+//! | [`split`] | the number of connections that helps |
+//! | [`window`] | the part that each connection fetches |
+//! | [`note`] | the checkpoint for a later run |
 //!
-//! A part counts when all of them agree:
+//! A part counts only if all checks agree:
 //!
 //! ```
 //! use haul_policy::range::{Agreement, Spans, Validator, content_range};

@@ -1,4 +1,4 @@
-//! The state note of a partial file: what a later run needs to go on after kill -9 or a power cut.
+//! The checkpoint of a partial file, from which a later run continues after kill -9 or a power cut.
 //!
 //! ```
 //! use haul_policy::range::note::{Note, SLOT, latest};
@@ -23,13 +23,14 @@
 //! assert!(before.holds_after(b"0f1e") && !before.holds_after(b"2d3c"));
 //! ```
 //!
-//! Notes are written by turns to two slots of [`SLOT`] bytes behind the end of the partial file, so that a torn write destroys only the note that it
-//! replaces. Both are read, and the valid one with the higher number counts. They are in the file itself and not beside it: there is one name to
-//! rename or remove, and none can be left over.
+//! Checkpoints alternate between two slots of [`SLOT`] bytes after the end of the partial file, so
+//! a torn write destroys only the checkpoint that it replaces. A reader reads both, and the valid
+//! one with the higher number counts. They are in the file itself and not beside it: there is one
+//! name to rename or remove, and none can be left over.
 //!
 //! # Format
 //!
-//! A note fills its slot, zeros behind it. Numbers are little-endian.
+//! A checkpoint fills its slot, with zeros at the end. Numbers are little-endian.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -47,10 +48,10 @@
 //! | … | zeros |
 //! | 4 | the slot's last: CRC-32 (IEEE) of all before it |
 //!
-//! There is one way to write a note: what decodes encodes to the same bytes. A checksum detects accidents; it is not a signature. Whoever may write
-//! the file may write the body too.
+//! The encoding is canonical: a decoded checkpoint encodes to the same bytes. The checksum detects
+//! accidents and is not a signature. A program that may write the file may write the body too.
 //!
-//! Left out: when to write one, and syncing (the engine's).
+//! Left out: the times of writing, and syncing (the engine does both).
 
 use core::ops::Range;
 
@@ -59,7 +60,7 @@ use super::{Spans, Validator};
 /// The size of a slot in bytes: a page, which file systems usually write as a whole.
 pub const SLOT: u64 = 4096;
 
-/// The longest name of a boot in bytes.
+/// The longest boot id in bytes.
 pub const MAX_BOOT: usize = 64;
 
 const SIZE: usize = SLOT as usize;
@@ -68,29 +69,33 @@ const VERSION: u8 = 1;
 const SPAN: usize = 16;
 const SUM: usize = 4;
 
-/// What is known about a partial file.
+/// The state of a partial file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Identifies the body: a digest, made by the engine, of the URL and everything else that selects the body.
+    /// The identity of the body: a digest, made by the engine, of the URL and everything else that
+    /// selects the body.
     pub identity: [u8; 32],
-    /// Which boot of the machine wrote it; at most [`MAX_BOOT`] bytes. Empty: not known.
+    /// The id of the boot of the machine during which the checkpoint was written; at most
+    /// [`MAX_BOOT`] bytes. Empty if unknown.
     pub boot: Vec<u8>,
-    /// Whether the bytes of `done` were on the disk before this was written.
+    /// True if the bytes of `done` were on the disk before the checkpoint was written.
     pub is_synced: bool,
     /// The length of the whole body in bytes.
     pub total: u64,
-    /// What the bytes of `done` belong to.
+    /// The validator of the bytes in `done`.
     pub validator: Validator,
-    /// What is there, all below `total`.
+    /// The received bytes, all below `total`.
     pub done: Spans,
 }
 
 impl Note {
-    /// The note as it goes into a slot: always [`SLOT`] bytes. Of two notes in a file, the one with the higher `sequence` counts.
+    /// Encodes into a slot of [`SLOT`] bytes. Of two checkpoints in a file, the one with the higher
+    /// `sequence` counts.
     ///
-    /// It never claims more than `done`: spans are cut at `total`, and if there are more than fit (about 250; 183 beside the longest validator), the
-    /// smallest are left out and will be fetched again. A boot's name that is too long is left out, too: shortened, it could be taken for another
-    /// one.
+    /// The encoding never claims more than `done`: spans are cut at `total`, and if there are more
+    /// than fit (about 250; 183 beside the longest validator), the smallest are left out and will
+    /// be fetched again. A boot id that is too long is left out too, since a shortened one could
+    /// equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
@@ -116,13 +121,15 @@ impl Note {
         out
     }
 
-    /// Whether the bytes it claims are surely in the file, read during this boot of the machine. After kill -9 they are, in the page
-    /// cache; after a power cut only if they were synced first. A boot that is not known is never the same.
+    /// Returns `true` if the claimed bytes are surely in the file, which is read during `boot`.
+    /// After kill -9 they are, in the page cache; after a power cut only if they were synced first.
+    /// An unknown boot never equals another.
     pub fn holds_after(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
 
-    /// At most this many spans below the total, the largest if there are more, in rising order.
+    /// Returns at most `most` spans below the total, the largest if there are more, in rising
+    /// order.
     fn largest(&self, most: usize) -> Vec<Range<u64>> {
         let inside = self.done.iter().map(|span| span.start..span.end.min(self.total));
         let mut spans: Vec<_> = inside.filter(|span| !span.is_empty()).collect();
@@ -135,8 +142,9 @@ impl Note {
     }
 }
 
-/// Reads what [`Note::encode`] wrote, with its sequence number; `None` for anything else: torn, cut short, longer, changed, or of another version.
-/// The spans of a note that is read are in order, apart from each other and below its total.
+/// Decodes a slot that [`Note::encode`] wrote, with its sequence number. Returns `None` for other
+/// bytes: torn, truncated, longer, changed, or of another version. The spans of the result are in
+/// order, not adjacent, and below the total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
     if bytes.len() != SIZE {
         return None;
@@ -165,7 +173,8 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
         if span.start < free || span.is_empty() || span.end > total {
             return None;
         }
-        // A span that touches the last one would have been joined to it. Nothing lies beyond u64::MAX, so saturating is harmless.
+        // A span that touches the last one would have been joined to it. Nothing lies beyond
+        // u64::MAX, so saturating is harmless.
         free = span.end.saturating_add(1);
         done.insert(span);
     }
@@ -173,10 +182,11 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
     is_clean.then_some((sequence, Note { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// The newest valid note among consecutive slots; `None` if there is none. A slot that is cut short is not valid.
+/// Returns the newest valid checkpoint among consecutive slots; `None` if there is none. A
+/// truncated slot is not valid.
 ///
-/// The caller knows where the slots begin. A note found at `at` belongs to this file only if its `total` is `at`: the last bytes of a whole body may
-/// look like one.
+/// The caller knows where the slots begin. A checkpoint found at `at` belongs to this file only if
+/// its `total` is `at`: the last bytes of a whole body may look like one.
 pub fn latest(slots: &[u8]) -> Option<(u64, Note)> {
     slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }

@@ -1,4 +1,4 @@
-//! Which bytes of a body are present, and which are missing.
+//! Sets of present and missing bytes of a body.
 //!
 //! ```
 //! use haul_policy::range::Spans;
@@ -17,20 +17,22 @@ use core::ops::Range;
 
 /// A set of byte offsets, as half-open ranges in rising order that neither overlap nor touch.
 ///
-/// It is small in practice: one range for each connection, and one for each piece that an earlier run left. A look-up
-/// is a binary search; a change moves the ranges after it. 16 bytes a range.
+/// The set is small in practice: one range for each connection, and one for each piece that an
+/// earlier run left. A look-up is a binary search; a change moves the ranges after it. A range
+/// takes 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     sorted: Vec<Range<u64>>,
 }
 
 impl Spans {
-    /// Nothing is there.
+    /// Creates an empty set.
     pub const fn new() -> Spans {
         Spans { sorted: Vec::new() }
     }
 
-    /// Adds a range and joins it with those it overlaps or touches. An empty or reversed range adds nothing.
+    /// Adds a range and joins it with overlapping or adjacent ones. An empty or reversed range adds
+    /// nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -45,7 +47,7 @@ impl Spans {
         self.sorted.splice(first..behind, [joined]);
     }
 
-    /// Removes a range; what reaches beyond its ends stays. An empty range removes nothing.
+    /// Removes a range. An empty range removes nothing.
     pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -58,35 +60,35 @@ impl Spans {
         self.sorted.splice(first..behind, kept);
     }
 
-    /// Whether this byte is there.
+    /// Returns `true` if the set contains this byte.
     pub fn contains(&self, offset: u64) -> bool {
         self.holding(offset).is_some()
     }
 
-    /// Whether every byte of the range is there; always true for an empty one.
+    /// Returns `true` if the set contains every byte of the range, as always for an empty range.
     pub fn covers(&self, range: Range<u64>) -> bool {
         range.is_empty() || self.holding(range.start).is_some_and(|span| range.end <= span.end)
     }
 
-    /// How many bytes are there.
+    /// Returns the number of bytes in the set.
     pub fn covered(&self) -> u64 {
         self.sorted.iter().map(|span| span.end - span.start).sum()
     }
 
-    /// What is there, in rising order.
+    /// Iterates over the ranges, in rising order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.sorted.iter().cloned()
     }
 
-    /// What is missing of a body of `total` bytes, in rising order. Ranges beyond `total` are ignored.
+    /// Iterates over the missing ranges of a body of `total` bytes, in rising order. Ranges beyond
+    /// `total` are ignored.
     pub fn gaps(&self, total: u64) -> impl Iterator<Item = Range<u64>> {
         let starts = [0].into_iter().chain(self.sorted.iter().map(|span| span.end));
         let ends = self.sorted.iter().map(|span| span.start).chain([u64::MAX]);
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// The first missing bytes at or after `from`, up to the next that are there or the end; `None` if none are
-    /// missing.
+    /// Returns the first missing range at or after `from`; `None` if no byte is missing.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();
@@ -98,7 +100,7 @@ impl Spans {
         (!gap.is_empty()).then_some(gap)
     }
 
-    /// The last missing bytes of a body of `total` bytes; `None` if none are missing.
+    /// Returns the last missing range of a body of `total` bytes; `None` if no byte is missing.
     pub fn last_gap(&self, total: u64) -> Option<Range<u64>> {
         let behind = self.sorted.partition_point(|span| span.start < total);
         let mut before = self.sorted[..behind].iter().rev();
@@ -110,7 +112,7 @@ impl Spans {
         (!gap.is_empty()).then_some(gap)
     }
 
-    /// Whether every byte of a body of `total` bytes is there.
+    /// Returns `true` if no byte of a body of `total` bytes is missing.
     pub fn is_complete(&self, total: u64) -> bool {
         self.covers(0..total)
     }
@@ -161,7 +163,7 @@ mod tests {
 
     const SIZE: u64 = 48;
 
-    /// Runs of bytes that are there, or that are not.
+    /// Returns the runs of set bits, or of clear ones.
     fn runs(bits: &[bool], there: bool) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         for (at, _) in bits.iter().enumerate().filter(|(_, bit)| **bit == there) {

@@ -1,13 +1,14 @@
-//! How many connections one body is fetched over: more only while they measurably help.
+//! Chooses the number of connections for one body: more than one only while they measurably help.
 //!
 //! ```text
 //!  Single ──worth a try──▶ Probing ──a part came──▶ Growing ──measured──▶ Settled
 //!    one stream             + one part               four          all, four, two or one
 //! ```
 //!
-//! A try is worthwhile if the one stream leaves us waiting for the network most of the time, is slow enough that one stream may not fill the link,
-//! and has enough left for the set-up to pay. Its gain is measured over all connections together: as many as are allowed if four brought half as much
-//! again, two if they brought a little, one if nothing.
+//! A trial pays if the first stream mostly waits for the network, is slow enough that it may not
+//! fill the link, and has enough bytes left to make up for the set-up. The gain is measured over
+//! all connections together: four that bring half as much again allow the maximum, a small gain
+//! keeps two, no gain keeps one.
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,33 +26,35 @@ use core::time::Duration;
 
 use crate::Time;
 
-/// How long the rate of one stream is measured before it is believed; that of many, too, if the gain is obvious.
+/// The time over which the rate of one stream is measured; also that of several, if the gain is
+/// obvious.
 const WINDOW: Duration = Duration::from_millis(100);
-/// How long the rate of many is measured otherwise.
+/// The time over which the rate of several streams is measured otherwise.
 const MEASURED: Duration = Duration::from_millis(200);
-/// How long requested connections may take to open before they are judged without the missing ones.
+/// The time for requested connections to open; after it they are judged without the missing ones.
 const OPENING: Duration = Duration::from_secs(1);
-/// A stream of this many bytes a second is not rate-limited by anybody; more connections would cost more than they could gain.
+/// A rate in bytes a second above which a stream is not rate-limited: more connections would cost
+/// more than they gain.
 const FAST: u64 = 200_000_000;
-/// The rest must take at least this long at the present rate.
+/// The least remaining time at the present rate that makes a trial pay.
 const WORTH: Duration = Duration::from_millis(250);
-/// With how many connections the first measurement is made.
+/// The number of connections for the first measurement.
 const FIRST: usize = 4;
 
-/// What is known about the one stream.
+/// Observations of the first stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The time.
+    /// The current time.
     pub now: Time,
     /// Body bytes received so far.
     pub received: u64,
     /// Body bytes still to come.
     pub remaining: u64,
-    /// How long we have waited for the network so far, not for the output.
+    /// The total time spent waiting for the network, not for the output.
     pub waited: Duration,
 }
 
-/// Decides how many connections one body is fetched over.
+/// Decides the number of connections for one body.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     most: usize,
@@ -59,7 +62,7 @@ pub struct Splitter {
     since: Time,
     received: u64,
     waited: Duration,
-    /// Bytes a second of the one stream.
+    /// The rate of the first stream in bytes a second.
     single: u64,
 }
 
@@ -67,20 +70,21 @@ pub struct Splitter {
 enum Phase {
     Single,
     Probing,
-    /// Since when connections are being opened.
+    /// Connections are opening since this time.
     Opening(Time),
-    /// When their gain is measured.
+    /// The gain is measured at this time.
     Measuring(Time),
     Settled(usize),
 }
 
 impl Splitter {
-    /// For at most this many connections; the body begins now.
+    /// Creates a decision for at most `most` connections, at the start of the body.
     pub fn new(most: usize, now: Time) -> Splitter {
         Splitter { most, phase: Phase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
     }
 
-    /// Whether more than one connection is worth a try. May be called any number of times while there is one stream.
+    /// Returns `true` if a trial with more connections pays. May be called repeatedly while there
+    /// is one stream.
     pub fn is_worth_trying(&mut self, seen: Seen) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < WINDOW {
@@ -97,20 +101,21 @@ impl Splitter {
         is_worth
     }
 
-    /// The first part arrived as requested: the server supports ranges.
+    /// Records that the first part arrived as requested: the server supports ranges.
     pub fn proved(&mut self, now: Time) {
         if self.phase == Phase::Probing {
             self.phase = Phase::Opening(now);
         }
     }
 
-    /// The rate of the one stream, in bytes a second; each of several is assumed to have the same.
+    /// Returns the rate of the first stream in bytes a second, which is also the assumed rate of
+    /// each further one.
     pub fn rate(&self) -> u64 {
         self.single
     }
 
-    /// How many connections there should be: `received` is the number of bytes of all so far, `delivering` how many of the requested connections
-    /// deliver bytes.
+    /// Returns the wanted number of connections. `received` counts the bytes of all so far,
+    /// `delivering` the requested connections that deliver bytes.
     pub fn wanted(&mut self, now: Time, received: u64, delivering: usize) -> usize {
         let first = self.most.min(FIRST);
         match self.phase {
@@ -129,7 +134,8 @@ impl Splitter {
                 let elapsed = now.since(self.since);
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
                 let wanted = match () {
-                    // Nearly each delivers as much as the one did: measuring longer would not change the result.
+                    // Nearly each delivers as much as the one did: measuring longer would not
+                    // change the result.
                     () if rate >= self.single.saturating_mul(5) / 2 => self.most,
                     () if elapsed < MEASURED => {
                         self.phase = Phase::Measuring(self.since + MEASURED);
@@ -146,18 +152,19 @@ impl Splitter {
         }
     }
 
-    /// Whether the number of connections will not grow any more.
+    /// Returns `true` if the number of connections will not grow any more.
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Settled(_))
     }
 
-    /// The server refused one of this many connections: one fewer from now on, but at least one.
+    /// Records that the server refused one of `connections` connections: the limit becomes one
+    /// fewer, but at least one.
     pub fn refused(&mut self, connections: usize) {
         self.most = self.most.min(connections.saturating_sub(1)).max(1);
         self.phase = Phase::Settled(self.most);
     }
 
-    /// When to call [`Splitter::wanted`] again even if nothing happened.
+    /// Returns the next timeout: call [`Splitter::wanted`] then, even without an event.
     pub fn next_look(&self) -> Option<Time> {
         match self.phase {
             Phase::Opening(since) => Some(since + OPENING),
@@ -192,7 +199,8 @@ mod tests {
         splitter
     }
 
-    /// The number it settles at if this many connections together deliver `rate(n)` bytes a second.
+    /// Returns the final number of connections if `n` connections together deliver `rate(n)` bytes
+    /// a second.
     fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
         let mut splitter = probing(most, one);
         let mut received = 0;

@@ -1,4 +1,5 @@
-//! Decides whether a later reply is a part of the same representation, byte for byte (RFC 9110 §8.8, §13.1.5).
+//! Decides whether a later response belongs to the same representation, byte for byte (RFC 9110
+//! §8.8, §13.1.5).
 //!
 //! ```
 //! use haul_policy::range::{Agreement, Validator};
@@ -15,51 +16,57 @@
 //! assert!(Validator::strong(None, Some(modified), Some(date)).is_some());
 //! ```
 //!
-//! Left out: weak comparison. It is enough for a cache, but not for joining parts.
+//! Left out: weak comparison. A cache may use it, but joining parts needs the strong one.
 
 use std::time::{Duration, SystemTime};
 
-/// The longest entity-tag that is kept, quotes included, in bytes. A longer one is refused, not cut.
+/// The longest entity-tag that is kept, in bytes with its quotes. A longer one is refused, not cut.
 pub const MAX_ETAG: usize = 1024;
 
-/// 1 January 1990 as Unix time: before the first web server. A Last-Modified older than this is a build system's constant, see
-/// [`Validator::strong`].
+/// 1 January 1990 as Unix time: before the first web server. A Last-Modified older than that is a
+/// build system's constant, see [`Validator::strong`].
 const FIRST_SERVER: u64 = 631_152_000;
 
-/// The strong validator of a representation: an entity-tag, or a Last-Modified that is as good as one.
+/// The strong validator of a representation: an entity-tag, or an equally strong Last-Modified.
 ///
-/// Two are equal when they are written alike; to compare with a later reply use [`agrees`](Validator::agrees).
+/// `==` compares the text; to compare with a later response use [`agrees`](Validator::agrees).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// As received. Its first byte distinguishes the kinds, as in If-Range itself: only an entity-tag begins with a quote.
+    /// The value as received. The first byte tells the kinds apart, as in If-Range itself: only an
+    /// entity-tag begins with a quote.
     value: Vec<u8>,
 }
 
-/// Whether a later reply says that it is the same representation.
+/// The result of comparing a later response with a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The same, by strong comparison: its bytes continue those we have.
+    /// The same representation, by strong comparison: the bytes continue the ones received before.
     Same,
-    /// It is another, or possibly another: its bytes must not be mixed with ours.
+    /// Another representation, or possibly another: the bytes must not be mixed.
     Different,
-    /// The field is not there. A 206 that answers If-Range implies the same by its status (RFC 9110 §13.1.5), any other reply implies
-    /// nothing.
+    /// The response lacks the field. A 206 that answers If-Range implies the same representation by
+    /// its status (RFC 9110 §13.1.5); any other response implies nothing.
     Unsaid,
 }
 
 impl Validator {
-    /// The strong validator among a reply's ETag, Last-Modified and Date; `None` if it has none. Blanks around the values are tolerated.
+    /// Returns the strong validator in a response's ETag, Last-Modified and Date; `None` if there
+    /// is none. Blanks around the values are accepted.
     ///
-    /// A strong entity-tag goes first: `"…"` of valid bytes (RFC 9110 §8.8.3), at most [`MAX_ETAG`]. Next a Last-Modified that is
-    /// strong by §8.8.2.2: both it and Date are valid and it is at least one second earlier, so that a second change within
-    /// the second it names would have been seen.
+    /// A strong entity-tag takes precedence: `"…"` of valid bytes (RFC 9110 §8.8.3), at most
+    /// [`MAX_ETAG`]. The alternative is a Last-Modified that is strong by §8.8.2.2: it and Date are
+    /// valid, and it is at least one second earlier, so a second change within the same second
+    /// would show.
     ///
-    /// Beside an entity-tag that is weak or too long the date is not used, strong or not. §13.1.5 allows a date in If-Range only to a client that has
-    /// no entity-tag; and an origin that marks its tag as weak says that two bodies under it may differ in bytes, such as those that a proxy
-    /// compresses anew under one date. Bytes that are not an entity-tag at all (`ETag: abc`) say no such thing: then the date decides.
+    /// Beside a weak or too long entity-tag the date is not used, strong or not. §13.1.5 allows a
+    /// date in If-Range only to a client without an entity-tag. An origin that marks its tag as
+    /// weak states that two bodies under it may differ in bytes, as when a proxy compresses them
+    /// again under one date. Bytes that are no entity-tag at all (`ETag: abc`) state nothing, and
+    /// the date decides.
     ///
-    /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a constant (1970, 1980, 1985), and
-    /// the next version has the same. The cost of a mistake here is one stream instead of several.
+    /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a
+    /// constant (1970, 1980, 1985), and the next version has the same one. A mistake here costs one
+    /// stream instead of several.
     pub fn strong(etag: Option<&[u8]>, last_modified: Option<&[u8]>, date: Option<&[u8]>) -> Option<Validator> {
         if let Some(tag) = etag.map(<[u8]>::trim_ascii) {
             if is_entity_tag(tag) {
@@ -75,15 +82,16 @@ impl Validator {
         (at + Duration::from_secs(1) <= date).then(|| Validator { value: value.to_vec() })
     }
 
-    /// The value of If-Range: as the server wrote it, because many servers compare it as text.
+    /// Returns the value of If-Range, as the server wrote it: many servers compare it as text.
     pub fn if_range(&self) -> &[u8] {
         &self.value
     }
 
-    /// Whether a later reply is of the same representation, by its ETag and Last-Modified as received.
+    /// Compares a later response with this validator, by its ETag and Last-Modified as received.
     ///
-    /// Only the field from which this validator was made counts. A tag is compared byte for byte, so that a weak or malformed one always differs
-    /// (strong comparison, RFC 9110 §8.8.3.2); dates as points in time, in whichever format.
+    /// Only the field from which this validator was made counts. A tag is compared byte for byte,
+    /// so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2). Dates are
+    /// compared as points in time, in any format.
     pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> Agreement {
         let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return Agreement::Unsaid };
@@ -95,13 +103,13 @@ impl Validator {
         if same { Agreement::Same } else { Agreement::Different }
     }
 
-    /// For storing; at most [`MAX_ETAG`] bytes.
+    /// Returns the bytes to store, at most [`MAX_ETAG`].
     pub fn to_bytes(&self) -> Vec<u8> {
         self.value.clone()
     }
 
-    /// Reads what [`to_bytes`](Validator::to_bytes) made; `None` if it cannot be that. It may be sent as a field's value: no byte of it can end a
-    /// line.
+    /// Reads the bytes that [`to_bytes`](Validator::to_bytes) made; `None` if they cannot be a
+    /// validator. The result is safe to send as a field value: no byte in it ends a line.
     pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
         let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
         let date = || modified(bytes).is_some_and(|(value, _)| value == bytes);
@@ -113,7 +121,7 @@ impl Validator {
     }
 }
 
-/// A strong entity-tag: `DQUOTE *etagc DQUOTE`, etagc = `%x21 / %x23-7E / obs-text`.
+/// Checks a strong entity-tag: `DQUOTE *etagc DQUOTE`, etagc = `%x21 / %x23-7E / obs-text`.
 fn is_entity_tag(tag: &[u8]) -> bool {
     match tag {
         [b'"', inner @ .., b'"'] => inner.iter().all(|b| matches!(b, 0x21 | 0x23..=0x7e | 0x80..)),
@@ -121,15 +129,16 @@ fn is_entity_tag(tag: &[u8]) -> bool {
     }
 }
 
-/// A Last-Modified that can be trusted, as a time.
+/// Parses a Last-Modified; `None` if it cannot be trusted.
 fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
     let at = http_date(value)?;
     (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_SERVER)).then_some((value.trim_ascii(), at))
 }
 
-/// An HTTP-date in any of its three formats (RFC 9110 §5.6.7).
+/// Parses an HTTP-date in any of its three formats (RFC 9110 §5.6.7).
 ///
-/// Its bytes are checked first: httpdate accepts any byte between the date and the time of the RFC 850 format, a line end too.
+/// Checks the bytes first: httpdate accepts any byte between the date and the time of the RFC 850
+/// format, even a line end.
 fn http_date(value: &[u8]) -> Option<SystemTime> {
     let value = value.trim_ascii();
     if !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {

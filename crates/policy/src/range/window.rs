@@ -1,4 +1,4 @@
-//! Which part of a body each connection fetches: what is present, what is being fetched, what comes next.
+//! Assigns the parts of a body to connections: present bytes, bytes in flight, and the next part.
 //!
 //! ```text
 //!  in order    out        first stream ┊ part      part      part   ┊ out + memory
@@ -8,10 +8,11 @@
 //!  (a file)    ├───────────────────────────┊─────────────┬──────┬──────┬──────┤
 //! ```
 //!
-//! The first stream has all the rest of the body until a part is claimed from it: its end is where the first part
-//! begins. For a pipe the parts follow it, no further ahead of the output than the memory allows. For a file they are
-//! taken from its end, so that the first stream goes on undisturbed until it meets them; the last ones are halves of
-//! what it has left, so that all end together.
+//! The first stream owns all the rest of the body until a part is claimed from it: its end is where
+//! the first part begins. For a pipe the parts follow it, no further ahead of the output than
+//! memory allows. For a file the parts are taken from the end, so that the first stream continues
+//! undisturbed until it meets them; the last parts are halves of its rest, so that all streams end
+//! together.
 //!
 //! ```
 //! use haul_policy::range::spans::Spans;
@@ -29,28 +30,28 @@ use core::ops::Range;
 
 use super::spans::Spans;
 
-/// In which order the parts of a body may arrive.
+/// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// From the front, at most this many bytes ahead of the output.
+    /// From the front, at most `ahead` bytes before the output.
     InOrder {
-        /// The bytes that may wait.
+        /// The number of bytes that may wait.
         ahead: u64,
     },
     /// In any order.
     Anywhere,
 }
 
-/// A part that is being fetched.
+/// A part in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its identity.
+    /// The part's identity.
     pub id: usize,
-    /// Its bytes.
+    /// The part's bytes.
     pub span: Range<u64>,
 }
 
-/// What is present of a body, and who fetches the rest.
+/// The present bytes of a body, and the claims on the rest.
 #[derive(Clone, Debug)]
 pub struct Window {
     total: u64,
@@ -66,17 +67,17 @@ struct Claim {
     id: usize,
     at: u64,
     end: u64,
-    /// Its end can be moved: the first stream's.
+    /// True for the first stream, whose end can be moved.
     is_open: bool,
 }
 
 impl Window {
-    /// A body of `total` bytes, of which `done` are there.
+    /// Creates the window of a body of `total` bytes, of which `done` are present.
     pub fn new(total: u64, done: Spans, order: Order) -> Window {
         Window { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
-    /// Claims for the first stream: everything from `at` to the next byte that is present.
+    /// Claims for the first stream everything from `at` to the next present byte.
     pub fn first(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, Order::InOrder { .. }) { at } else { self.out });
@@ -91,30 +92,32 @@ impl Window {
         id
     }
 
-    /// The end of the run of missing bytes from `at` on that no part other than `own` has claimed.
+    /// Returns the end of the missing bytes from `at` on that no part other than `own` has claimed.
     fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
-        // A part that was finished while another waited at its start may have been joined with what lies before it.
+        // A part that was finished while another waited at its start may have been joined with what
+        // lies before it.
         let there = self.done.iter().filter(|span| span.end > at).map(|span| span.start.max(at)).min();
         let others = self.claims.iter().filter(|claim| Some(claim.id) != own && claim.end > claim.at);
         let claimed = others.map(|claim| claim.at).filter(|&start| start >= at).min();
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
     }
 
-    /// The first stream leaves everything after this byte to others.
+    /// Ends the first stream's claim at this byte; others may claim the rest.
     pub fn cut(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));
         }
     }
 
-    /// The first stream goes on as far as it can after all.
+    /// Extends the first stream's claim as far as possible.
     pub fn extend(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_behind(self.claims[index].at, Some(id));
         self.claims[index].end = end;
     }
 
-    /// Claims a part of about `size` bytes; none smaller than `least` is taken from the first stream.
+    /// Claims a part of about `size` bytes. A part taken from the first stream has at least `least`
+    /// bytes.
     pub fn claim(&mut self, size: u64, least: u64) -> Option<Part> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
@@ -135,7 +138,7 @@ impl Window {
         is_enough.then(|| Part { id: self.push(span.start, span.end, false), span })
     }
 
-    /// The end of what the first stream has left, at most half of it.
+    /// Takes the end of the first stream's rest, at most half of it.
     fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
         let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
         let size = size.min((first.end - first.at) / 2);
@@ -147,7 +150,7 @@ impl Window {
         Some(end - size..end)
     }
 
-    /// Runs of bytes that are neither present nor being fetched.
+    /// Iterates over the ranges that are neither present nor in flight.
     fn free(&self) -> impl Iterator<Item = Range<u64>> {
         let mut taken = self.done.clone();
         for claim in &self.claims {
@@ -157,7 +160,7 @@ impl Window {
         gaps.into_iter()
     }
 
-    /// The bytes of this claim up to `to` have arrived.
+    /// Records that the bytes of this claim up to `to` have arrived.
     pub fn came(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
@@ -166,33 +169,34 @@ impl Window {
         }
     }
 
-    /// This claim is given up: what is missing of it is free again.
+    /// Gives up this claim: its missing bytes can be claimed again.
     pub fn release(&mut self, id: usize) {
         self.claims.retain(|claim| claim.id != id);
     }
 
-    /// The byte that this claim ends before.
+    /// Returns the end of this claim.
     pub fn end_of(&self, id: usize) -> Option<u64> {
         self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
     }
 
-    /// This much has been output.
+    /// Records that the output has reached `to`.
     pub fn emitted(&mut self, to: u64) {
         self.out = self.out.max(to);
     }
 
-    /// How many bytes are missing.
+    /// Returns the number of missing bytes.
     pub fn missing(&self) -> u64 {
         self.total - self.done.covered()
     }
 
-    /// How many bytes can still be claimed: nobody fetches them, or only the first stream, which can be cut.
+    /// Returns the number of bytes that can still be claimed: unclaimed ones, and those of the
+    /// first stream, whose claim can be cut.
     pub fn to_share(&self) -> u64 {
         let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
         self.free().map(|free| free.end - free.start).chain(of_first).sum()
     }
 
-    /// The first byte that is missing.
+    /// Returns the first missing byte.
     pub fn first_missing(&self) -> u64 {
         self.done.first_gap(0, self.total).map_or(self.total, |gap| gap.start)
     }
@@ -275,7 +279,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever breaks and whenever, no byte is claimed by two, and all get there.
+        /// Claims each byte once and completes the body, whatever breaks and whenever.
         #[test]
         fn every_byte_is_fetched_once(
             steps in proptest::collection::vec((0_u8..6, 0_u64..400), 1..200),

@@ -1,7 +1,8 @@
-//! `user:password@host:port`: the part of a URL where a disagreement between two parsers becomes a leak.
+//! `user:password@host:port`: the part of a URL in which a disagreement between two parsers becomes
+//! a leak.
 //!
-//! Anything that could make DNS, the Host field, SNI or a cookie jar see another host than we do is refused, not repaired: a second `@`, a backslash,
-//! encoded delimiters, empty labels.
+//! Text that could make DNS, the Host field, SNI or a cookie jar see another host is refused, not
+//! repaired: a second `@`, a backslash, encoded delimiters, empty labels.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
@@ -14,15 +15,15 @@ use super::error::{Flaw, TargetError};
 use super::origin::Host;
 use crate::urlencode;
 
-/// The longest host: curl's number. DNS has no names above 253 bytes, but `--resolve` and proxies may.
+/// The longest host, as in curl. DNS has no names above 253 bytes, but `--resolve` and proxies may.
 const MAX_HOST: usize = 65_535;
 
-/// An authority, taken apart.
+/// A parsed authority.
 pub(super) struct Authority<'t> {
-    /// As written, before the `@`.
+    /// The text before the `@`, as written.
     pub(super) userinfo: Option<&'t str>,
     pub(super) host: Host,
-    /// As written; none for `host` and `host:`.
+    /// The port as written; `None` for `host` and `host:`.
     pub(super) port: Option<u16>,
 }
 
@@ -50,7 +51,7 @@ fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// The host, with its opening bracket only, and what follows its colon.
+/// Splits into the host, with its opening bracket only, and the text after the colon.
 fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     if text.starts_with('[') {
         let end = memchr(b']', text.as_bytes()).ok_or(Flaw::Ipv6)?;
@@ -64,7 +65,8 @@ fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
-/// Digits only: `u16::from_str` would take a plus sign. `host:` is `host`, as in browsers and curl.
+/// Parses digits; `u16::from_str` would accept a plus sign. `host:` means `host`, as in browsers
+/// and curl.
 fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
     if digits.is_empty() {
         return Ok(None);
@@ -78,8 +80,8 @@ fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
 fn bracketed(text: &str) -> Result<Host, TargetError> {
     let (address, zone) = match text.split_once('%') {
         Some((address, zone)) => {
-            // RFC 6874 puts the zone after `%25`. A bare `%` is accepted, too, unless it could be an encoded byte: to curl `[fe80::1%31]` is
-            // `fe80::11`.
+            // RFC 6874 puts the zone after `%25`. A bare `%` is accepted, too, unless it could be
+            // an encoded byte: to curl `[fe80::1%31]` is `fe80::11`.
             let (zone, is_bare) = zone.strip_prefix("25").map_or((zone, true), |zone| (zone, false));
             let encodes = is_bare && zone.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
@@ -125,7 +127,8 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     })
 }
 
-/// Letters, digits, `-`, `_`, `~` and single dots. curl forbids a list of characters and so lets `|` through; an allow-list cannot forget any.
+/// Checks a name: letters, digits, `-`, `_`, `~` and single dots. curl's list of forbidden
+/// characters misses `|`; a list of allowed ones cannot miss any.
 fn check_name(name: &str) -> Result<(), TargetError> {
     let mut after_dot = true;
     for b in name.bytes() {
@@ -139,8 +142,9 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     if name.is_empty() { Err(Flaw::NoHost.into()) } else { Ok(()) }
 }
 
-/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address; with a trailing dot, too, as in
-/// browsers and curl. Anything else (a part too large, five parts, `08`) is a name.
+/// Parses an address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,
+/// `0x7f.1`, `0177.0.0.1`, `2130706433`, also with a trailing dot, as in browsers and curl. Other
+/// text (a part too large, five parts, `08`) is a name.
 fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;

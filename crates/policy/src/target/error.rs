@@ -1,48 +1,50 @@
-//! Why a text is not a target.
+//! Errors of URL parsing.
 
 use core::fmt;
 
-/// Why a text was refused as a target. Its message never repeats the text, which may hold a password.
+/// The reason why a text was refused as a target. The message never repeats the text, which may
+/// hold a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// A URL, but neither `http` nor `https`; holds the scheme in lower case.
+    /// The scheme is neither `http` nor `https`; holds it in lower case.
     UnsupportedScheme(String),
-    /// Not a URL that names exactly one host.
+    /// The text is not a URL that names exactly one host.
     Malformed {
-        /// What is wrong with it.
+        /// The kind of mistake.
         flaw: Flaw,
     },
 }
 
-/// What is wrong with a malformed URL.
+/// A mistake in a malformed URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// Longer than [`MAX_LEN`](super::MAX_LEN) bytes.
+    /// The text is longer than [`MAX_LEN`](super::MAX_LEN) bytes.
     TooLong,
-    /// A space or a control byte, at this byte offset.
+    /// The byte at this offset is a space or a control byte.
     Byte(usize),
-    /// `http:` not followed by one to three slashes.
+    /// `http:` is not followed by one to three slashes.
     Slashes,
     /// U+FEFF before the first letter: the first line of a file that begins with a byte order mark.
     ByteOrderMark,
     /// The host is missing.
     NoHost,
-    /// A host with a byte that no host name may have, an encoded one such as `%2F`, or an empty label; or one of more than 65,535 bytes.
+    /// The host has more than 65,535 bytes, an empty label, or a byte that no host name may have,
+    /// such as an encoded `%2F`.
     Host,
-    /// A host name that IDNA (UTS 46) cannot map to ASCII, or whose ASCII form is too long for DNS.
+    /// The host name cannot be mapped to ASCII by IDNA (UTS 46), or is too long for DNS in ASCII.
     Idna,
-    /// `[...]` that is not an IPv6 address.
+    /// The text in `[...]` is not an IPv6 address.
     Ipv6,
-    /// A port that is not a number from 0 to 65535.
+    /// The port is not a number from 0 to 65535.
     Port,
-    /// A user part with a second `@`, a backslash, or an encoded CR, LF or NUL.
+    /// The user part contains a second `@`, a backslash, or an encoded CR, LF or NUL.
     Userinfo,
 }
 
 impl TargetError {
-    /// curl's exit code: 1 or 3.
+    /// Returns curl's exit code: 1 or 3.
     pub fn exit_code(&self) -> u8 {
         match self {
             TargetError::UnsupportedScheme(_) => 1,

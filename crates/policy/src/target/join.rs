@@ -1,15 +1,18 @@
-//! References: what a Location means relative to the URL where it was found (RFC 3986 §5.3).
+//! Resolves references, such as a Location, against the URL in which they were found (RFC 3986
+//! §5.3).
 
 use std::borrow::Cow;
 
 use super::{Tail, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
 
 impl Target {
-    /// The target of `reference`, relative to this one.
+    /// Resolves `reference` against this target.
     ///
-    /// As browsers and curl treat a Location: surrounding blanks are removed, spaces become `%20`, or `+` in a query, non-ASCII characters are
-    /// encoded, and the fragment is inherited where the reference has none (RFC 9110 §10.2.2). Other control bytes are refused. A backslash is an
-    /// ordinary byte, as in curl: it does not start an authority. The userinfo stays with references that name no host.
+    /// A reference is treated as browsers and curl treat a Location. Surrounding blanks are
+    /// removed. Spaces become `%20`, or `+` in a query. Non-ASCII characters are encoded. A
+    /// reference without a fragment inherits this target's (RFC 9110 §10.2.2). Other control bytes
+    /// are refused. A backslash is an ordinary byte, as in curl, and does not start an authority. A
+    /// reference that names no host keeps the userinfo.
     pub fn join(&self, reference: &str) -> Result<Target, TargetError> {
         let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
         check_bytes(&reference)?;
@@ -31,7 +34,7 @@ impl Target {
         Ok(target)
     }
 
-    /// RFC 3986 §5.2.2, for references without scheme and authority.
+    /// Resolves a reference without scheme and authority (RFC 3986 §5.2.2).
     fn relative(&self, tail: Tail<'_>) -> Target {
         let mut target = self.clone();
         // `path_as_is` applied only to the URL that the user gave.
@@ -50,7 +53,7 @@ impl Target {
     }
 }
 
-/// As in curl: `%20` in a path, `+` in a query.
+/// Escapes spaces as curl does: `%20` in a path, `+` in a query.
 fn escape_spaces(text: &str) -> Cow<'_, str> {
     if !text.contains(' ') {
         return Cow::Borrowed(text);

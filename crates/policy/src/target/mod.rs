@@ -1,4 +1,4 @@
-//! A URL, parsed once: the same host for DNS, Host, SNI, cookies and secrets.
+//! A URL, parsed once, so that DNS, Host, SNI, cookies and secrets all see the same host.
 //!
 //! ```
 //! use haul_policy::{Host, Target};
@@ -12,12 +12,13 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! The parser is our own, by RFC 3986. The `url` crate was rejected: the WHATWG rules change bytes on the wire that
-//! curl sends as they were given (`\` becomes `/`, `"<>` and more are encoded, tabs vanish), they accept hosts that
-//! curl refuses, and they require a scheme. IDNA is the `idna` crate's, addresses are `core::net`'s.
+//! The parser follows RFC 3986. Rejected: the `url` crate. WHATWG's rules change bytes that curl
+//! sends as given (`\` becomes `/`, `"<>` and more are encoded, tabs vanish), accept hosts that
+//! curl refuses, and require a scheme. IDNA comes from the `idna` crate, addresses from
+//! `core::net`.
 //!
-//! Bytes outside ASCII are encoded in both path and query (a request target is ASCII, RFC 9112 §3.2). curl 7 left them
-//! raw in the query; a server that decodes sees the same.
+//! Bytes outside ASCII are encoded in both path and query (a request target is ASCII, RFC 9112
+//! §3.2). curl 7 left them raw in the query; a server that decodes sees the same bytes.
 //!
 //! Left out: other schemes, percent-encoding normalisation, public suffixes.
 
@@ -37,10 +38,11 @@ use memchr::{memchr, memchr2, memchr3};
 pub use error::{Flaw, TargetError};
 pub use origin::{Host, Origin, Scheme};
 
-/// The longest URL, in bytes: curl's limit.
+/// The longest URL in bytes, as in curl.
 pub const MAX_LEN: usize = 8_000_000;
 
-/// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) leave the userinfo out.
+/// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) leave the
+/// userinfo out.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     origin: Origin,
@@ -53,7 +55,7 @@ pub struct Target {
     path_as_is: bool,
 }
 
-/// A reference, split at its first delimiters.
+/// A reference, split at its delimiters.
 struct Tail<'t> {
     path: &'t str,
     query: Option<&'t str>,
@@ -61,13 +63,13 @@ struct Tail<'t> {
 }
 
 impl Target {
-    /// Parses a URL. Without a scheme it is `http`, whatever its host name begins with.
+    /// Parses a URL. The default scheme is `http`, whatever the host name begins with.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         Target::parse_with(text, Scheme::Http, false)
     }
 
-    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments in this URL, not in references
-    /// [joined](Target::join) to it.
+    /// Parses a URL with another default scheme. `path_as_is` keeps dot segments in this URL, but
+    /// not in references [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         if text.starts_with('\u{feff}') {
@@ -84,8 +86,8 @@ impl Target {
         Target::from_authority(scheme, rest, path_as_is)
     }
 
-    /// The same for a URL that most likely has the origin of the previous one, if there was one: if it begins with
-    /// `last` as that is written, that part is not parsed again. Other URLs are parsed as usual.
+    /// Parses a URL that probably has the same origin as `last`. If the text begins with that
+    /// origin as it is written, that part is not parsed again; otherwise all of it is.
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
@@ -102,7 +104,8 @@ impl Target {
     ) -> Result<Target, TargetError> {
         let begins = |origin: &Origin| {
             let rest = text.strip_prefix(origin.text())?;
-            // Only if the authority ends there: a longer port or name begins alike. A zone has more than one spelling.
+            // Only if the authority ends there: a longer port or name begins alike. A zone has more
+            // than one spelling.
             let ends = matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'));
             (ends && !matches!(origin.host(), Host::V6(_, Some(_)))).then_some(rest)
         };
@@ -114,7 +117,7 @@ impl Target {
         Ok(Target::of(origin.clone(), None, port, rest, path_as_is))
     }
 
-    /// Parses what follows `scheme://`.
+    /// Parses the text after `scheme://`.
     fn from_authority(scheme: Scheme, rest: &str, path_as_is: bool) -> Result<Target, TargetError> {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
@@ -123,7 +126,7 @@ impl Target {
         Ok(Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is))
     }
 
-    /// Makes a target of an origin and what follows it.
+    /// Makes a target from an origin and the text after it.
     fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
@@ -145,59 +148,60 @@ impl Target {
         self.line = line.into_boxed_str();
     }
 
-    /// The scheme.
+    /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.origin.scheme()
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &Host {
         self.origin.host()
     }
 
-    /// The host as DNS, SNI and certificates see it: no brackets, no zone.
+    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         self.origin.host_text()
     }
 
-    /// The port, the scheme's default where none was written.
+    /// Returns the port, by default the scheme's.
     pub fn port(&self) -> u16 {
         self.origin.port()
     }
 
-    /// The port, if one was written.
+    /// Returns the port if the URL contains one.
     pub fn explicit_port(&self) -> Option<u16> {
         self.explicit_port
     }
 
-    /// The request target in origin-form: path and query, no fragment.
+    /// Returns the request target in origin-form: path and query, without the fragment.
     pub fn path_and_query(&self) -> &str {
         &self.line
     }
 
-    /// The path; begins with a slash.
+    /// Returns the path, which begins with a slash.
     pub fn path(&self) -> &str {
         &self.line[..self.path_len]
     }
 
-    /// What follows the first `?`.
+    /// Returns the text after the first `?`.
     pub fn query(&self) -> Option<&str> {
         self.line.get(self.path_len + 1..)
     }
 
-    /// The fragment, as it was written.
+    /// Returns the fragment as written.
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
     }
 
-    /// User and password, percent-decoded. Bytes that are not UTF-8 are replaced: make credentials from
-    /// [`userinfo_bytes`](Target::userinfo_bytes).
+    /// Returns user and password, percent-decoded. Bytes that are not UTF-8 are replaced; use
+    /// [`userinfo_bytes`](Target::userinfo_bytes) for credentials.
     pub fn userinfo(&self) -> Option<(String, String)> {
         let (user, password) = self.userinfo_bytes()?;
         Some((lossy(user), lossy(password)))
     }
 
-    /// User and password, percent-decoded; never with CR, LF or NUL. Without a colon the password is empty.
+    /// Returns user and password, percent-decoded, without CR, LF and NUL. The password is empty if
+    /// there is no colon.
     pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let text = self.userinfo.as_deref()?;
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
@@ -205,12 +209,13 @@ impl Target {
         Some((decode(user), decode(password)))
     }
 
-    /// Whether the URL has a password, even an empty one: `user:@host` does, `user@host` does not.
+    /// Returns `true` if the URL has a password, even an empty one: `user:@host` has one,
+    /// `user@host` has not.
     pub fn has_password(&self) -> bool {
         self.userinfo.as_deref().is_some_and(|text| text.contains(':'))
     }
 
-    /// The same over TLS (RFC 6797 §8.3): port 80 becomes 443, others stay.
+    /// Returns the target over TLS (RFC 6797 §8.3): port 80 becomes 443, other ports stay.
     pub fn to_https(&self) -> Target {
         let port = if self.port() == Scheme::Http.default_port() { Scheme::Https.default_port() } else { self.port() };
         let explicit_port = self.explicit_port.map(|_| port);
@@ -218,18 +223,19 @@ impl Target {
         Target { origin, explicit_port, ..self.clone() }
     }
 
-    /// Takes the userinfo away.
+    /// Removes the userinfo.
     pub fn drop_userinfo(&mut self) {
         self.userinfo = None;
     }
 
-    /// The same with another path, which is encoded as a URL's is.
+    /// Returns the target with another path, encoded like a URL's.
     pub(crate) fn with_path(&self, path: &str) -> Target {
         let line = [path, &self.line[self.path_len..]].concat();
         Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
     }
 
-    /// The value of the Host field: brackets around IPv6, the port only if it is not the default.
+    /// Returns the value of the Host field: IPv6 in brackets, the port only if it is not the
+    /// default.
     pub fn authority(&self) -> Cow<'_, str> {
         self.origin.authority()
     }
@@ -239,24 +245,25 @@ impl Target {
         self.origin.write_authority(out)
     }
 
-    /// Scheme, host and port; a reference count, no copy.
+    /// Returns scheme, host and port, by counting a reference, without a copy.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }
 
-    /// The URL without userinfo and fragment: safe to print.
+    /// Returns the URL without userinfo and fragment, which is safe to print.
     pub fn to_url(&self) -> String {
         [self.origin.text(), &self.line].concat()
     }
 
-    /// Appends the same to `out`, whose memory can be reused.
+    /// Appends the [`to_url`](Target::to_url) text to `out`, whose memory can be reused.
     pub fn push_url(&self, out: &mut String) {
         out.reserve(self.origin.text().len() + self.line.len());
         out.push_str(self.origin.text());
         out.push_str(&self.line);
     }
 
-    /// Whether it shares this origin's allocation: an equal one that was made anew does not.
+    /// Returns `true` if the target shares this origin's allocation. An equal origin that was
+    /// parsed separately does not.
     pub fn is_at(&self, origin: &Origin) -> bool {
         self.origin.is_same_as(origin)
     }
@@ -316,14 +323,14 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
     }
 }
 
-/// `scheme:rest` by RFC 3986 §3.1; at most 40 bytes, as in curl.
+/// Splits `scheme:rest` (RFC 3986 §3.1); a scheme has at most 40 bytes, as in curl.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     let rest = text[end..].strip_prefix(':')?;
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
 }
 
-/// `word:` alone is a scheme with nothing after it rather than a host without a port.
+/// Refuses `word:` alone: a scheme without a rest rather than a host without a port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
     if text[..end].ends_with(':') { Err(Flaw::Port.into()) } else { Ok(()) }
@@ -339,7 +346,7 @@ fn known(scheme: &str) -> Result<Scheme, TargetError> {
     }
 }
 
-/// One to three slashes, as in curl: `http:/host` and `http:///host` are accepted.
+/// Skips one to three slashes: curl accepts `http:/host` and `http:///host`.
 fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
     let after = rest.trim_start_matches('/');
     match rest.len() - after.len() {

@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The two schemes haul speaks.
+/// The two schemes that haul supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
     /// Plain HTTP.
@@ -16,7 +16,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// 80 or 443.
+    /// Returns 80 or 443.
     pub fn default_port(self) -> u16 {
         match self {
             Scheme::Http => 80,
@@ -24,7 +24,7 @@ impl Scheme {
         }
     }
 
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     pub fn as_str(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -33,19 +33,19 @@ impl Scheme {
     }
 }
 
-/// One host, in the one form used for DNS, Host, SNI, cookies and comparison.
+/// A host, in one form for DNS, Host, SNI, cookies and comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
-    /// A name in lower-case ASCII, after IDNA. A trailing dot stays.
+    /// A name in lower-case ASCII, after IDNA, with its trailing dot if it has one.
     Name(String),
-    /// An IPv4 address, whichever form it was written in.
+    /// An IPv4 address, written in any form.
     V4(Ipv4Addr),
     /// An IPv6 address and its zone (RFC 6874), percent-decoded.
     V6(Ipv6Addr, Option<String>),
 }
 
 impl fmt::Display for Host {
-    /// As in a URL: IPv6 in brackets with its zone.
+    /// Formats the host as in a URL: IPv6 in brackets with its zone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Host::Name(name) => f.write_str(name),
@@ -56,7 +56,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// Scheme + host + port. Cloning it is a reference count; equal origins compare equal however they were written.
+/// Scheme, host and port. A clone counts a reference. Equal origins compare equal, in whichever
+/// spelling they were parsed.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<Parts>);
 
@@ -65,13 +66,14 @@ struct Parts {
     scheme: Scheme,
     port: u16,
     host: Host,
-    /// The beginning of its URLs: `http://[::1%25lo]:8080`. Made once, since every request needs parts of it.
+    /// The start of the origin's URLs: `http://[::1%25lo]:8080`. Made once, since every request
+    /// needs parts of it.
     text: Box<str>,
-    /// Which part of it is the host without brackets and zone.
+    /// The length of the host in `text`, without brackets and zone.
     host_len: usize,
 }
 
-/// By the text alone, which holds everything; each URL of a queue is looked up by its origin.
+/// Hashes only the text, which determines the rest: each URL of a queue is looked up by its origin.
 impl Hash for Parts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
@@ -79,7 +81,8 @@ impl Hash for Parts {
 }
 
 impl Origin {
-    /// Makes an origin of normalised parts, as [`Target::parse`](super::Target::parse) makes them.
+    /// Creates an origin from normalised parts, as [`Target::parse`](super::Target::parse) makes
+    /// them.
     pub(super) fn new(scheme: Scheme, host: Host, port: u16) -> Origin {
         let name_len = if let Host::Name(name) = &host { name.len() } else { 0 };
         let mut text = String::with_capacity("https://255.255.255.255:65535".len() + name_len);
@@ -113,28 +116,28 @@ impl Origin {
         Origin(Arc::new(Parts { scheme, port, host, text: text.into_boxed_str(), host_len }))
     }
 
-    /// Whether both share one allocation.
+    /// Returns `true` if both share one allocation.
     pub(super) fn is_same_as(&self, other: &Origin) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The scheme.
+    /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.0.scheme
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &Host {
         &self.0.host
     }
 
-    /// The host as DNS, SNI and certificates see it: no brackets, no zone.
+    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         let bracket = usize::from(matches!(self.0.host, Host::V6(..)));
         &self.after_scheme()[bracket..][..self.0.host_len]
     }
 
-    /// The beginning of its URLs.
+    /// Returns the start of the origin's URLs.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -143,13 +146,13 @@ impl Origin {
         &self.0.text[self.0.scheme.as_str().len() + "://".len()..]
     }
 
-    /// The port, the scheme's default where none was written.
+    /// Returns the port, by default the scheme's.
     pub fn port(&self) -> u16 {
         self.0.port
     }
 
-    /// The value of the Host field (RFC 9110 §7.2): brackets round IPv6, no zone (RFC 6874 §1: it means nothing to the
-    /// peer), the port only if it is not the scheme's default.
+    /// Returns the value of the Host field (RFC 9110 §7.2): IPv6 in brackets, no zone (which means
+    /// nothing to the peer, RFC 6874 §1), the port only if it is not the default.
     pub fn authority(&self) -> Cow<'_, str> {
         let text = self.after_scheme();
         match &self.0.host {
@@ -167,7 +170,7 @@ impl Origin {
     }
 }
 
-/// In decimal.
+/// Appends a number in decimal.
 fn push_number(text: &mut String, number: u16) {
     let mut power = 10_000;
     while power > 1 && number < power {
@@ -180,7 +183,7 @@ fn push_number(text: &mut String, number: u16) {
 }
 
 impl fmt::Display for Origin {
-    /// The ASCII serialisation (RFC 6454 §6.2), which is also a URL's beginning.
+    /// Formats the ASCII serialisation (RFC 6454 §6.2), which is also the start of a URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }

@@ -1,6 +1,6 @@
-//! Path and query: dot segments removed, non-ASCII bytes encoded, everything else unchanged.
+//! Path and query: removes dot segments, encodes non-ASCII bytes, and leaves the rest unchanged.
 
-/// What a path segment means to dot-segment removal (RFC 3986 §5.2.4).
+/// The kinds of path segments for dot-segment removal (RFC 3986 §5.2.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dots {
     None,
@@ -8,8 +8,8 @@ pub(crate) enum Dots {
     Two,
 }
 
-/// `.` and `..`, also written `%2e`: servers and newer clients take that for a dot, and so must we, or a path that
-/// looks harmless here climbs there.
+/// Recognises `.` and `..`, also written `%2e`: servers and newer clients decode it, and a path
+/// that looks harmless here would climb there.
 pub(crate) fn dots(segment: &str) -> Dots {
     let mut rest = segment.as_bytes();
     let mut count = 0;
@@ -38,7 +38,7 @@ pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     }
 }
 
-/// RFC 3986 §5.2.4, with the output as the only buffer.
+/// Removes dot segments (RFC 3986 §5.2.4), with the output as the only buffer.
 fn push_without_dots(line: &mut String, path: &str) {
     let mut segments = path[1..].split('/').peekable();
     while let Some(segment) = segments.next() {
@@ -59,7 +59,8 @@ fn may_have_dots(path: &str) -> bool {
     path.as_bytes().windows(2).any(|pair| matches!(pair, b"/." | b"/%"))
 }
 
-/// ASCII as it is, the bytes of other characters percent-encoded (RFC 3986 §2.1: upper case).
+/// Appends ASCII as it is, and the bytes of other characters percent-encoded in upper case (RFC
+/// 3986 §2.1).
 pub(super) fn push_encoded(out: &mut String, text: &str) {
     if text.is_ascii() {
         out.push_str(text);
@@ -70,7 +71,7 @@ pub(super) fn push_encoded(out: &mut String, text: &str) {
     }
 }
 
-/// `%XX`.
+/// Appends `%XX`.
 pub(crate) fn push_byte(out: &mut String, byte: u8) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');

@@ -187,7 +187,8 @@ fn lenient_ipv4() {
 
 #[test]
 fn a_bare_zone_that_reads_as_an_encoded_byte_is_refused() {
-    // Whoever undoes percent-encoding first, as curl, sees ::1, fe80::11, fe80::1:1 in the first three.
+    // Whoever undoes percent-encoding first, as curl, sees ::1, fe80::11, fe80::1:1 in the first
+    // three.
     for text in ["[::%31]", "[fe80::1%31]", "[fe80::1%3a1]", "[fe80::1%12]", "[fe80::1%aab]", "[::1%25]"] {
         assert_eq!(flaw(&format!("http://{text}/")), Flaw::Ipv6, "{text}");
     }

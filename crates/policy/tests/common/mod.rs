@@ -1,4 +1,4 @@
-//! What the property tests share.
+//! Helpers of the property tests.
 
 use proptest::test_runner::{Config, RngSeed};
 

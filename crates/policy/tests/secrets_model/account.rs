@@ -36,7 +36,7 @@ impl Peer {
     }
 }
 
-/// What the user gave.
+/// The secrets that the user gave.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) user: bool,
@@ -139,7 +139,8 @@ pub(super) struct Account<'w> {
     first: Peer,
     from: Peer,
     peer: Peer,
-    /// A server has put a user of its own into the URL at some time: what is sent to the first origin may be that one's.
+    /// A server has put a user of its own into the URL at some time: what is sent to the first
+    /// origin may be that one's.
     foreign_user: bool,
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
@@ -166,7 +167,8 @@ impl<'w> Account<'w> {
         taken
     }
 
-    /// All secrets there are, and whether the origin now asked may see each; `None` where it may but need not.
+    /// All secrets there are, and whether the origin now asked may see each; `None` where it may
+    /// but need not.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
         let World { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;

@@ -1,8 +1,9 @@
-//! The same question with all that a request can carry: `-u`, a URL's user, a token, netrc entries, cookies that servers set, the
-//! credentials of two proxies.
+//! The same question with all that a request can carry: `-u`, a URL's user, a token, netrc entries,
+//! cookies that servers set, the credentials of two proxies.
 //!
-//! The client here is only glue between the crate's decisions: it puts together what an engine would send, and to whom. The model
-//! (`account`) keeps its own books on who may see what, from the steps alone.
+//! The client here is only glue between the crate's decisions: it puts together what an engine
+//! would send, and to whom. The model (`account`) keeps its own books on who may see what, from the
+//! steps alone.
 
 mod account;
 
@@ -22,7 +23,7 @@ use account::{CookieSet, DomainAttribute, HOSTS, NETRC, Peer, Step, World};
 
 const NOW: u64 = 1_800_000_000;
 
-/// Who sees a message.
+/// The receivers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receiver {
     Origin,
@@ -30,7 +31,7 @@ pub(crate) enum Receiver {
     Proxy(usize),
 }
 
-/// What a receiver can read, Basic undone.
+/// The secrets that a receiver can read, with Basic decoded.
 fn readable(fields: &[(String, Vec<u8>)]) -> String {
     let mut text = String::new();
     for (name, value) in fields {
