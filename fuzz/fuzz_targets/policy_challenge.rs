@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
             let value = digest.authorize(&me, "GET", "/x?y", None, "c").expect("a plain target");
             assert!(value.iter().all(|b| *b >= b' ' && *b != 0x7f));
             assert_eq!(parse_challenges([&value[..]]).len(), 1);
-            digest.on_info(info);
+            digest.on_authentication_info(info);
         }
     }
 });

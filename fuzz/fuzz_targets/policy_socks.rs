@@ -3,7 +3,7 @@
 
 use haul_policy::auth::Credentials;
 use haul_policy::proxy::ProxyKind;
-use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
+use haul_policy::proxy::socks::{Destination, Handshake, SocksError, HandshakeStep};
 use libfuzzer_sys::fuzz_target;
 
 type Seen = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
@@ -20,10 +20,10 @@ fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) 
                     used_in_all += used;
                     rest = &rest[used..];
                     match step {
-                        Step::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
-                        Step::Send(bytes) => sent.push(bytes),
-                        Step::Done => {
-                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, Step::Done))));
+                        HandshakeStep::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
+                        HandshakeStep::Send(bytes) => sent.push(bytes),
+                        HandshakeStep::Done => {
+                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, HandshakeStep::Done))));
                             return (sent, Ok(Some(used_in_all)));
                         }
                     }

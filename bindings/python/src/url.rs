@@ -114,7 +114,7 @@ fn near(text: &str, other: &Target) -> Option<Target> {
         return None;
     }
     let target = Target::parse_near(text, Some(&origin), Scheme::Http, false).ok()?;
-    (target.is_at(&origin) && target.path_and_query() == tail).then_some(target)
+    (target.shares_origin(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
 /// Whether a URL needs no normalisation, and its authority is shown as it is written.

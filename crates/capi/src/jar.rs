@@ -328,11 +328,11 @@ fn now() -> u64 {
 
 /// The cookies of a file, if it is one of HTTP::Cookies. What cannot be read is left to the other reader, which says
 /// why.
-fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::Read> {
+fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }
 
-fn take_lwp(jar: &Jar, read: haul_policy::cookie::netscape::Read) -> usize {
+fn take_lwp(jar: &Jar, read: haul_policy::cookie::netscape::CookieFile) -> usize {
     jar.change(|jar| {
         for cookie in read.cookies {
             jar.insert(cookie);

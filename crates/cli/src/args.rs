@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use haul_policy::auth::{Allowed, SigV4};
 use haul_policy::proxy::Proxy;
 use haul_policy::template::Template;
-use haul_policy::urlencode::{Field, Source};
+use haul_policy::urlencode::{FieldSource, FormField};
 
 use crate::checksum::Checksum;
 use crate::form::FormLow;

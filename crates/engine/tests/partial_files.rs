@@ -18,7 +18,7 @@ use haul::sink::file::{Append, FileOptions, FileSink};
 use haul::sink::naming::Clobber;
 use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
-use haul_policy::range::note::{self, SLOT};
+use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
 use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
@@ -64,10 +64,10 @@ fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
 }
 
 /// Changes the newest note of a partial file.
-fn rewrite_note(beside: &Path, change: impl FnOnce(&mut note::Note)) {
+fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
     use std::os::unix::fs::FileExt;
     let bytes = fs::read(beside).unwrap();
-    let (sequence, mut note) = note::latest(&bytes[SIZE as usize..]).unwrap();
+    let (sequence, mut note) = checkpoint::latest(&bytes[SIZE as usize..]).unwrap();
     change(&mut note);
     let file = fs::File::options().write(true).open(beside).unwrap();
     file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT).unwrap();

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_and_back() {
+    fn dates_convert_to_seconds_and_back() {
         for (text, unix) in [
             ("19700101 00:00:00", 0),
             ("20000229 12:00:00", 951_825_600),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_calendar_has() {
+    fn impossible_dates_are_refused() {
         for text in
             ["20260229 00:00:00", "21000229 00:00:00", "20261301 00:00:00", "20260100 00:00:00", "19691231 23:59:59"]
         {

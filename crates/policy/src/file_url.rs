@@ -6,7 +6,7 @@
 //! ```
 //! use haul_policy::file_url;
 //!
-//! assert!(file_url::is_one("FILE:///etc/hosts") && !file_url::is_one("filed://h/"));
+//! assert!(file_url::is_file_url("FILE:///etc/hosts") && !file_url::is_file_url("filed://h/"));
 //! assert_eq!(file_url::path("file:///a%20b?query#fragment").unwrap(), b"/a b");
 //! assert_eq!(file_url::path("file://localhost/a").unwrap(), b"/a");
 //! assert!(file_url::path("file://elsewhere.example/a").is_err());
@@ -38,7 +38,7 @@ impl core::fmt::Display for FileUrlError {
 impl core::error::Error for FileUrlError {}
 
 /// Returns `true` if the URL's scheme is `file`.
-pub fn is_one(url: &str) -> bool {
+pub fn is_file_url(url: &str) -> bool {
     behind_scheme(url).is_some()
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths() {
+    fn paths_are_decoded() {
         for (url, expected) in [
             ("file:/a", Ok("/a")),
             ("file:///a/b%2Fc", Ok("/a/b/c")),
@@ -101,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_is_whole() {
+    fn scheme_must_match_completely() {
         for url in ["file", "files:///a", "fil\u{e9}:///a", "", " file:///a"] {
-            assert!(!is_one(url), "{url}");
+            assert!(!is_file_url(url), "{url}");
         }
     }
 }

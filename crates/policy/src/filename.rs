@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_urls() {
+    fn names_from_urls() {
         let table = [
             ("http://h/a/b.html?x=/y#z", Some("b.html")),
             ("http://h/dir/", Some("dir")),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn from_dispositions() {
+    fn names_from_dispositions() {
         let table: &[(&[u8], Option<&str>)] = &[
             (b"attachment; filename=a.txt", Some("a.txt")),
             (b"inline; filename='a.txt", Some("a.txt")),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names() {
+    fn hostile_names_are_made_harmless() {
         let table = [
             ("../../etc/passwd", Some("passwd")),
             ("..\\..\\x.exe", Some("x.exe")),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cut_short_ends_in_no_white_space_and_is_no_longer_with_its_underscore() {
+    fn shortened_name_has_no_trailing_space() {
         assert_eq!(sanitise(&format!(".{}{}x", ".".repeat(37), "\u{a0}".repeat(200))).as_deref(), Some("_"));
         let device = sanitise(&format!("con.{}", "x".repeat(300))).unwrap();
         assert!(device.len() == MAX_NAME && device.starts_with("_con.x"), "{device}");

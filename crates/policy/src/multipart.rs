@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn as_curl_sends_it() {
+    fn body_equals_curls() {
         let typed = Part {
             content_type: Some("x/y".into()),
             ..Part::file("f", "q", Content::Source { index: 3, length: None })
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn several_files_under_one_name() {
+    fn several_files_under_one_name_are_mixed() {
         let file =
             |name: &str, index| Part { name: None, ..Part::file("", name, Content::Source { index, length: Some(3) }) };
         let list = Part { content: Content::Mixed(vec![file("a.txt", 0), file("b.HTML", 1)]), ..Part::field("g", "") };
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_among_texts_are_no_attachments() {
+    fn nested_text_fields_are_no_attachments() {
         let bare = |content: &str| Part { name: None, ..Part::field("", content) };
         let list = Part { content: Content::Mixed(vec![bare("a"), bare("b")]), ..Part::field("", "") };
         let list = Part { name: None, content_type: Some("multipart/alternative".into()), ..list };
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_opens_a_header_line() {
+    fn names_cannot_start_header_lines() {
         for escape in [Escape::Percent, Escape::Backslash] {
             let part = Part::file("a\r\nX: 1", "b\n\0\"", Content::Bytes(Vec::new()));
             let text = text(&lay(&[part], escape));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_users_own() {
+    fn user_header_lines_replace_generated_ones() {
         let headers = vec![b"content-disposition: attachment".to_vec(), b"Content-TYPE: a/b".to_vec()];
         let part = Part { headers, ..Part::file("a", "b.png", Content::Bytes(b"x".to_vec())) };
         assert_eq!(
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries() {
+    fn boundaries_are_unique_and_of_equal_length() {
         for entropy in [[0; 16], [255; 16]] {
             let texts: Vec<String> = (0..100).map(|n| Boundary::new(entropy).text(n)).collect();
             assert!(texts.iter().all(|t| t.len() == 46 && t[24..].bytes().all(|b| b.is_ascii_alphanumeric())));

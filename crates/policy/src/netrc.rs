@@ -39,7 +39,7 @@ pub const MAX_WORD: usize = 4096;
 
 /// The file's entry for a host. `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct NetrcEntry {
     /// The user; `None` if the entry has none.
     pub login: Option<Vec<u8>>,
     /// The password. `None` means that the entry has none; the empty password is used.
@@ -50,9 +50,9 @@ pub struct Entry {
     pub is_default: bool,
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for NetrcEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("is_default", &self.is_default).finish_non_exhaustive()
+        f.debug_struct("NetrcEntry").field("is_default", &self.is_default).finish_non_exhaustive()
     }
 }
 
@@ -97,37 +97,37 @@ impl core::error::Error for NetrcError {}
 ///
 /// With a `login` (from a URL), an entry matches if it has that login, or a password and no login,
 /// which applies to any login.
-pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entry>, NetrcError> {
+pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<NetrcEntry>, NetrcError> {
     let mut words = Words { text, at: 0, line: 1 };
-    let mut current: Option<Entry> = None;
-    let fits = |entry: &Entry| {
+    let mut current: Option<NetrcEntry> = None;
+    let fits = |entry: &NetrcEntry| {
         login.is_none_or(|login| match &entry.login {
             Some(own) => own == login,
             None => entry.password.is_some(),
         })
     };
-    while let Some(word) = words.next(Place::Keyword)? {
+    while let Some(word) = words.next(Expected::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         let begins_entry = is("machine") || is("default");
         if begins_entry && let Some(entry) = current.take().filter(fits) {
             return Ok(Some(entry));
         }
         if is("machine") {
-            let name = words.next(Place::Value)?;
+            let name = words.next(Expected::Value)?;
             let is_host = name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()));
-            current = is_host.then(Entry::default);
+            current = is_host.then(NetrcEntry::default);
         } else if is("default") {
-            current = Some(Entry { is_default: true, ..Entry::default() });
+            current = Some(NetrcEntry { is_default: true, ..NetrcEntry::default() });
         } else if is("macdef") {
             words.skip_macro();
         } else if is("login") || is("user") {
-            let value = words.next(Place::Value)?;
+            let value = words.next(Expected::Value)?;
             set(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
-            let value = words.next(Place::Value)?;
+            let value = words.next(Expected::Value)?;
             set(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
-            let value = words.next(Place::Value)?;
+            let value = words.next(Expected::Value)?;
             set(&mut current, |entry| &mut entry.account, value);
         }
     }
@@ -136,7 +136,11 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entr
 
 /// Sets a value of the entry; the last one of a kind counts, as in curl. No document defines
 /// repetitions.
-fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Option<Vec<u8>>) {
+fn set(
+    current: &mut Option<NetrcEntry>,
+    field: impl FnOnce(&mut NetrcEntry) -> &mut Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
+) {
     if let (Some(entry), Some(value)) = (current, value) {
         *field(entry) = Some(value);
     }
@@ -144,7 +148,7 @@ fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Optio
 
 /// The kinds of words that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Expected {
     /// A keyword or a comment.
     Keyword,
     /// A value. A password may begin with `#`.
@@ -175,12 +179,12 @@ impl Words<'_> {
         }
     }
 
-    fn next(&mut self, place: Place) -> Result<Option<Vec<u8>>, NetrcError> {
+    fn next(&mut self, place: Expected) -> Result<Option<Vec<u8>>, NetrcError> {
         loop {
             self.skip_while(|b| b.is_ascii_whitespace());
             match self.peek() {
                 None => return Ok(None),
-                Some(b'#') if place == Place::Keyword => self.skip_while(|b| b != b'\n'),
+                Some(b'#') if place == Expected::Keyword => self.skip_while(|b| b != b'\n'),
                 Some(b'"') => return self.quoted().map(Some),
                 Some(_) => break,
             }
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes() {
+    fn file_syntax_is_parsed() {
         for text in [
             "machine h login l password p",
             "machine h\nlogin l\npassword p\n",
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_hosts_only() {
+    fn entries_match_exact_hosts_only() {
         let text = "machine example.com login l password p\n";
         for host in ["www.example.com", "example.com.", "example.co", "xample.com", "com", ""] {
             assert_eq!(pair(text, host, None), None, "{host}");
@@ -282,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_leaves_out_stays_out() {
+    fn missing_values_are_not_borrowed_from_others() {
         // CVE-2024-11053 and CVE-2025-0167.
         let text = "machine a login l password p\nmachine b login m\nmachine c\ndefault login d\n";
         assert_eq!(pair(text, "b", None), some("m", ""));
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_login() {
+    fn login_selects_an_entry() {
         let text = "machine h login a password 1\nmachine h login b password 2\nmachine h password 3\ndefault login c password 4";
         assert_eq!(pair(text, "h", Some("a")), some("a", "1"));
         assert_eq!(pair(text, "h", Some("b")), some("b", "2"));
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_without_its_value_says_nothing() {
+    fn keyword_without_value_is_ignored() {
         assert_eq!(pair("machine h login l password", "h", None), some("l", ""));
         assert_eq!(pair("machine h login", "h", None), some("", ""));
         assert_eq!(pair("machine h login l password p\nmachine", "h", None), some("l", "p"));
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_line_and_no_secret() {
+    fn errors_name_the_line_and_no_secret() {
         let long = format!("machine h\npassword {}", "x".repeat(MAX_WORD + 1));
         let long_quoted = format!("machine h\npassword \"{}\"", "x".repeat(MAX_WORD + 1));
         for (text, error) in [
@@ -332,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_anywhere() {
+    fn truncated_files_never_panic() {
         let text =
             b"machine a login l password \"p\\\"q\"\nmacdef m\nx\n\nmachine h login m password n # c\ndefault login d";
         for end in 0..=text.len() {

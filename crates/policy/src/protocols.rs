@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists() {
+    fn lists_are_applied_from_left_to_right() {
         for (list, http, https, file) in [
             ("", true, true, true),
             ("=https", false, true, false),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_must_pass_both() {
+    fn redirects_must_pass_both_lists() {
         let tls = Protocols::default().with("=https").unwrap();
         let rules = RedirectRules::default().with_protocols(tls.and(Protocols::default()));
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));

@@ -58,23 +58,23 @@ pub struct HostId {
 const MAX_RESTING: usize = 4096;
 
 /// The position of a job: its number, then the order of pushing, since numbers may repeat.
-type Place = (u64, u64);
+type Position = (u64, u64);
 
 /// Waiting jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
 pub struct Queue<T, K = Origin> {
     caps: Caps,
-    hosts: Vec<Slot<T, K>>,
+    hosts: Vec<HostSlot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
     /// The host of the last push, which is likely to be the next one's host too.
     last: u32,
     /// All waiting jobs, with their hosts.
-    waiting: BTreeMap<Place, u32>,
+    waiting: BTreeMap<Position, u32>,
     /// Hosts whose first job may start.
-    ready: BTreeSet<(Place, u32)>,
+    ready: BTreeSet<(Position, u32)>,
     /// The hosts of `ready` without a running job.
-    starved: BTreeSet<(Place, u32)>,
+    ready_idle: BTreeSet<(Position, u32)>,
     /// Paused hosts with jobs waiting.
     paused: BTreeSet<(Time, u32)>,
     /// Paused hosts without waiting or running jobs.
@@ -84,7 +84,7 @@ pub struct Queue<T, K = Origin> {
 }
 
 #[derive(Debug)]
-struct Slot<T, K> {
+struct HostSlot<T, K> {
     generation: u32,
     host: Option<HostState<T, K>>,
 }
@@ -92,7 +92,7 @@ struct Slot<T, K> {
 #[derive(Debug)]
 struct HostState<T, K> {
     key: K,
-    waiting: BTreeMap<Place, T>,
+    waiting: BTreeMap<Position, T>,
     running: usize,
     paused_until: Option<Time>,
     /// The host's own cap, which replaces the common one.
@@ -104,16 +104,16 @@ struct HostState<T, K> {
 #[derive(Clone, Copy, Debug)]
 enum Listed {
     Nowhere,
-    Ready(Place, Fed),
+    Ready(Position, Activity),
     Paused(Time),
     Resting(Time),
 }
 
 /// Distinguishes hosts with and without running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fed {
-    Yes,
-    No,
+enum Activity {
+    Busy,
+    Idle,
 }
 
 impl<T, K: Hash + Eq + Clone> Queue<T, K> {
@@ -127,7 +127,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
             last: 0,
             waiting: BTreeMap::new(),
             ready: BTreeSet::new(),
-            starved: BTreeSet::new(),
+            ready_idle: BTreeSet::new(),
             paused: BTreeSet::new(),
             resting: BTreeSet::new(),
             running: 0,
@@ -179,10 +179,11 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
         let first = *self.state(index).waiting.first_key_value()?.0;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
-        let starved = self.running >= self.caps.total && self.starved.first().is_some_and(|(place, _)| *place < first);
+        let ready_idle =
+            self.running >= self.caps.total && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
         let place = match head {
             Some(head) => head,
-            None if over_cap || self.running > self.caps.total || starved => return None,
+            None if over_cap || self.running > self.caps.total || ready_idle => return None,
             None => first,
         };
         let item = self.take(place, index);
@@ -292,14 +293,14 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.waiting.first_key_value().map(|(place, _)| place.0)
     }
 
-    fn startable_head(&self, head: Option<u64>) -> Option<(Place, u32)> {
+    fn startable_head(&self, head: Option<u64>) -> Option<(Position, u32)> {
         let head = head?;
         let (place, index) = self.waiting.range((head, 0)..=(head, u64::MAX)).next()?;
         let paused = self.hosts[*index as usize].host.as_ref()?.paused_until.is_some();
         (!paused).then_some((*place, *index))
     }
 
-    fn take(&mut self, place: Place, index: u32) -> T {
+    fn take(&mut self, place: Position, index: u32) -> T {
         self.waiting.remove(&place);
         self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
@@ -317,7 +318,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     fn intern(&mut self, key: &K) -> u32 {
-        let is_last = |slot: &Slot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
+        let is_last = |slot: &HostSlot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
         if self.hosts.get(self.last as usize).is_some_and(is_last) {
             return self.last;
         }
@@ -339,7 +340,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
                 index
             }
             None => {
-                self.hosts.push(Slot { generation: 0, host: Some(host) });
+                self.hosts.push(HostSlot { generation: 0, host: Some(host) });
                 u32::try_from(self.hosts.len() - 1).expect("fewer than 2^32 hosts at a time")
             }
         };
@@ -361,14 +362,14 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
         let first = state.waiting.first_key_value().map(|(place, _)| *place);
-        let fed = if state.running == 0 { Fed::No } else { Fed::Yes };
+        let activity = if state.running == 0 { Activity::Idle } else { Activity::Busy };
         let wanted = match (first, state.paused_until) {
             (Some(_), Some(until)) => Listed::Paused(until),
-            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => Listed::Ready(first, fed),
-            (None, Some(until)) if fed == Fed::No => Listed::Resting(until),
+            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => Listed::Ready(first, activity),
+            (None, Some(until)) if activity == Activity::Idle => Listed::Resting(until),
             _ => Listed::Nowhere,
         };
-        let idle = first.is_none() && fed == Fed::No && state.paused_until.is_none();
+        let idle = first.is_none() && activity == Activity::Idle && state.paused_until.is_none();
         let before = core::mem::replace(&mut state.listed, wanted);
         self.unlist(before, index);
         self.list(wanted, index);
@@ -385,10 +386,10 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     fn list(&mut self, wanted: Listed, index: u32) {
         match wanted {
             Listed::Nowhere => {}
-            Listed::Ready(place, fed) => {
+            Listed::Ready(place, activity) => {
                 self.ready.insert((place, index));
-                if fed == Fed::No {
-                    self.starved.insert((place, index));
+                if activity == Activity::Idle {
+                    self.ready_idle.insert((place, index));
                 }
             }
             Listed::Paused(until) => {
@@ -403,10 +404,10 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     fn unlist(&mut self, before: Listed, index: u32) {
         match before {
             Listed::Nowhere => {}
-            Listed::Ready(place, fed) => {
+            Listed::Ready(place, activity) => {
                 self.ready.remove(&(place, index));
-                if fed == Fed::No {
-                    self.starved.remove(&(place, index));
+                if activity == Activity::Idle {
+                    self.ready_idle.remove(&(place, index));
                 }
             }
             Listed::Paused(until) => {

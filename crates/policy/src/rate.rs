@@ -3,10 +3,10 @@
 //! ```
 //! use core::time::Duration;
 //! use haul_policy::Time;
-//! use haul_policy::rate::Bucket;
+//! use haul_policy::rate::TokenBucket;
 //!
 //! let start = Time(0);
-//! let mut bucket = Bucket::new(3_200_000, start);
+//! let mut bucket = TokenBucket::new(3_200_000, start);
 //! assert_eq!(bucket.available(start), 100_000); // 1/32 s worth: full at first
 //! bucket.take(100_000);
 //! assert_eq!(bucket.available(start), 0);
@@ -23,7 +23,7 @@
 //! for.
 //!
 //! Takers are not distinguished: the first to ask gets the available tokens. They share by calling
-//! [`available`](Bucket::available) in turn and taking no more than their share.
+//! [`available`](TokenBucket::available) in turn and taking no more than their share.
 
 use crate::time::Time;
 
@@ -36,7 +36,7 @@ const SMALLEST_GRANT: u64 = 4096;
 
 /// The tokens of one rate limit, shared by every transfer under it.
 #[derive(Clone, Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     rate: u64,
     burst: u64,
     grant: u64,
@@ -45,13 +45,13 @@ pub struct Bucket {
     filled: Time,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// Creates a full bucket for `bytes_per_second`; 0 counts as 1. For no limit, use no bucket.
-    pub fn new(bytes_per_second: u64, now: Time) -> Bucket {
+    pub fn new(bytes_per_second: u64, now: Time) -> TokenBucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
         let grant = (burst / 4).max(SMALLEST_GRANT).min(burst);
-        Bucket { rate, burst, grant, level: i128::from(burst) * SCALE, filled: now }
+        TokenBucket { rate, burst, grant, level: i128::from(burst) * SCALE, filled: now }
     }
 
     /// Returns the capacity: 1/32 s worth, at least one byte.
@@ -60,7 +60,7 @@ impl Bucket {
     }
 
     /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
-    /// That is a quarter of the [`burst`](Bucket::burst), or up to 4 KiB if that is more. A waiting
+    /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A waiting
     /// taker wakes up at most 128 times a second, at slow rates 32 times.
     pub fn available(&mut self, now: Time) -> u64 {
         self.level = self.level_at(now);
@@ -69,13 +69,13 @@ impl Bucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Takes the transferred bytes. They may exceed [`available`](Bucket::available) if the input
+    /// Takes the transferred bytes. They may exceed [`available`](TokenBucket::available) if the input
     /// could not be cut: nobody gets more until the debt is paid.
     pub fn take(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
     }
 
-    /// Returns the time at which [`available`](Bucket::available) will be `want` if nobody takes
+    /// Returns the time at which [`available`](TokenBucket::available) will be `want` if nobody takes
     /// any before; `now` if it already is. More than the burst counts as the burst, less than the
     /// smallest grant as that grant.
     pub fn ready_at(&self, now: Time, want: u64) -> Time {
@@ -146,7 +146,7 @@ mod tests {
         let mut dice = Dice(seed | 1);
         let mut now = Time(7 * SECOND);
         let end = Time(17 * SECOND);
-        let mut bucket = Bucket::new(rate, now);
+        let mut bucket = TokenBucket::new(rate, now);
         let mut takes = Vec::new();
         while now <= end {
             for _ in 0..takers {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_cannot_be_cut_fit_in() {
+    fn whole_records_fit_within_the_rate() {
         for rate in [900_000, 1 << 20, 10 << 20, 500 << 20] {
             for takers in [1, 5] {
                 let (takes, end) = run(rate, takers, Duration::from_millis(1), RECORD, rate + takers);
@@ -193,9 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn a_debt_is_paid_by_all() {
+    fn debt_is_paid_by_all_takers() {
         let start = Time(0);
-        let mut bucket = Bucket::new(1000, start);
+        let mut bucket = TokenBucket::new(1000, start);
         bucket.take(3031);
         let ready = bucket.ready_at(start, 1);
         assert_eq!(ready, Time(3 * SECOND + 31 * SECOND / 1000));
@@ -204,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_not_saved_up() {
+    fn unused_time_is_not_saved_up() {
         for rate in [1, 31, 1000, 1 << 20, u64::MAX] {
-            let mut bucket = Bucket::new(rate, Time(0));
+            let mut bucket = TokenBucket::new(rate, Time(0));
             let full = bucket.available(Time(0));
             assert_eq!(full, bucket.burst());
             assert!(full <= (rate / 20).max(1));
@@ -220,7 +220,7 @@ mod tests {
         for (rate, most) in
             [(1, 1), (20, 20), (100, 34), (1000, 33), (50_000, 33), (200_000, 50), (1 << 20, 129), (1 << 40, 129)]
         {
-            let mut bucket = Bucket::new(rate, Time(0));
+            let mut bucket = TokenBucket::new(rate, Time(0));
             bucket.take(bucket.burst());
             let (mut now, mut wakes) = (Time(0), 0);
             while now < Time(10 * SECOND) {
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_gives_nothing() {
-        let mut bucket = Bucket::new(1_000_000, Time(SECOND));
+        let mut bucket = TokenBucket::new(1_000_000, Time(SECOND));
         bucket.take(bucket.burst());
         assert_eq!(bucket.available(Time(SECOND + SECOND / 100)), 10_000);
         bucket.take(10_000);
@@ -248,26 +248,26 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_numbers() {
-        let mut bucket = Bucket::new(1, Time(0));
+    fn largest_rates_do_not_overflow() {
+        let mut bucket = TokenBucket::new(1, Time(0));
         for _ in 0..3 {
             bucket.take(u64::MAX);
         }
         assert_eq!(bucket.ready_at(Time(0), 1), Time(u64::MAX));
         assert_eq!(bucket.available(Time(u64::MAX)), 0);
-        let mut bucket = Bucket::new(u64::MAX, Time(0));
+        let mut bucket = TokenBucket::new(u64::MAX, Time(0));
         bucket.take(u64::MAX);
         assert!(bucket.ready_at(Time(0), u64::MAX) <= Time(SECOND + SECOND / 16));
-        assert_eq!(Bucket::new(0, Time(0)).burst(), 1);
+        assert_eq!(TokenBucket::new(0, Time(0)).burst(), 1);
     }
 
     proptest! {
         #[test]
-        fn it_is_there_when_it_was_promised(
+        fn promised_bytes_are_available_in_time(
             rate in prop_oneof![1..100u64, 1..10_000_000u64, any::<u64>()],
             ops in proptest::collection::vec((0..SECOND, 0..200_000u64, any::<u64>()), 1..20),
         ) {
-            let (mut now, mut bucket) = (Time(0), Bucket::new(rate, Time(0)));
+            let (mut now, mut bucket) = (Time(0), TokenBucket::new(rate, Time(0)));
             for (pause, bytes, want) in ops {
                 now = now + Duration::from_nanos(pause);
                 bucket.take(bytes);

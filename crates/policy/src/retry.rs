@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn transient_set_is_exactly_curls() {
+    fn transient_statuses_are_curls() {
         let rules = RetryRules::default();
         let retried: Vec<u16> = (0..=999).filter(|s| wait(&rules, Outcome::Status(*s), 0, true).is_some()).collect();
         assert_eq!(retried, [408, 429, 500, 502, 503, 504, 522, 524]);
     }
 
     #[test]
-    fn which_outcomes_which_methods() {
+    fn outcome_and_method_decide_a_retry() {
         let rules = RetryRules { connrefused: true, ..RetryRules::default() };
         let table = [
             (Outcome::Status(503), true, false),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_to_ten_minutes_and_jitters_by_half() {
+    fn backoff_doubles_with_jitter_to_ten_minutes() {
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
         let waits: Vec<_> = (0..12).map(|n| wait(&rules, Outcome::Timeout, n, true).unwrap().as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_it() {
+    fn limits_end_the_retries() {
         let rules = RetryRules { max: 2, ..RetryRules::default() };
         assert!(wait(&rules, Outcome::Timeout, 1, true).is_some());
         assert_eq!(wait(&rules, Outcome::Timeout, 2, true), None);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_as_long_as_curls() {
+    fn curl_waits_replace_the_backoff() {
         let rules = RetryRules { waits_as_curl: true, max_time: Some(SEC(5)), ..RetryRules::default() };
         let fixed = RetryRules { delay: Some(SEC(4)), ..rules.clone() };
         let at = |rules, elapsed, asked| decide(rules, Outcome::Status(503), 1, true, asked, SEC(elapsed), 0);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_forms() {
+    fn retry_after_accepts_seconds_and_dates() {
         let cases: &[(&[u8], Option<u64>)] = &[
             (b"0", Some(0)),
             (b" 120\t", Some(120)),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn idempotent_methods() {
+    fn idempotent_methods_are_the_rfcs() {
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
             assert!(is_idempotent(method));
         }

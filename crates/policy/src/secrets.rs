@@ -200,20 +200,20 @@ fn has_secret_word(name: &str) -> bool {
 /// Returns `true` if a field that the user set may be sent. [`Secrets::Drop`] excludes secret
 /// fields with credentials, and Host, which names the first origin's host.
 #[inline]
-pub fn may_go(name: &str, secrets: Secrets) -> bool {
+pub fn may_send(name: &str, secrets: Secrets) -> bool {
     secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// Decides like [`may_go`] by curl's rule, which covers only the standard fields. A proxy's
+/// Decides like [`may_send`] by curl's rule, which covers only the standard fields. A proxy's
 /// credentials are never sent on either.
-pub fn may_go_as_curl(name: &str, secrets: Secrets) -> bool {
+pub fn may_send_as_curl(name: &str, secrets: Secrets) -> bool {
     const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     secrets == Secrets::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Returns the user's fields that [may be sent](may_go).
+/// Returns the user's fields that [may be sent](may_send).
 pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: Secrets) -> impl Iterator<Item = &(String, Vec<u8>)> {
-    fields.iter().filter(move |(name, _)| may_go(name, secrets))
+    fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
 /// Returns the Referer for a request to `to` that `from` led to: the URL of `from` without userinfo
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_case_insensitive() {
+    fn secret_names_are_case_insensitive() {
         for name in ["Authorization", "COOKIE", "proxy-Authorization", "X-Api-Key", "PRIVATE-TOKEN"] {
             assert!(is_secret_field(name), "{name}");
         }
@@ -277,14 +277,14 @@ mod tests {
     #[test]
     fn services_keys_are_bound_and_lookalikes_are_not() {
         for name in ["X-JFrog-Art-Api", "X-Shopify-Access-Token", "DD-API-KEY", "CF-Access-Client-Secret", "X-Token"] {
-            assert!(is_secret_field(name) && !may_go(name, Secrets::Drop) && is_hidden_field(name), "{name}");
-            assert!(may_go_as_curl(name, Secrets::Drop), "{name}");
+            assert!(is_secret_field(name) && !may_send(name, Secrets::Drop) && is_hidden_field(name), "{name}");
+            assert!(may_send_as_curl(name, Secrets::Drop), "{name}");
         }
         for name in ["Idempotency-Key", "X-Author", "X-Atlassian-Token", "Sec-WebSocket-Key", "X-Request-Id"] {
-            assert!(!is_secret_field(name) && may_go(name, Secrets::Drop), "{name}");
+            assert!(!is_secret_field(name) && may_send(name, Secrets::Drop), "{name}");
         }
         for name in ["Authorization", "cookie", "Proxy-Authorization", "Host"] {
-            assert!(!may_go_as_curl(name, Secrets::Drop) && may_go_as_curl(name, Secrets::Keep), "{name}");
+            assert!(!may_send_as_curl(name, Secrets::Drop) && may_send_as_curl(name, Secrets::Keep), "{name}");
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_password_is_hidden_in_what_is_no_url() {
+    fn possible_passwords_are_hidden_in_malformed_urls() {
         for (url, shown) in [
             ("http://u:p@[x", "http://***@[x"),
             ("http://u:p/q@h:x/", "http://***@h:x/"),

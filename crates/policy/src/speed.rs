@@ -9,7 +9,7 @@
 //! let at = |seconds: u64| Time(seconds * 1_000_000_000);
 //! let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), at(0));
 //! for second in 1..=40 {
-//!     watch.came(at(second), second.min(10) * 5000); // nothing after the tenth second
+//!     watch.received(at(second), second.min(10) * 5000); // nothing after the tenth second
 //!     let verdict = watch.check(at(second));
 //!     assert_eq!(verdict == Verdict::TooSlow, second == 40, "{second}: {verdict:?}");
 //! }
@@ -102,7 +102,7 @@ impl SpeedWatch {
 
     /// Records the number of bytes received since the watch began, in all. Cheap; call it after
     /// each read, or before each check.
-    pub fn came(&mut self, now: Time, total_bytes_so_far: u64) {
+    pub fn received(&mut self, now: Time, total_bytes_so_far: u64) {
         self.advance(now);
         self.total = self.total.max(total_bytes_so_far);
     }
@@ -155,8 +155,8 @@ impl SpeedWatch {
         if window < self.average {
             return;
         }
-        let came = u128::from(self.total - before) * 1_000_000_000;
-        if came >= u128::from(self.limit) * u128::from(window) {
+        let received = u128::from(self.total - before) * 1_000_000_000;
+        if received >= u128::from(self.limit) * u128::from(window) {
             self.slow_since = self.looks[1].0;
             self.is_too_slow = false;
         } else {
@@ -185,7 +185,7 @@ mod tests {
         let mut looks = 0;
         loop {
             let passed = now.since(start).as_secs_f64();
-            watch.came(now, total(passed) as u64);
+            watch.received(now, total(passed) as u64);
             match watch.check(now) {
                 Verdict::TooSlow => return Some(passed),
                 Verdict::Fine { next_look } if next_look > start + Duration::from_secs(end) => return None,
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn silence_from_the_start() {
+    fn silence_from_the_start_is_too_slow() {
         for time in [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 30.0, 1000.0] {
             assert_eq!(run(1, time, 2000, |_| 0.0), Some(time), "{time}");
         }
     }
 
     #[test]
-    fn a_stall_is_seen_after_its_time_and_at_most_a_look() {
+    fn stall_is_found_within_one_check() {
         for time in [0.5, 1.0, 2.5, 4.0, 5.0, 6.0, 30.0] {
             for stop in [0.1, 1.0, 3.3, 9.99, 64.0] {
                 let seen = run(1, time, 200, |at| at.min(stop) * 1e6).expect("a stall");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_enough_is_fine_for_ever() {
+    fn fast_transfers_are_never_too_slow() {
         for time in [1.0, 3.0, 30.0] {
             assert_eq!(run(1000, time, 5000, |at| at * 1000.0), None);
             assert_eq!(run(1000, time, 5000, |at| at * 980.0), Some(time));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_count_as_with_curl() {
+    fn bursts_count_as_in_curl() {
         // 10 KB every 15 s: above 1000 B/s on the 5 s around the burst.
         assert_eq!(run(1000, 30.0, 3000, |at| (at / 15.0).floor() * 10_000.0), None);
         // 4 KB every 15 s is below at any time.
@@ -237,17 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn no_limit() {
+    fn no_limit_is_never_too_slow() {
         for (limit, time) in [(0, Duration::from_secs(30)), (1000, Duration::ZERO)] {
             let mut watch = SpeedWatch::new(limit, time, Time(0));
             assert_eq!(watch.check(Time(100 * SECOND)), Verdict::Fine { next_look: Time(u64::MAX) });
         }
         let mut watch = SpeedWatch::new(u64::MAX, Duration::MAX, Time(0));
-        watch.came(Time(1), u64::MAX);
+        watch.received(Time(1), u64::MAX);
         for second in 0..100 {
             assert!(matches!(watch.check(Time(second * SECOND)), Verdict::Fine { .. }));
         }
-        watch.came(Time(u64::MAX), u64::MAX);
+        watch.received(Time(u64::MAX), u64::MAX);
         watch.check(Time(u64::MAX));
     }
 
@@ -288,10 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_process_blames_nobody() {
+    fn stopped_process_is_not_a_slow_peer() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), Time(0));
         for second in 1..=10 {
-            watch.came(Time(second * SECOND), second * 5000);
+            watch.received(Time(second * SECOND), second * 5000);
             watch.check(Time(second * SECOND));
         }
         let woken = Time(4000 * SECOND);
@@ -300,10 +300,10 @@ mod tests {
     }
 
     #[test]
-    fn odd_callers() {
+    fn late_and_repeated_calls_are_harmless() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(50 * SECOND));
-        watch.came(Time(51 * SECOND), 10_000);
-        watch.came(Time(49 * SECOND), 5_000); // back in time and in bytes
+        watch.received(Time(51 * SECOND), 10_000);
+        watch.received(Time(49 * SECOND), 5_000); // back in time and in bytes
         for _ in 0..100 {
             assert!(matches!(watch.check(Time(50 * SECOND)), Verdict::Fine { .. }));
         }
@@ -312,7 +312,7 @@ mod tests {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(0));
         stalls_from(&mut watch, Time(0)).unwrap();
         assert_eq!(watch.check(Time(2 * SECOND)), Verdict::TooSlow);
-        watch.came(Time(2 * SECOND + SECOND / 2), 10_000);
+        watch.received(Time(2 * SECOND + SECOND / 2), 10_000);
         assert!(matches!(watch.check(Time(2 * SECOND + SECOND / 2)), Verdict::Fine { .. }));
     }
 
@@ -320,20 +320,20 @@ mod tests {
         /// Compares with the definition, computed from the list of all arrivals: never too slow
         /// while some 5 s within the last `time` were fast.
         #[test]
-        fn never_against_the_definition(
+        fn verdict_follows_the_definition(
             limit in 1..2000u64,
             time in 1..20u64,
-            came in proptest::collection::vec(prop_oneof![3 => Just(0), 1 => 0..20_000u64], 1..80),
+            received in proptest::collection::vec(prop_oneof![3 => Just(0), 1 => 0..20_000u64], 1..80),
         ) {
             let mut watch = SpeedWatch::new(limit, Duration::from_secs(time), Time(0));
             let mut total = vec![0];
-            for (index, bytes) in came.iter().enumerate() {
+            for (index, bytes) in received.iter().enumerate() {
                 let now = index as u64 + 1;
                 total.push(total[index] + bytes);
                 let mut verdict = Verdict::TooSlow;
                 for quarter in 1..=4 {
                     // All of a second's bytes come with its first quarter.
-                    watch.came(Time((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
+                    watch.received(Time((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
                     verdict = watch.check(Time((4 * now - 4 + quarter) * SECOND / 4));
                 }
                 let average = time.min(5);

@@ -33,13 +33,13 @@
 use core::fmt;
 
 use crate::target::path::{Dots, dots, push_byte};
-use crate::target::{Flaw, Origin, Scheme, Target, TargetError};
+use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
 
 /// A parsed template.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// Each `{}`, with the text before it.
-    holes: Vec<(String, Spot)>,
+    placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
     literal_origin: Option<Origin>,
     /// True if the template names no scheme.
@@ -48,7 +48,7 @@ pub struct Template {
 
 /// The position of a `{}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum PlaceholderPosition {
     Whole,
     Scheme,
     Authority,
@@ -94,7 +94,7 @@ impl Template {
         }
         if text == HOLE {
             return Ok(Template {
-                holes: vec![(String::new(), Spot::Whole)],
+                placeholders: vec![(String::new(), PlaceholderPosition::Whole)],
                 tail: String::new(),
                 literal_origin: None,
                 has_default_scheme: false,
@@ -102,23 +102,23 @@ impl Template {
         }
         if text.starts_with('/') {
             // With a scheme before it, `/{}` would let the match be the host.
-            return Err(TemplateError::Target(Flaw::NoHost.into()));
+            return Err(TemplateError::Target(UrlErrorKind::NoHost.into()));
         }
         let has_default_scheme = scheme_colon(text).is_none();
         let text = with_scheme(text);
-        let bounds = Bounds::of(&text);
+        let bounds = TemplateBounds::of(&text);
         let authority = &text[bounds.scheme_end..bounds.authority_end];
         if authority.contains(HOLE) && authority.contains('@') {
             return Err(TemplateError::Userinfo);
         }
-        let mut holes = Vec::new();
+        let mut placeholders = Vec::new();
         let mut from = 0;
         for (at, _) in text.match_indices(HOLE) {
-            holes.push((text[from..at].to_owned(), bounds.spot(at)));
+            placeholders.push((text[from..at].to_owned(), bounds.spot(at)));
             from = at + HOLE.len();
         }
         let tail = text[from..].to_owned();
-        let mut template = Template { holes, tail, literal_origin: None, has_default_scheme };
+        let mut template = Template { placeholders, tail, literal_origin: None, has_default_scheme };
         template.probe()?;
         Ok(template)
     }
@@ -127,7 +127,7 @@ impl Template {
     #[must_use]
     pub fn with_default_scheme(mut self, scheme: Scheme) -> Template {
         if self.has_default_scheme
-            && let Some((first, _)) = self.holes.first_mut()
+            && let Some((first, _)) = self.placeholders.first_mut()
             && let Some(rest) = first.strip_prefix("http://")
         {
             *first = format!("{}://{rest}", scheme.as_str());
@@ -139,19 +139,19 @@ impl Template {
 
     /// Checks that the literal text is valid, and determines the origin that it names.
     fn probe(&mut self) -> Result<(), TemplateError> {
-        if self.has(Spot::Scheme) {
+        if self.has(PlaceholderPosition::Scheme) {
             return Ok(());
         }
         // A digit is allowed in a host, a port and a path.
         let text = self.fill(b"1").map_err(|_| TemplateError::NoPlaceholder)?;
         let target = Target::parse(&text).map_err(TemplateError::Target)?;
-        self.literal_origin = (!self.has(Spot::Authority)).then(|| target.origin());
+        self.literal_origin = (!self.has(PlaceholderPosition::Authority)).then(|| target.origin());
         Ok(())
     }
 
     /// Returns the URL for a match.
     pub fn expand(&self, matched: &[u8]) -> Result<String, ExpandError> {
-        if self.has(Spot::Whole) {
+        if self.has(PlaceholderPosition::Whole) {
             return whole(matched);
         }
         let text = self.fill(matched)?;
@@ -167,27 +167,27 @@ impl Template {
         self.literal_origin.clone()
     }
 
-    fn has(&self, spot: Spot) -> bool {
-        self.holes.iter().any(|hole| hole.1 == spot)
+    fn has(&self, spot: PlaceholderPosition) -> bool {
+        self.placeholders.iter().any(|hole| hole.1 == spot)
     }
 
     fn fill(&self, matched: &[u8]) -> Result<String, ExpandError> {
-        let literal: usize = self.holes.iter().map(|(text, _)| text.len()).sum();
-        let mut out = String::with_capacity(literal + self.tail.len() + self.holes.len() * matched.len());
+        let literal: usize = self.placeholders.iter().map(|(text, _)| text.len()).sum();
+        let mut out = String::with_capacity(literal + self.tail.len() + self.placeholders.len() * matched.len());
         let mut in_path = Vec::new();
-        for (text, spot) in &self.holes {
+        for (text, spot) in &self.placeholders {
             out.push_str(text);
             let start = out.len();
             match spot {
-                Spot::Scheme => push_plain(&mut out, matched, |b| b.is_ascii_alphabetic())?,
-                Spot::Authority => {
+                PlaceholderPosition::Scheme => push_plain(&mut out, matched, |b| b.is_ascii_alphabetic())?,
+                PlaceholderPosition::Authority => {
                     push_plain(&mut out, matched, |b| b.is_ascii_alphanumeric() || b".-_:".contains(&b))?
                 }
-                Spot::Path => {
+                PlaceholderPosition::Path => {
                     push_data(&mut out, matched);
                     in_path.push(start..out.len());
                 }
-                Spot::Query | Spot::Whole => push_data(&mut out, matched),
+                PlaceholderPosition::Query | PlaceholderPosition::Whole => push_data(&mut out, matched),
             }
         }
         out.push_str(&self.tail);
@@ -203,30 +203,30 @@ impl Template {
 }
 
 /// The ends of a template's parts.
-struct Bounds {
+struct TemplateBounds {
     scheme_end: usize,
     authority_end: usize,
     path_end: usize,
 }
 
-impl Bounds {
-    fn of(text: &str) -> Bounds {
+impl TemplateBounds {
+    fn of(text: &str) -> TemplateBounds {
         let end = |from: usize, delimiters: &[char]| text[from..].find(delimiters).map_or(text.len(), |at| from + at);
         let colon = scheme_colon(text).unwrap_or(0);
         let host = text.len() - text[colon..].trim_start_matches([':', '/']).len();
         let authority_end = end(host, &['/', '?', '#']);
-        Bounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
+        TemplateBounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
     }
 
-    fn spot(&self, at: usize) -> Spot {
+    fn spot(&self, at: usize) -> PlaceholderPosition {
         if at < self.scheme_end {
-            Spot::Scheme
+            PlaceholderPosition::Scheme
         } else if at < self.authority_end {
-            Spot::Authority
+            PlaceholderPosition::Authority
         } else if at < self.path_end {
-            Spot::Path
+            PlaceholderPosition::Path
         } else {
-            Spot::Query
+            PlaceholderPosition::Query
         }
     }
 }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_is_data() {
+    fn match_is_data_never_syntax() {
         let table: &[(&str, &[u8], &str)] = &[
             ("http://h/{}", b"a/b-._~", "http://h/a/b-._~"),
             ("http://h/{}", b"?#@:\\%&=+ ;", "http://h/%3F%23%40%3A%5C%25%26%3D%2B%20%3B"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_does_not_climb() {
+    fn match_cannot_climb_directories() {
         let table: &[(&str, &[u8])] = &[
             ("http://h/a/{}", b".."),
             ("http://h/a/{}", b"../x"),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_plain() {
+    fn match_in_a_host_is_plain() {
         let host = t("https://{}.example:{}/{}");
         assert!(host.literal_origin().is_none());
         assert_eq!(t("https://{}/x").expand(b"h:8443").as_deref(), Ok("https://h:8443/x"));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_written_out() {
+    fn literal_origins_are_known() {
         let origin = |text: &str| t(text).literal_origin().map(|o| o.to_string());
         assert_eq!(origin("HTTP://u:p@H:80/{}").as_deref(), Some("http://h"));
         assert_eq!(origin("https://h?{}").as_deref(), Some("https://h"));

@@ -1,13 +1,13 @@
 //! Percent-encoding and decoding; forms and queries: `--data-urlencode`, `--url-query`.
 //!
 //! ```
-//! use haul_policy::urlencode::{Field, Source};
+//! use haul_policy::urlencode::{FormField, FieldSource};
 //!
-//! let field = Field::parse(b"name=a b&c");
-//! let Source::Text(text) = field.source else { panic!("no @ in it") };
+//! let field = FormField::parse(b"name=a b&c");
+//! let FieldSource::Text(text) = field.source else { panic!("no @ in it") };
 //! assert_eq!(field.encode(text), b"name=a+b%26c");
-//! assert_eq!(Field::parse(b"name@file.txt").source, Source::File(b"file.txt"));
-//! assert_eq!(Field::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
+//! assert_eq!(FormField::parse(b"name@file.txt").source, FieldSource::File(b"file.txt"));
+//! assert_eq!(FormField::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
 //! ```
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use crate::target::path::{hex_value, push_byte};
 
 /// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum FieldSource<'a> {
     /// The text itself.
     Text(&'a [u8]),
     /// The file of this name; `-` is stdin.
@@ -27,25 +27,25 @@ pub enum Source<'a> {
 
 /// The parsed argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field<'a> {
+pub struct FormField<'a> {
     /// The name before the value and an equals sign, not encoded, as in curl. `None` for a value
     /// alone.
     pub name: Option<&'a [u8]>,
     /// The value before encoding.
-    pub source: Source<'a>,
+    pub source: FieldSource<'a>,
 }
 
-impl<'a> Field<'a> {
+impl<'a> FormField<'a> {
     /// Parses `content`, `=content`, `name=content`, `@file` or `name@file`. The first `=` decides,
     /// or else the first `@`.
-    pub fn parse(argument: &'a [u8]) -> Field<'a> {
+    pub fn parse(argument: &'a [u8]) -> FormField<'a> {
         let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
         if let Some(at) = memchr(b'=', argument) {
-            Field { name: named(&argument[..at]), source: Source::Text(&argument[at + 1..]) }
+            FormField { name: named(&argument[..at]), source: FieldSource::Text(&argument[at + 1..]) }
         } else if let Some(at) = memchr(b'@', argument) {
-            Field { name: named(&argument[..at]), source: Source::File(&argument[at + 1..]) }
+            FormField { name: named(&argument[..at]), source: FieldSource::File(&argument[at + 1..]) }
         } else {
-            Field { name: None, source: Source::Text(argument) }
+            FormField { name: None, source: FieldSource::Text(argument) }
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte() {
+    fn every_byte_is_encoded_and_decoded() {
         for b in 0..=u8::MAX {
             let text = percent(&[b]);
             let plain = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
@@ -114,21 +114,21 @@ mod tests {
     }
 
     #[test]
-    fn arguments() {
+    fn arguments_are_split_as_curl_does() {
         for (argument, name, source) in [
-            ("plain z", None, Source::Text(&b"plain z"[..])),
-            ("=x=y", None, Source::Text(b"x=y")),
-            ("a=b@c", Some("a"), Source::Text(b"b@c")),
-            ("a@b=c", Some("a@b"), Source::Text(b"c")),
-            ("@f", None, Source::File(b"f")),
-            ("n@-", Some("n"), Source::File(b"-")),
-            ("n@a@b", Some("n"), Source::File(b"a@b")),
-            ("", None, Source::Text(b"")),
+            ("plain z", None, FieldSource::Text(&b"plain z"[..])),
+            ("=x=y", None, FieldSource::Text(b"x=y")),
+            ("a=b@c", Some("a"), FieldSource::Text(b"b@c")),
+            ("a@b=c", Some("a@b"), FieldSource::Text(b"c")),
+            ("@f", None, FieldSource::File(b"f")),
+            ("n@-", Some("n"), FieldSource::File(b"-")),
+            ("n@a@b", Some("n"), FieldSource::File(b"a@b")),
+            ("", None, FieldSource::Text(b"")),
         ] {
             let name = name.map(str::as_bytes);
-            assert_eq!(Field::parse(argument.as_bytes()), Field { name, source }, "{argument}");
+            assert_eq!(FormField::parse(argument.as_bytes()), FormField { name, source }, "{argument}");
         }
-        assert_eq!(Field::parse(b"n&m=").encode(b"=&"), b"n&m=%3D%26");
-        assert_eq!(Field::parse(b"\xe9=").encode(b"\xe9"), b"\xe9=%E9");
+        assert_eq!(FormField::parse(b"n&m=").encode(b"=&"), b"n&m=%3D%26");
+        assert_eq!(FormField::parse(b"\xe9=").encode(b"\xe9"), b"\xe9=%E9");
     }
 }

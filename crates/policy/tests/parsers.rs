@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn any_location_is_survived(location in vec(any::<u8>(), 0..40), status in 290u16..320) {
+    fn any_location_is_safe(location in vec(any::<u8>(), 0..40), status in 290u16..320) {
         let from = Target::parse("https://h/a").unwrap();
         if let Ok(Some(hop)) = decide(&RedirectRules::default(), 0, status, Some(&location), "GET", &from, &from.origin()) {
             check_target(&hop.target)?;
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn a_match_stays_in_its_place(matched in vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/'), Just(b'%')], 0..12)) {
+    fn match_stays_in_its_component(matched in vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/'), Just(b'%')], 0..12)) {
         let path = Template::parse("https://u:p@h:1/dir/{}").unwrap();
         if let Ok(url) = path.expand(&matched) {
             let target = Target::parse(&url).unwrap();
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_match_in_the_host_leaves_the_rest_of_it(matched in "([a-z0-9.:_-]|[/@?#\\\\%; ]){0,10}") {
+    fn match_in_the_host_keeps_the_rest(matched in "([a-z0-9.:_-]|[/@?#\\\\%; ]){0,10}") {
         if let Ok(url) = Template::parse("https://{}.example/x").unwrap().expand(matched.as_bytes()) {
             let target = Target::parse(&url).unwrap();
             prop_assert!(target.host_text().ends_with(".example"), "{}", target);
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn waits_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
+    fn retry_after_waits_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
         let asked = parse_retry_after(&value, now);
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
         if let Some(wait) = retry::decide(&rules, Outcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {

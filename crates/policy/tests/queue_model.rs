@@ -219,13 +219,13 @@ proptest! {
     #![proptest_config(common::config(6000))]
 
     #[test]
-    fn as_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
+    fn queue_behaves_like_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
         run(Caps { total, per_host }, &ops)?;
     }
 }
 
 #[test]
-fn hosts_are_forgotten() {
+fn idle_hosts_are_dropped() {
     let mut queue: Queue<(), u32> = Queue::new(Caps { total: 4, per_host: 2 });
     let mut ids = std::collections::HashSet::new();
     for host in 0..200_000 {
@@ -260,7 +260,7 @@ fn remembered_pauses_are_bounded() {
 }
 
 #[test]
-fn the_head_passes_a_stopped_crowd() {
+fn head_starts_above_the_caps() {
     let mut queue: Queue<u64, &str> = Queue::new(Caps { total: 3, per_host: 2 });
     for seq in 1..=3 {
         queue.push(&["x", "y"][seq as usize % 2], seq, seq);
@@ -277,7 +277,7 @@ fn the_head_passes_a_stopped_crowd() {
 }
 
 #[test]
-fn a_long_list_does_not_keep_all_slots() {
+fn long_list_does_not_keep_all_slots() {
     let mut queue: Queue<(), &str> = Queue::new(Caps { total: 1, per_host: 1 });
     for seq in [0, 1, 5, 6] {
         queue.push(&"long", seq, ());

@@ -16,7 +16,7 @@ fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
 }
 
 #[test]
-fn methods() {
+fn status_decides_the_next_method() {
     let rules = RedirectRules::default();
     let table = [
         (301, "GET", "GET", true),
@@ -53,7 +53,7 @@ fn methods() {
 
 /// Each of `--post301`, `--post302`, `--post303` is about its own status.
 #[test]
-fn posts_that_stay_posts() {
+fn options_keep_a_post() {
     for (status, other) in [(301, [302, 303]), (302, [301, 303]), (303, [301, 302])] {
         let rules = RedirectRules {
             post301: status == 301,
@@ -70,7 +70,7 @@ fn posts_that_stay_posts() {
 }
 
 #[test]
-fn downgrades() {
+fn downgrades_drop_secrets() {
     let first = Target::parse("https://a/").unwrap();
     let plain_first = Target::parse("http://a/").unwrap();
     let downgraded = |rules: &RedirectRules, from: &str, first: &Target, to: &str| {
@@ -103,7 +103,7 @@ fn only_allowed_schemes_are_followed() {
 }
 
 #[test]
-fn what_is_not_a_redirect() {
+fn other_statuses_are_not_followed() {
     let rules = RedirectRules::default();
     for status in [100, 200, 204, 299, 304, 305, 306, 309, 399, 400, 404, 500] {
         assert_eq!(hop(&rules, status, "GET", b"/b"), Ok(None), "{status}");
@@ -115,7 +115,7 @@ fn what_is_not_a_redirect() {
 }
 
 #[test]
-fn limits() {
+fn hop_limit_ends_a_chain() {
     let from = Target::parse("http://h/").unwrap();
     let at = |max, hops| {
         decide(&RedirectRules { max, ..RedirectRules::default() }, hops, 302, Some(b"/"), "GET", &from, &from.origin())
@@ -127,7 +127,7 @@ fn limits() {
 }
 
 #[test]
-fn refusals_and_their_exit_codes() {
+fn refused_redirects_have_curls_exit_codes() {
     let rules = RedirectRules::default();
     let code = |rules: &RedirectRules, location: &[u8]| {
         hop(rules, 302, "GET", location).map_err(|e| e.exit_code()).map(|_| ())
@@ -153,7 +153,7 @@ fn refusals_and_their_exit_codes() {
 }
 
 #[test]
-fn locations_of_other_charsets() {
+fn locations_in_other_charsets_are_encoded() {
     let rules = RedirectRules::default();
     let url = |location: &[u8]| hop(&rules, 302, "GET", location).unwrap().unwrap().target.to_url();
     assert_eq!(url(b"/\xe9\xc3\xa9?\xff x"), "https://h/%E9%C3%A9?%FF+x");
@@ -161,7 +161,7 @@ fn locations_of_other_charsets() {
 }
 
 #[test]
-fn messages_hold_no_secret() {
+fn error_messages_hold_no_secret() {
     let error = hop(&RedirectRules::default(), 302, "GET", b"http://u:hunter2@a@b/").unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hunter2"));
 }

@@ -11,7 +11,7 @@ use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_chal
 use haul_policy::cookie::{Cookie, Jar, Key, lwp, netscape};
 use haul_policy::hsts::{self, Hsts};
 use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
-use haul_policy::proxy::socks::{Destination, Handshake, Step};
+use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyKind};
 use haul_policy::{netrc, urlencode};
 use proptest::collection::vec;
@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(common::config(4000))]
 
     #[test]
-    fn set_cookie_and_its_files(field in fieldish(&[
+    fn set_cookie_survives_every_file_format(field in fieldish(&[
         "a", "=", "b", ";", " ", "\t", "Domain=", "a.example", ".example", "co.uk", "Path=", "/", "/p", "Secure", "HttpOnly",
         "SameSite=", "Lax", "Max-Age=", "-1", "60", "Expires=", "Wed, 01 Jan 2030 00:00:00 GMT", "__Host-", "__Secure-", "\"", "\\",
     ])) {
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn cookie_files(text in fieldish(&[
+    fn any_cookie_file_is_safe(text in fieldish(&[
         "# Netscape HTTP Cookie File\n", "#LWP-Cookies-1.0\n", "#HttpOnly_", ".a.example", "a.example", "\t", "TRUE", "FALSE", "/",
         "0", "1900000000", "-1", "n", "v", "\n", "\r\n", "Set-Cookie:", "Set-Cookie3: ", "n=v", "; domain=", "; path=\"/\"", "\"", "\\",
         "; expires=\"2030-01-01 00:00:00Z\"", "co.uk", "127.0.0.1",
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn challenges(field in fieldish(&[
+    fn any_challenge_is_safe(field in fieldish(&[
         "Basic", "Digest", "Bearer", "NTLM", "Negotiate", " ", ",", "=", "\"", "\\", "realm=\"r\"", "nonce=n", "nonce=\"\\\"\"",
         "qop=\"auth\"", "qop=auth-int", "algorithm=SHA-256", "algorithm=MD5-sess", "userhash=true", "charset=UTF-8", "stale=true", "abc==",
         "opaque=\"\t\"", "domain=\"/a\"",
@@ -97,13 +97,13 @@ proptest! {
                 let read = parse_challenges([&value[..]]);
                 prop_assert_eq!(read.len(), 1, "{}", value.escape_ascii());
                 prop_assert_eq!(read[0].get("uri"), Some(&b"/x?y"[..]));
-                digest.on_info(&info);
+                digest.on_authentication_info(&info);
             }
         }
     }
 
     #[test]
-    fn netrc_files(text in fieldish(&[
+    fn any_netrc_file_is_safe(text in fieldish(&[
         "machine ", "default ", "login ", "password ", "account ", "macdef ", "a ", "b ", "l ", "p ", "\n", "\n\n", "#", "\"", "\\",
     ])) {
         for host in ["a", "b"] {
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn lists_and_stores(text in fieldish(&[
+    fn any_list_and_store_is_safe(text in fieldish(&[
         "*", ",", " ", ".", "a.example", "10.0.0.0", "/8", "/33", "::1", "[", "]", "/", "max-age=", "60", "\"", ";", "includeSubDomains",
         "h2=", ":443", "ma=1", "persist=1", "clear", "\n", "#", "20300101 00:00:00", "unlimited", "h1 ", "443 ", "%2F", "0 0",
     ])) {
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn socks_proxies_of_any_kind(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
+    fn any_socks_reply_is_safe(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
         let kind = if four { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
         let me = Credentials::new("u", "p").unwrap();
         let play = |size: usize| {
@@ -159,9 +159,9 @@ proptest! {
                             used_in_all += used;
                             rest = &rest[used..];
                             match step {
-                                Step::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
-                                Step::Send(bytes) => sent.push(bytes),
-                                Step::Done => return (sent, Ok(Some(used_in_all))),
+                                HandshakeStep::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
+                                HandshakeStep::Send(bytes) => sent.push(bytes),
+                                HandshakeStep::Done => return (sent, Ok(Some(used_in_all))),
                             }
                         }
                     }
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn forms(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
+    fn form_length_equals_its_bytes(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
         let escape = if backslash { Escape::Backslash } else { Escape::Percent };
         let parts: Vec<Part> = names.iter().enumerate().map(|(index, (name, file, length))| {
             Part::file(name, file, Content::Source { index, length: *length })
@@ -212,7 +212,7 @@ proptest! {
     /// Three processes and one file: after each save, the file has what its saver did last, and
     /// nothing that others saved is lost.
     #[test]
-    fn jars_that_share_a_file(ops in vec(prop_oneof![
+    fn jars_sharing_a_file_keep_all_changes(ops in vec(prop_oneof![
         3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| Op::Set { jar, name, value }),
         1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| Op::Remove { jar, name }),
         2 => (0..3usize).prop_map(|jar| Op::Save { jar }),

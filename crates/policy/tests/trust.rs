@@ -3,7 +3,7 @@
 //! engine's and the command's tests of this name; `docs/design/trust.md` has the list of all.
 
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
+use haul_policy::auth::{Credentials, Netrc, UserCredentials, identity_for};
 use haul_policy::cookie::Jar;
 use haul_policy::hsts::Hsts;
 use haul_policy::proxy::{connect_fields, forward_fields};
@@ -32,14 +32,14 @@ fn sent(secrets: Secrets) -> Vec<&'static str> {
 }
 
 #[test]
-fn cve_2018_1000007_fields_of_ones_own_do_not_follow_to_another_host() {
+fn cve_2018_1000007_fields_stay_with_the_host() {
     assert_eq!(sent(hop("https://a.example/", "https://b.example/").secrets), ["Accept"]);
     assert_eq!(sent(hop("https://a.example/", "https://sub.a.example/").secrets), ["Accept"]);
     assert_eq!(sent(hop("https://a.example/", "https://A.example:443/x").secrets).len(), 5);
 }
 
 #[test]
-fn cve_2022_27774_another_port_or_scheme_is_another_peer() {
+fn cve_2022_27774_port_and_scheme_bind_secrets() {
     for to in ["https://a.example:444/", "http://a.example/", "http://a.example:443/"] {
         assert_eq!(sent(hop("https://a.example/", to).secrets), ["Accept"], "{to}");
     }
@@ -47,7 +47,7 @@ fn cve_2022_27774_another_port_or_scheme_is_another_peer() {
 }
 
 #[test]
-fn cve_2022_27776_staying_where_they_were_dropped_does_not_restore_them() {
+fn cve_2022_27776_staying_restores_no_secret() {
     let first = target("https://a.example/").origin();
     let mut at = target("https://a.example/");
     let mut kept = Vec::new();
@@ -61,15 +61,15 @@ fn cve_2022_27776_staying_where_they_were_dropped_does_not_restore_them() {
 }
 
 /// Returns the identity after a redirect, for these credentials of the user.
-fn identity(given: &Given<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = identity_for(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
     (identity.credentials.map(|known| known.basic()), identity.bearer)
 }
 
 #[test]
-fn cve_2025_14524_a_token_stays_with_its_origin() {
-    let given = Given { user: None, bearer: Some(b"t0ken"), netrc: Netrc::Off };
+fn cve_2025_14524_token_stays_with_origin() {
+    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), netrc: Netrc::Off };
     assert_eq!(identity(&given, "https://a.example/", "https://a.example/x").1.as_deref(), Some(&b"t0ken"[..]));
     for to in ["https://b.example/", "https://a.example:1/", "http://a.example/"] {
         assert_eq!(identity(&given, "https://a.example/", to).1, None, "{to}");
@@ -78,7 +78,7 @@ fn cve_2025_14524_a_token_stays_with_its_origin() {
 
 #[test]
 fn userinfo_of_a_url_stays_with_its_origin() {
-    let given = Given { user: None, bearer: None, netrc: Netrc::Off };
+    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Off };
     let known = Credentials::new("u", "p").unwrap().basic();
     assert_eq!(identity(&given, "https://u:p@a.example/", "/x").0, Some(known));
     for to in ["https://b.example/", "//b.example/", "http://a.example/", "https://u:p@b.example/"] {
@@ -87,13 +87,13 @@ fn userinfo_of_a_url_stays_with_its_origin() {
 }
 
 #[test]
-fn cve_2024_11053_an_entry_without_a_password_does_not_get_the_last_hosts() {
+fn cve_2024_11053_netrc_borrows_no_password() {
     for netrc in [
         &b"machine a.example login alice password alices\nmachine b.example\n"[..],
         b"machine a.example login alice password alices\nmachine b.example login bob\n",
         b"machine a.example login alice password alices\n",
     ] {
-        let given = Given { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+        let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
         let (first, _) = identity(&given, "https://a.example/", "https://a.example/x");
         assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic()));
         let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
@@ -103,18 +103,18 @@ fn cve_2024_11053_an_entry_without_a_password_does_not_get_the_last_hosts() {
 }
 
 #[test]
-fn cve_2025_0167_a_default_entry_without_anything_gives_nothing_of_the_last_hosts() {
+fn cve_2025_0167_empty_default_entry_gives_nothing() {
     let netrc = &b"machine a.example login alice password alices\ndefault\n"[..];
-    let given = Given { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
     let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
     assert_eq!(there, None);
 }
 
 #[test]
-fn cve_2026_8926_a_urls_user_gets_no_other_users_password() {
+fn cve_2026_8926_user_selects_the_password() {
     let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
     for of_file in [Netrc::Required(netrc), Netrc::Optional(netrc)] {
-        let given = Given { user: None, bearer: None, netrc: of_file };
+        let given = UserCredentials { user: None, bearer: None, netrc: of_file };
         for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
             let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
             assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic()), "{user}");
@@ -123,9 +123,9 @@ fn cve_2026_8926_a_urls_user_gets_no_other_users_password() {
 }
 
 #[test]
-fn netrc_is_of_exact_hosts() {
+fn netrc_matches_exact_hosts() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = Given { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
     for (host, expected) in [
         ("a.example", true),
         ("A.EXAMPLE", true),
@@ -140,9 +140,9 @@ fn netrc_is_of_exact_hosts() {
 }
 
 #[test]
-fn from_https_to_http_go_no_credentials_no_secure_cookie_and_no_referer() {
+fn https_to_http_drops_credentials_cookies_and_referer() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = Given { user: None, bearer: Some(b"t"), netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: Some(b"t"), netrc: Netrc::Required(netrc) };
     assert_eq!(identity(&given, "https://a.example/", "http://a.example/"), (None, None));
     assert_eq!(identity(&given, "https://b.example/", "http://a.example/"), (None, None));
     let mut jar = Jar::new();
@@ -157,7 +157,7 @@ fn from_https_to_http_go_no_credentials_no_secure_cookie_and_no_referer() {
 }
 
 #[test]
-fn cve_2023_32681_of_requests_a_proxys_credentials_are_the_proxys_alone() {
+fn cve_2023_32681_origin_gets_no_proxy_credentials() {
     // To the proxy they go in fields of their own, which a request to an origin is never made of.
     let basic = Credentials::new("p", "q").unwrap().basic();
     for fields in
@@ -173,7 +173,7 @@ fn cve_2023_32681_of_requests_a_proxys_credentials_are_the_proxys_alone() {
 }
 
 #[test]
-fn an_authority_has_one_host_or_is_refused() {
+fn authority_has_one_host_or_is_refused() {
     for (url, host) in [
         ("http://a.example\\@b.example/", None),
         ("http://a.example@b.example/", Some("b.example")),
@@ -205,7 +205,7 @@ fn an_authority_has_one_host_or_is_refused() {
 }
 
 #[test]
-fn line_ends_and_nul_are_refused_in_urls_and_credentials() {
+fn urls_and_credentials_refuse_cr_lf_nul() {
     for bad in ["\r", "\n", "\0", "\r\nX: y"] {
         for url in [
             format!("http://a.example/x{bad}y"),
@@ -222,7 +222,7 @@ fn line_ends_and_nul_are_refused_in_urls_and_credentials() {
 }
 
 #[test]
-fn what_is_shown_for_debugging_holds_no_secret() {
+fn debug_output_holds_no_secret() {
     let known = Credentials::new("alice", "hunter2").unwrap();
     assert!(!format!("{known:?}").contains("hunter2"));
     let parsed = target("http://alice:hunter2@a.example/");
@@ -238,7 +238,7 @@ fn takes(url: &str, field: &str) -> bool {
 }
 
 #[test]
-fn cve_2022_27779_a_public_suffix_with_a_dot_behind_it_sets_no_cookie_for_all() {
+fn cve_2022_27779_dotted_suffix_sets_no_cookie() {
     assert!(!takes("http://a.co.uk/", "s=1; Domain=co.uk."));
     assert!(!takes("http://a.co.uk./", "s=1; Domain=co.uk."));
     assert!(!takes("http://a.co.uk/", "s=1; Domain=co.uk"));
@@ -246,7 +246,7 @@ fn cve_2022_27779_a_public_suffix_with_a_dot_behind_it_sets_no_cookie_for_all() 
 }
 
 #[test]
-fn cve_2023_46218_a_public_suffix_in_another_case_is_one() {
+fn cve_2023_46218_suffix_case_is_ignored() {
     for domain in ["co.UK", "CO.UK", ".Co.Uk", "cO.uK."] {
         assert!(!takes("http://a.co.uk/", &format!("s=1; Domain={domain}")), "{domain}");
     }
@@ -254,7 +254,7 @@ fn cve_2023_46218_a_public_suffix_in_another_case_is_one() {
 }
 
 #[test]
-fn cve_2022_35252_control_bytes_make_no_cookie() {
+fn cve_2022_35252_control_bytes_are_refused() {
     for byte in (0..0x20_u8).chain([0x7f]) {
         let mut jar = Jar::new();
         for field in [[b"a", &[byte][..], b"b=c"].concat(), [b"a=b", &[byte][..], b"c"].concat()] {
@@ -275,7 +275,7 @@ fn plain_http_does_not_overwrite_a_secure_cookie() {
 }
 
 #[test]
-fn host_and_secure_prefixes_are_enforced_in_any_case() {
+fn cookie_prefixes_are_enforced_in_any_case() {
     for name in ["__Host-s", "__host-s", "__HOST-s"] {
         assert!(takes("https://a.example/", &format!("{name}=1; Secure; Path=/")), "{name}");
         for worse in ["; Path=/", "; Secure; Path=/x", "; Secure; Path=/; Domain=a.example"] {
@@ -286,7 +286,7 @@ fn host_and_secure_prefixes_are_enforced_in_any_case() {
 }
 
 #[test]
-fn cve_2022_32205_cookies_are_bounded_in_number_and_in_size() {
+fn cve_2022_32205_cookies_are_bounded() {
     let (mut jar, from) = (Jar::new(), target("https://a.example/"));
     for n in 0..5_000 {
         let _ = jar.set(&from, format!("n{n}={}", "v".repeat(1_000)).as_bytes(), NOW);
@@ -297,7 +297,7 @@ fn cve_2022_32205_cookies_are_bounded_in_number_and_in_size() {
 }
 
 #[test]
-fn cve_2022_30115_and_42916_hsts_is_escaped_by_no_dot_and_no_spelling() {
+fn cve_2022_30115_dots_do_not_escape_hsts() {
     let mut hsts = Hsts::new();
     hsts.on_field(&target("https://a.example/"), b"max-age=600; includeSubDomains", NOW);
     for url in [

@@ -30,7 +30,7 @@ use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::{RedirectRules, Secrets};
 use haul_policy::retry::RetryRules;
-use haul_policy::secrets::{may_go, may_go_as_curl};
+use haul_policy::secrets::{may_send, may_send_as_curl};
 
 use super::wire::{Malformed, Reader, Writer};
 
@@ -151,7 +151,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         hands_on_fields,
     } = as_curl;
     // The agent binds all credentials to their origin.
-    let is_handed_on = |name: &str| may_go_as_curl(name, Secrets::Drop) && !may_go(name, Secrets::Drop);
+    let is_handed_on = |name: &str| may_send_as_curl(name, Secrets::Drop) && !may_send(name, Secrets::Drop);
     let hands_on = *hands_on_fields && fields.iter().any(|(name, _)| is_handed_on(name));
     let stays =
         jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some() || wants.is_some();

@@ -56,8 +56,8 @@ impl Default for AuthArgs {
 
 impl AuthArgs {
     /// The same, as the policy of identities takes it.
-    pub fn given(&self) -> auth::Given<'_> {
-        auth::Given {
+    pub fn given(&self) -> auth::UserCredentials<'_> {
+        auth::UserCredentials {
             user: self.user.as_ref(),
             bearer: self.bearer.as_ref().map(Secret::expose),
             netrc: match &self.netrc {

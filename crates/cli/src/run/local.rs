@@ -50,7 +50,7 @@ pub(super) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option
     let by_default = stage.transfer.redirect.default_file && !url.contains("://");
     let by_default = by_default.then(|| format!("file://{url}"));
     let url = by_default.as_deref().unwrap_or(url);
-    if !is_curl || !file_url::is_one(url) {
+    if !is_curl || !file_url::is_file_url(url) {
         return Ok(None);
     }
     if !stage.transfer.redirect.protocols.file {

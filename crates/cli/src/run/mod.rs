@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 use haul::fleet::Pace;
 use haul::{Client, Error, ErrorKind};
-use haul_policy::glob::{Glob, Parts};
+use haul_policy::glob::{Glob, GlobValues};
 
 use crate::plan::{Operation, Output, Plan, StageArgs, TraceForm, UrlSource};
 use progress::Progress;
@@ -177,7 +177,7 @@ fn carry_out(
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
                 reporter.wait_for_pace();
-                let job = single::Job { url, given: url, index: 0, parts: &Parts::default(), upload: None };
+                let job = single::Job { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
             None => many::run(client, plan, operation, &reporter, stores),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::file_url;
-use haul_policy::glob::Parts;
+use haul_policy::glob::GlobValues;
 
 use super::carried::Part;
 use super::glob;
@@ -23,7 +23,7 @@ use crate::plan::{Operation, Output, Plan, Upload, UrlSource, name_upload};
 pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
-    let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_one(url));
+    let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
     let is_alone = super::single_url(operation).is_some();
     let is_curls = plan.global.persona.is_curl()
         && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
@@ -76,7 +76,7 @@ impl Serial<'_> {
     /// Every URL of one argument.
     fn source(&mut self, index: usize, source: &str, upload: &Sent) -> Result<ControlFlow<()>> {
         if !self.operation.is_glob(index, source) {
-            return self.one(index, source, Parts::default(), upload);
+            return self.one(index, source, GlobValues::default(), upload);
         }
         for expansion in glob(source)?.iter() {
             if self.one(index, &expansion.url, expansion.parts, upload)?.is_break() {
@@ -87,7 +87,7 @@ impl Serial<'_> {
     }
 
     /// One URL; `parts` is what its glob contributed to it.
-    fn one(&mut self, index: usize, url: &str, parts: Parts, upload: &Sent) -> Result<ControlFlow<()>> {
+    fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &Sent) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
         let parts = match upload {
@@ -163,7 +163,7 @@ enum Sent {
     Nothing,
     Stdin,
     /// A file, and what the globs of `-T` contributed to its name.
-    File(OsString, Parts),
+    File(OsString, GlobValues),
 }
 
 impl Sent {
@@ -194,7 +194,7 @@ fn uploads(operation: &Operation, index: usize) -> Result<Vec<Sent>> {
         Some(Upload::Stdin { .. }) => vec![Sent::Stdin],
         Some(Upload::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
             Some(files) => glob(files)?.iter().map(|file| Sent::File(file.url.into(), file.parts)).collect(),
-            None => vec![Sent::File(files.clone(), Parts::default())],
+            None => vec![Sent::File(files.clone(), GlobValues::default())],
         },
     })
 }

@@ -19,7 +19,7 @@ use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
-use haul_policy::glob::{Parts, fill_template};
+use haul_policy::glob::{GlobValues, fill_template};
 
 use super::by_value::takes_name;
 use super::carried::Part;
@@ -46,7 +46,7 @@ pub(super) struct Job<'a> {
     /// Which source it is from.
     pub(super) index: usize,
     /// The values of its source's globs.
-    pub(super) parts: &'a Parts,
+    pub(super) parts: &'a GlobValues,
     /// What is sent.
     pub(super) upload: Option<Part>,
 }
@@ -208,7 +208,7 @@ fn conclude(
     let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
     let told = Told { url: &queried, number: index as u64, stage: 0, method, file, outcome };
     // It may be a local file that was written to.
-    let to_output = file.is_none() && !file_url::is_one(url);
+    let to_output = file.is_none() && !file_url::is_file_url(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     reporter.print(reporter.tell(&told).filter(|_| !is_unwritable))?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
@@ -233,7 +233,7 @@ pub(super) fn file_for(
     source: usize,
     target: &Target,
     url: &str,
-    parts: &Parts,
+    parts: &GlobValues,
 ) -> Result<Option<PathBuf>> {
     let name = match operation.output_of(source) {
         Output::Stdout => return Ok(None),
@@ -269,7 +269,7 @@ pub(super) fn placed(operation: &Operation, name: OsString) -> PathBuf {
 }
 
 /// A name with what the globs contributed to it. Bytes of it that are no UTF-8 stay as they are.
-fn filled(template: &OsStr, parts: &Parts) -> OsString {
+fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
         name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haul::fleet::{Destination, Item};
 use haul::{Error, ErrorKind, Result, Target};
-use haul_policy::glob::{Expansions, Parts};
+use haul_policy::glob::{Expansions, GlobValues};
 use haul_policy::protocols::Protocols;
 use haul_policy::target::{Origin, Scheme};
 
@@ -53,7 +53,7 @@ impl Sources {
     }
 
     /// The item of a URL; `None` if there is nothing to do for it.
-    fn item(&mut self, source: usize, url: String, parts: &Parts) -> Result<Option<Item>> {
+    fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<Item>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
         let stage = &self.operation.stages[0];
@@ -66,7 +66,7 @@ impl Sources {
     }
 
     /// Where the content of a URL goes; `None` if it is there already.
-    fn destination(&mut self, source: usize, url: &str, parts: &Parts) -> Result<Option<Destination>> {
+    fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<Destination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
@@ -121,7 +121,7 @@ impl Sources {
         Some(match source {
             UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
                 let url = url.to_owned();
-                self.item(index, url, &Parts::default())
+                self.item(index, url, &GlobValues::default())
             }
             UrlSource::Argument(url) => super::glob(url).map(|glob| {
                 self.current = Current::Glob(glob.iter());
@@ -161,7 +161,9 @@ impl Sources {
         let next = match &mut self.current {
             Current::None => return None,
             Current::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
-            Current::File { reader, name } => next_line(reader, name).map(|url| url.map(|url| (url, Parts::default()))),
+            Current::File { reader, name } => {
+                next_line(reader, name).map(|url| url.map(|url| (url, GlobValues::default())))
+            }
         };
         if let Ok(Some((url, parts))) = next {
             return Some(self.item(source, url, &parts));

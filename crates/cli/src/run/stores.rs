@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use haul::state::alt_svc::AltSvc;
 use haul::state::hsts::Hsts;
-use haul::state::jar::{Jar, Manner};
+use haul::state::jar::{FileStyle, Jar};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use super::checksum::Lists;
@@ -45,8 +45,8 @@ fn patiently(
     }
 }
 
-fn manner(args: &CookieArgs) -> Manner {
-    if args.as_curl { Manner::Curl } else { Manner::Standard }
+fn style(args: &CookieArgs) -> FileStyle {
+    if args.as_curl { FileStyle::Curl } else { FileStyle::Standard }
 }
 
 /// Whether a jar is printed, and not written to a file.
@@ -75,7 +75,7 @@ impl Stores {
         }
         if transfer.hsts != Store::Off {
             if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
-                let hsts = Hsts::of(manner(&transfer.cookies));
+                let hsts = Hsts::of(style(&transfer.cookies));
                 if let Store::File(path) = &transfer.hsts {
                     hsts.load(path)?;
                 }
@@ -85,7 +85,7 @@ impl Stores {
         }
         if transfer.alt_svc != Store::Off {
             if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
-                let alt_svc = AltSvc::of(manner(&transfer.cookies));
+                let alt_svc = AltSvc::of(style(&transfer.cookies));
                 if let Store::File(path) = &transfer.alt_svc {
                     alt_svc.load(path)?;
                 }
@@ -101,7 +101,7 @@ impl Stores {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let read = Jar::of(manner(args));
+        let read = Jar::of(style(args));
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();

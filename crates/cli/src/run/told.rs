@@ -33,7 +33,7 @@ impl Told<'_> {
 
     /// Whether no server had to be reached: a file, in curl's place.
     pub(super) fn is_local(&self, persona: Persona) -> bool {
-        persona.is_curl() && file_url::is_one(self.url)
+        persona.is_curl() && file_url::is_file_url(self.url)
     }
 
     /// The scheme and the URL that was fetched in the end.

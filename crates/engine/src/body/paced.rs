@@ -1,6 +1,6 @@
 //! An upload that is given out no faster than a rate allows (curl's `--limit-rate`).
 //!
-//! It waits where it is read, a [grant](haul_policy::rate::Bucket) at a time, or says when another read is worth trying.
+//! It waits where it is read, a [grant](haul_policy::rate::TokenBucket) at a time, or says when another read is worth trying.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haul_policy::rate::Bucket;
+use haul_policy::rate::TokenBucket;
 
 use super::trailers::Field;
 use super::upload::Upload;
@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// An upload at a rate.
 pub(crate) struct Paced {
     upload: Box<dyn Upload>,
-    bucket: Bucket,
+    bucket: TokenBucket,
     deadline: Option<Instant>,
     is_attended: bool,
     resumes_at: Option<Instant>,
@@ -29,7 +29,7 @@ pub(crate) struct Paced {
 impl Paced {
     /// At most this many bytes a second, and none after the deadline.
     pub(crate) fn new(upload: Box<dyn Upload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
-        let bucket = Bucket::new(bytes_per_second, clock::policy_time(Instant::now()));
+        let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 

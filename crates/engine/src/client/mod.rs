@@ -203,7 +203,7 @@ impl Client {
             return Target::parse_with(url, Scheme::Http, path_as_is);
         };
         let target = Target::parse_near(url, last.as_ref(), Scheme::Http, path_as_is)?;
-        if !last.as_ref().is_some_and(|origin| target.is_at(origin)) {
+        if !last.as_ref().is_some_and(|origin| target.shares_origin(origin)) {
             *last = Some(target.origin());
         }
         Ok(target)

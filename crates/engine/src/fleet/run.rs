@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use haul_policy::queue::{Caps, HostId};
 use haul_policy::redirect::Secrets;
-use haul_policy::secrets::may_go;
+use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
 use super::dispatch::{Broken, Destination, Dispatch, Job, Started, View};
@@ -306,7 +306,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     bare.cookie = None;
     bare.tls.identity = None;
     bare.tls.passphrase = None;
-    bare.fields.retain(|(name, _)| may_go(name, Secrets::Drop));
+    bare.fields.retain(|(name, _)| may_send(name, Secrets::Drop));
     Arc::new(bare)
 }
 

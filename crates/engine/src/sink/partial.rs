@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use haul_policy::range::note::{self, Note, SLOT};
+use haul_policy::range::checkpoint::{self, Checkpoint, SLOT};
 use haul_policy::range::spans::Spans;
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
@@ -50,7 +50,7 @@ pub struct PartialFile {
 
 #[derive(Debug)]
 struct Progress {
-    note: Note,
+    note: Checkpoint,
     sequence: u64,
     unnoted: u64,
     /// It is no longer partial, or no longer there: nothing is to be noted.
@@ -129,7 +129,7 @@ impl PartialFile {
                 let _ = fs::remove_file(path);
             }
         })?;
-        let note = Note {
+        let note = Checkpoint {
             identity: identity(target),
             boot: boot(),
             is_synced: false,
@@ -289,12 +289,12 @@ fn open_existing(path: &Path) -> Option<File> {
     (is_ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
 }
 
-fn read_note(file: &File) -> Option<(u64, Note)> {
+fn read_note(file: &File) -> Option<(u64, Checkpoint)> {
     // The first note goes to the second slot, so that the length always tells where the slots are.
     let total = file.metadata().ok()?.len().checked_sub(2 * SLOT)?;
     let mut slots = vec![0; 2 * SLOT as usize];
     let read = read_to_end_at(file, &mut slots, total)?;
-    note::latest(&slots[..read]).filter(|(_, note)| note.total == total)
+    checkpoint::latest(&slots[..read]).filter(|(_, note)| note.total == total)
 }
 
 fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::HostId;
 use haul_policy::range::spans::Spans;
 use haul_policy::range::split::Splitter;
-use haul_policy::range::window::{Order, Part, Window};
+use haul_policy::range::window::{ClaimedPart, Order, Window};
 
 use super::After;
 use super::sinks::{FilePart, WindowPart};
@@ -170,7 +170,7 @@ impl Crew {
         }
         if !state.is_proved {
             state.is_proved = true;
-            state.splitter.proved(clock::policy_time(Instant::now()));
+            state.splitter.on_first_part(clock::policy_time(Instant::now()));
             self.cut.settle();
         }
     }
@@ -292,7 +292,7 @@ impl Crew {
             state.received += position - state.first_at;
             state.came_since += position - state.first_at;
             state.first_at = position;
-            state.window.came(state.first_id, position);
+            state.window.received(state.first_id, position);
             if self.file.is_none() {
                 state.window.emitted(position);
             }
@@ -309,7 +309,7 @@ impl Crew {
         }
     }
 
-    fn sink_for(&self, state: &mut State, part: &Part) -> Option<Box<dyn Sink>> {
+    fn sink_for(&self, state: &mut State, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let crew = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(WindowPart { crew, id: part.id })) };
         match file.writer(part.span.clone()) {
@@ -405,7 +405,7 @@ impl State {
             self.failures = 0;
         }
         if let Some(part) = self.parts.get(&id) {
-            self.window.came(id, part.at);
+            self.window.received(id, part.at);
         }
     }
 
@@ -498,7 +498,7 @@ impl Supply for Crew {
             state.end.get_or_insert(After::Alone);
             return Some(now);
         }
-        let look = state.splitter.next_look().map(clock::instant);
+        let look = state.splitter.next_timeout().map(clock::instant);
         let pause = state.not_before.filter(|&at| at > now);
         [look, pause, state.watch.look_at(), Some(silent_at)].into_iter().flatten().min()
     }

@@ -16,7 +16,7 @@ mod sinks;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::range::split::{Seen, Splitter};
+use haul_policy::range::split::{Splitter, StreamSample};
 
 use crate::Result;
 use crate::client::Client;
@@ -58,7 +58,7 @@ impl Scout {
                 }
                 false
             }
-            Self::Watching(watched) => watched.0.is_worth_trying(Seen {
+            Self::Watching(watched) => watched.0.is_worth_trying(StreamSample {
                 now: clock::policy_time(now),
                 received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
                 remaining: link.remaining(),

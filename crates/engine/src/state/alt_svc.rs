@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use haul_policy::alt_svc as policy;
 pub use haul_policy::alt_svc::{Alternative, Protocol};
-use haul_policy::cookie::Manner;
+use haul_policy::cookie::FileStyle;
 use haul_policy::target::Target;
 use haul_proto::head::Version;
 
@@ -40,10 +40,10 @@ impl AltSvc {
         Self::default()
     }
 
-    /// The same; its file has the heading of this manner.
+    /// The same; its file has the heading of this style.
     #[must_use]
-    pub fn of(manner: Manner) -> Self {
-        Self(Shared::new(policy::AltSvc::of(manner)))
+    pub fn of(style: FileStyle) -> Self {
+        Self(Shared::new(policy::AltSvc::of(style)))
     }
 
     /// Adds what a file of curl's holds; one that is not there is an empty one.
@@ -96,7 +96,7 @@ impl AltSvc {
 
     /// An alternative of `target` cannot be used: it is passed over from now on.
     pub fn fails(&self, target: &Target, protocol: Protocol, host: &str, port: u16) {
-        self.0.lock().fails(target, protocol, host, port);
+        self.0.lock().mark_failed(target, protocol, host, port);
     }
 
     /// How many are known.

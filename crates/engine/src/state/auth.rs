@@ -22,7 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul_policy::auth::{Algorithm, DigestChallenge};
 pub use haul_policy::auth::{Allowed, Credentials, SigV4};
-use haul_policy::auth::{AuthError, Choice, Digest, Given, Hasher, Identity, IdentityError, Qop, cnonce, identity_for};
+use haul_policy::auth::{
+    AuthError, Choice, Digest, Hasher, Identity, IdentityError, Qop, UserCredentials, cnonce, identity_for,
+};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::{Origin, Target};
 
@@ -127,7 +129,7 @@ impl Auth {
             Netrc::Optional(text) => haul_policy::auth::Netrc::Optional(text),
             Netrc::Required(text) => haul_policy::auth::Netrc::Required(text),
         };
-        let given = Given { user, bearer: self.bearer.as_deref(), netrc };
+        let given = UserCredentials { user, bearer: self.bearer.as_deref(), netrc };
         identity_for(&given, target, secrets, downgraded)
     }
 
@@ -233,7 +235,7 @@ impl Memory {
         if let Some(Space { answer: Answer::Digest(digest), .. }) =
             spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target))
         {
-            digest.on_info(field);
+            digest.on_authentication_info(field);
         }
     }
 

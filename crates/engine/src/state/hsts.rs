@@ -14,7 +14,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use haul_policy::cookie::Manner;
+use haul_policy::cookie::FileStyle;
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
@@ -34,10 +34,10 @@ impl Hsts {
         Self::default()
     }
 
-    /// The same; its file has the heading of this manner.
+    /// The same; its file has the heading of this style.
     #[must_use]
-    pub fn of(manner: Manner) -> Self {
-        Self(Shared::new(policy::Hsts::of(manner)))
+    pub fn of(style: FileStyle) -> Self {
+        Self(Shared::new(policy::Hsts::of(style)))
     }
 
     /// Adds what a file of curl's holds; one that is not there is an empty one.

@@ -19,7 +19,7 @@ use std::time::Instant;
 use haul_policy::cookie::{self, netscape};
 use haul_policy::target::Target;
 
-pub use haul_policy::cookie::Manner;
+pub use haul_policy::cookie::FileStyle;
 
 use super::files;
 use crate::{Result, clock};
@@ -45,10 +45,10 @@ impl Jar {
         Self::default()
     }
 
-    /// An empty jar of this manner.
+    /// An empty jar of this style.
     #[must_use]
-    pub fn of(manner: Manner) -> Self {
-        Self(Arc::new(Inner { cookies: RwLock::new(cookie::Jar::of(manner)), saving: Mutex::default() }))
+    pub fn of(style: FileStyle) -> Self {
+        Self(Arc::new(Inner { cookies: RwLock::new(cookie::Jar::of(style)), saving: Mutex::default() }))
     }
 
     /// Adds what a Netscape file (or one of `Set-Cookie:` lines) holds, and says how many of its lines were no cookies. A file
@@ -88,7 +88,7 @@ impl Jar {
 
     /// As [`Jar::import_of`], of a text.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
-        let read = netscape::read_of(text, clock::unix_now(), host);
+        let read = netscape::read_for_host(text, clock::unix_now(), host);
         let mut jar = self.write();
         for cookie in read.cookies {
             jar.insert(cookie);
@@ -113,10 +113,10 @@ impl Jar {
     /// tells it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        let (changes, manner) = self.with(|jar| (jar.changes(), jar.manner()));
+        let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
         files::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
-            let mut file = cookie::Jar::of(manner);
+            let mut file = cookie::Jar::of(style);
             file.load(netscape::read(text, now).cookies);
             changes.apply_to(&mut file);
             netscape::write(&file, now)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use haul_policy::auth::{
-    Choice, Credentials, Identity, IdentityError, Qop, SigV4, Signature, Unsigned, choose, parse_challenges,
+    Choice, Credentials, Identity, IdentityError, Qop, SigV4, Signature, UnsignedRequest, choose, parse_challenges,
 };
 use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
@@ -97,7 +97,7 @@ impl Transfer {
 
     /// The target in the spelling that is signed, where it is another than the caller's.
     pub(super) fn spelled(&self, callers: &Callers<'_>) -> Option<Target> {
-        self.signs(callers)?.0.spelled(&self.aim.target)
+        self.signs(callers)?.0.signed_target(&self.aim.target)
     }
 
     /// What signs the next request. `given` are the caller's fields that it has: those that arrive as they are sent are signed, too.
@@ -111,7 +111,7 @@ impl Transfer {
         let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_for_hop(name)).collect();
-        let request = Unsigned {
+        let request = UnsignedRequest {
             method: &self.aim.method,
             target,
             host: own_host.unwrap_or(authority.as_bytes()),

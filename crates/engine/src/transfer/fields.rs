@@ -12,7 +12,7 @@ use haul_policy::auth::Signature;
 use haul_policy::proxy::Fields;
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::Secrets;
-use haul_policy::secrets::{may_go, may_go_as_curl};
+use haul_policy::secrets::{may_send, may_send_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 
@@ -52,11 +52,11 @@ impl<'a> Callers<'a> {
     /// Those that many requests share, but for names that this one has some of its own of; then these.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a Field> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
-        let may_go = if hands_on { may_go_as_curl } else { may_go };
+        let may_send = if hands_on { may_send_as_curl } else { may_send };
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
         // A Host of the caller's own belongs to the first origin only.
-        fields.filter(move |(name, _)| may_go(name, secrets) && (same_origin || !is_host(name)))
+        fields.filter(move |(name, _)| may_send(name, secrets) && (same_origin || !is_host(name)))
     }
 
     fn have(&self, name: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul_policy::rate::Bucket;
+use haul_policy::rate::TokenBucket;
 use haul_policy::speed::{SpeedWatch, Verdict};
 
 use crate::clock;
@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind};
 /// The pace of one transfer. A transfer and the parts that it is split into share one rate.
 #[derive(Default)]
 pub(super) struct Pace {
-    rate: Option<Arc<Mutex<Bucket>>>,
+    rate: Option<Arc<Mutex<TokenBucket>>>,
     slowest: Option<Box<Slowest>>,
     silence: Option<Silence>,
 }
@@ -61,7 +61,7 @@ pub enum Credit {
 
 impl Pace {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
-        let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(Bucket::new(rate, clock::policy_time(now)))));
+        let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::policy_time(now)))));
         Self { rate, slowest: None, silence: None }
     }
 
@@ -162,7 +162,7 @@ impl Pace {
         }
         let slowest = self.slowest.as_mut().filter(|slowest| slowest.look_at <= now)?;
         let time = clock::policy_time(now);
-        slowest.watch.came(time, bytes);
+        slowest.watch.received(time, bytes);
         match slowest.watch.check(time) {
             Verdict::Fine { next_look } => {
                 slowest.look_at = clock::instant(next_look);

@@ -23,7 +23,7 @@
 mod tests;
 
 use crate::civil::Civil;
-use crate::cookie::Manner;
+use crate::cookie::FileStyle;
 use crate::target::{Scheme, Target};
 
 /// The number of alternatives read from one field; the rest are ignored.
@@ -80,7 +80,7 @@ pub struct Alternative {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct StoredAlternative {
     /// The protocol of the response that carried the field; curl's file records it.
     source: Protocol,
     host: String,
@@ -89,22 +89,22 @@ struct Entry {
 }
 
 /// The identity of an alternative: protocol, host, port.
-type Door = (Protocol, String, u16);
+type AlternativeKey = (Protocol, String, u16);
 
 /// A store of alternatives, by origin.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvc {
-    entries: Vec<Entry>,
+    entries: Vec<StoredAlternative>,
     /// Origins whose alternatives changed since the file was read.
-    heard: Vec<(String, u16)>,
+    changed: Vec<(String, u16)>,
     /// Alternatives that could not be reached, each with its origin. [`AltSvc::find`] skips them.
-    failed: Vec<((String, u16), Door)>,
-    manner: Manner,
+    failed: Vec<((String, u16), AlternativeKey)>,
+    style: FileStyle,
 }
 
 /// The contents of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum FieldValue {
     /// `clear`: drop all alternatives of the origin.
     Clear,
     /// The offered alternatives, in order of preference.
@@ -128,14 +128,14 @@ pub struct Offer {
 
 /// Parses a field value (§3). Returns `None` if no part of it is understood; such a field has no
 /// effect.
-pub fn parse(field: &[u8]) -> Option<Field> {
+pub fn parse(field: &[u8]) -> Option<FieldValue> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
-        return Some(Field::Clear);
+        return Some(FieldValue::Clear);
     }
     let values = split_unquoted(text, ',').take(MAX_ALTERNATIVES);
     let found: Vec<_> = values.filter_map(parse_value).collect();
-    (!found.is_empty()).then_some(Field::Alternatives(found))
+    (!found.is_empty()).then_some(FieldValue::Alternatives(found))
 }
 
 fn parse_value(value: &str) -> Option<Offer> {
@@ -198,8 +198,8 @@ impl AltSvc {
     }
 
     /// Creates an empty store that writes files in the given style.
-    pub fn of(manner: Manner) -> AltSvc {
-        AltSvc { manner, ..AltSvc::default() }
+    pub fn of(style: FileStyle) -> AltSvc {
+        AltSvc { style, ..AltSvc::default() }
     }
 
     /// Returns the number of stored alternatives.
@@ -220,29 +220,30 @@ impl AltSvc {
         let before = self.entries.len();
         self.entries.retain(|entry| !entry.is_of(&origin));
         let found = match field {
-            Field::Clear => Vec::new(),
-            Field::Alternatives(found) => found,
+            FieldValue::Clear => Vec::new(),
+            FieldValue::Alternatives(found) => found,
         };
         // Forgetting what was never known is not recorded: a server could make the records grow
         // without bound.
-        if (before > self.entries.len() || !found.is_empty()) && !self.heard.contains(&origin) {
-            self.heard.push(origin.clone());
+        if (before > self.entries.len() || !found.is_empty()) && !self.changed.contains(&origin) {
+            self.changed.push(origin.clone());
         }
         for Offer { protocol, host, port, max_age, persist } in found {
             let host = if host.is_empty() { origin.0.clone() } else { host };
             let alternative = Alternative { protocol, host, port, expires: now.saturating_add(max_age), persist };
-            self.push(Entry { source, host: origin.0.clone(), port: origin.1, alternative });
+            self.push(StoredAlternative { source, host: origin.0.clone(), port: origin.1, alternative });
         }
     }
 
     /// Returns the preferred live alternative for `target` whose protocol passes `speaks` and that
-    /// has not [failed](Self::fails). Returns `None` for plain http.
+    /// has not [failed](Self::mark_failed). Returns `None` for plain http.
     pub fn find(&self, target: &Target, now: u64, speaks: impl Fn(Protocol) -> bool) -> Option<&Alternative> {
         let is_targets = |host: &str, port: u16| port == target.port() && host == target.host_text();
         let alternatives = self.entries.iter().filter(|entry| is_targets(&entry.host, entry.port));
         let has_failed = |known: &Alternative| {
-            let is_it = |door: &Door| (door.0, door.1.as_str(), door.2) == (known.protocol, &*known.host, known.port);
-            self.failed.iter().any(|((host, port), door)| is_targets(host, *port) && is_it(door))
+            let has_key =
+                |door: &AlternativeKey| (door.0, door.1.as_str(), door.2) == (known.protocol, &*known.host, known.port);
+            self.failed.iter().any(|((host, port), door)| is_targets(host, *port) && has_key(door))
         };
         let mut live = alternatives.map(|entry| &entry.alternative).filter(|alternative| {
             alternative.expires > now && speaks(alternative.protocol) && !has_failed(alternative)
@@ -252,7 +253,7 @@ impl AltSvc {
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin
     /// (§2.4). [`find`](Self::find) skips it from then on; the file keeps it for other processes.
-    pub fn fails(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
+    pub fn mark_failed(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
             self.failed.truncate(MAX_ENTRIES - 1);
@@ -280,35 +281,35 @@ impl AltSvc {
     /// Applies the changes since the file was read to `file`, a store just read again from it,
     /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
     pub fn apply_to(&self, file: &mut AltSvc) {
-        file.manner = self.manner;
-        file.entries.retain(|entry| !self.heard.iter().any(|origin| entry.is_of(origin)));
-        for entry in self.entries.iter().filter(|entry| self.heard.iter().any(|origin| entry.is_of(origin))) {
+        file.style = self.style;
+        file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_of(origin)));
+        for entry in self.entries.iter().filter(|entry| self.changed.iter().any(|origin| entry.is_of(origin))) {
             file.push(entry.clone());
         }
     }
 
     /// Returns `true` if there are changes to write.
     pub fn is_changed(&self) -> bool {
-        !self.heard.is_empty()
+        !self.changed.is_empty()
     }
 
     /// Marks all changes as written. To write without holding the store's lock, clone the store,
     /// call `saved`, then write from the clone.
     pub fn saved(&mut self) {
-        self.heard.clear();
+        self.changed.clear();
     }
 
     /// Returns the text of the file in curl's format, without expired alternatives.
     pub fn write(&self, now: u64) -> String {
-        let heading = match self.manner {
-            Manner::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",
-            Manner::Curl => {
+        let heading = match self.style {
+            FileStyle::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",
+            FileStyle::Curl => {
                 "# Your alt-svc cache. https://curl.se/docs/alt-svc.html\n\
                  # This file was generated by libcurl! Edit at your own risk.\n"
             }
         };
         let mut out = heading.to_owned();
-        for Entry { source, host, port, alternative } in &self.entries {
+        for StoredAlternative { source, host, port, alternative } in &self.entries {
             let Alternative { protocol, host: to, port: to_port, expires, persist } = alternative;
             if *expires > now {
                 let (source, protocol) = (source.as_str(), protocol.as_str());
@@ -320,21 +321,21 @@ impl AltSvc {
         out
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: StoredAlternative) {
         self.entries.push(entry);
         if self.entries.len() > MAX_ENTRIES {
             let first = (0..self.entries.len()).min_by_key(|at| self.entries[*at].alternative.expires);
             if let Some(at) = first {
                 let gone = self.entries.remove(at);
                 if !self.entries.iter().any(|entry| entry.host == gone.host && entry.port == gone.port) {
-                    self.heard.retain(|origin| !gone.is_of(origin));
+                    self.changed.retain(|origin| !gone.is_of(origin));
                 }
             }
         }
     }
 }
 
-impl Entry {
+impl StoredAlternative {
     fn is_of(&self, origin: &(String, u16)) -> bool {
         self.host == origin.0 && self.port == origin.1
     }
@@ -344,7 +345,7 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn parse_line(line: &str) -> Option<Entry> {
+fn parse_line(line: &str) -> Option<StoredAlternative> {
     let line = line.trim();
     if line.starts_with('#') {
         return None;
@@ -361,7 +362,7 @@ fn parse_line(line: &str) -> Option<Entry> {
         expires: Civil::parse(date)?.to_unix()?,
         persist: persist != "0",
     };
-    Some(Entry {
+    Some(StoredAlternative {
         source: Protocol::parse(head[0])?,
         host: host_text(head[1])?,
         port: head[2].parse().ok()?,

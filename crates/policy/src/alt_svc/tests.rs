@@ -10,13 +10,13 @@ fn target(url: &str) -> Target {
 
 fn parsed(field: &str) -> Vec<Offer> {
     match parse(field.as_bytes()) {
-        Some(Field::Alternatives(found)) => found,
+        Some(FieldValue::Alternatives(found)) => found,
         _ => Vec::new(),
     }
 }
 
 #[test]
-fn fields() {
+fn field_values_are_parsed() {
     let one = |field: &str| parsed(field).pop();
     let is = |protocol, host: &str, port, max_age, persist| {
         Some(Offer { protocol, host: host.to_owned(), port, max_age, persist })
@@ -26,7 +26,7 @@ fn fields() {
     assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(Protocol::H1, "::1", 80, 7, false));
     assert_eq!(one("h2=alt:443"), is(Protocol::H2, "alt", 443, DEFAULT_AGE, false));
     assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(Protocol::H2, "", 1, DEFAULT_AGE, false));
-    assert_eq!(parse(b" Clear "), Some(Field::Clear));
+    assert_eq!(parse(b" Clear "), Some(FieldValue::Clear));
     for field in [
         "",
         "h2",
@@ -49,7 +49,7 @@ fn fields() {
 }
 
 #[test]
-fn replaced_cleared_ended() {
+fn alternatives_are_replaced_cleared_and_expired() {
     let site = target("https://h/");
     let mut known = AltSvc::new();
     known.on_field(&target("http://h:443/"), Protocol::H1, b"h2=\":1\"", NOW);
@@ -73,7 +73,7 @@ fn replaced_cleared_ended() {
 }
 
 #[test]
-fn files_of_many_processes() {
+fn processes_merge_their_changes_into_the_file() {
     let text = "# x\nh2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\nh1 b 443 h2 b 1 \"20200101 00:00:00\" 0 0\n\
         h1 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\nbad\nh9 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\n";
     let mut ours = AltSvc::new();
@@ -92,10 +92,10 @@ fn files_of_many_processes() {
 }
 
 #[test]
-fn bounded() {
+fn store_and_failures_are_bounded() {
     let mut known = AltSvc::new();
     for i in 0..2 * MAX_ENTRIES {
         known.on_field(&target(&format!("https://h{i}/")), Protocol::H1, format!("h2=\":1\"; ma={i}").as_bytes(), NOW);
     }
-    assert_eq!((known.len(), known.heard.len()), (MAX_ENTRIES, MAX_ENTRIES));
+    assert_eq!((known.len(), known.changed.len()), (MAX_ENTRIES, MAX_ENTRIES));
 }

@@ -40,9 +40,9 @@ impl Algorithm {
     /// [`Digest::authorize`](super::Digest::authorize).
     pub fn hasher(self) -> Hasher {
         Hasher(match self {
-            Algorithm::Md5 => State::Md5(Box::default()),
-            Algorithm::Sha256 => State::Sha256(Box::default()),
-            Algorithm::Sha512_256 => State::Sha512_256(Box::default()),
+            Algorithm::Md5 => HasherState::Md5(Box::default()),
+            Algorithm::Sha256 => HasherState::Sha256(Box::default()),
+            Algorithm::Sha512_256 => HasherState::Sha512_256(Box::default()),
         })
     }
 
@@ -61,10 +61,10 @@ impl Algorithm {
 
 /// A digest being computed.
 #[derive(Clone, Debug)]
-pub struct Hasher(State);
+pub struct Hasher(HasherState);
 
 #[derive(Clone, Debug)]
-enum State {
+enum HasherState {
     Md5(Box<Md5>),
     Sha256(Box<Sha256>),
     Sha512_256(Box<Sha512_256>),
@@ -74,18 +74,18 @@ impl Hasher {
     /// Hashes more bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Md5(state) => state.update(bytes),
-            State::Sha256(state) => state.update(bytes),
-            State::Sha512_256(state) => state.update(bytes),
+            HasherState::Md5(state) => state.update(bytes),
+            HasherState::Sha256(state) => state.update(bytes),
+            HasherState::Sha512_256(state) => state.update(bytes),
         }
     }
 
     /// Returns the digest in lower-case hex.
     pub fn finish(self) -> String {
         match self.0 {
-            State::Md5(state) => hex(&state.finalize()),
-            State::Sha256(state) => hex(&state.finalize()),
-            State::Sha512_256(state) => hex(&state.finalize()),
+            HasherState::Md5(state) => hex(&state.finalize()),
+            HasherState::Sha256(state) => hex(&state.finalize()),
+            HasherState::Sha512_256(state) => hex(&state.finalize()),
         }
     }
 }

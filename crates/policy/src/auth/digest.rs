@@ -225,7 +225,7 @@ impl Digest {
 
     /// Processes an Authentication-Info or Proxy-Authentication-Info field (§3.5): a `nextnonce`
     /// replaces the nonce and restarts the count.
-    pub fn on_info(&mut self, field: &[u8]) {
+    pub fn on_authentication_info(&mut self, field: &[u8]) {
         let next = parse_parameters(field).into_iter().find(|(name, _)| name == "nextnonce").map(|(_, value)| value);
         if let Some(nonce) = next.filter(|nonce| !nonce.is_empty() && nonce.iter().all(|b| (b' '..0x7f).contains(b))) {
             self.challenge.nonce = nonce;

@@ -45,5 +45,5 @@ pub use choose::{Allowed, Choice, choose};
 pub use credentials::{Credentials, bearer};
 pub use digest::{Digest, DigestChallenge, Qop, cnonce};
 pub use error::AuthError;
-pub use sigv4::{SigV4, Signature, Unsigned};
-pub use source::{Given, Identity, IdentityError, Netrc, identity_for};
+pub use sigv4::{SigV4, Signature, UnsignedRequest};
+pub use source::{Identity, IdentityError, Netrc, UserCredentials, identity_for};

@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, SigV4, Unsigned};
+//! use haul_policy::auth::{Credentials, SigV4, UnsignedRequest};
 //!
 //! let target = Target::parse("https://bucket.s3.amazonaws.com/a/key")?;
-//! let request = Unsigned {
+//! let request = UnsignedRequest {
 //!     method: "GET",
 //!     target: &target,
 //!     host: b"bucket.s3.amazonaws.com",
@@ -59,7 +59,7 @@ pub struct SigV4 {
 
 /// A request to sign.
 #[derive(Clone, Copy, Debug)]
-pub struct Unsigned<'a> {
+pub struct UnsignedRequest<'a> {
     /// The method.
     pub method: &'a str,
     /// The target.
@@ -107,8 +107,8 @@ impl SigV4 {
     /// Returns the target to sign and send instead of `target`, if it differs. Some stores sign the
     /// path as it was sent, and others, AWS's included, encode it again first. In the returned
     /// encoding both give the same signature.
-    pub fn spelled(&self, target: &Target) -> Option<Target> {
-        let (_, service) = self.place(target.host()).ok()?;
+    pub fn signed_target(&self, target: &Target) -> Option<Target> {
+        let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_store(&service) {
             return None;
         }
@@ -124,8 +124,8 @@ impl SigV4 {
     /// # Errors
     /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's own date is malformed, or the content cannot be
     /// read beforehand and the service accepts no unsigned content.
-    pub fn sign(&self, credentials: &Credentials, request: &Unsigned<'_>) -> Result<Signature, AuthError> {
-        let (region, service) = self.place(request.target.host())?;
+    pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<Signature, AuthError> {
+        let (region, service) = self.region_and_service(request.target.host())?;
         let is_store = is_store(&service);
         let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
         let own = |name: &str| request.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -178,7 +178,7 @@ impl SigV4 {
     }
 
     /// Returns region and service, from the argument or from the host's name: `service.region.…`.
-    fn place(&self, host: &Host) -> Result<(String, String), AuthError> {
+    fn region_and_service(&self, host: &Host) -> Result<(String, String), AuthError> {
         let labels: Vec<&str> = match host {
             Host::Name(name) => name.split('.').collect(),
             _ => Vec::new(),
@@ -195,7 +195,7 @@ impl SigV4 {
 }
 
 /// Returns the lines of the signed fields, and the list of their names.
-fn canonical_fields(request: &Unsigned<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
+fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
     let mut all: Vec<(String, &[u8])> = all.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
@@ -290,11 +290,16 @@ mod tests {
     /// The date of the examples in S3's documentation: 2013-05-24.
     const DAY_OF_EXAMPLES: u64 = 1_369_353_600;
 
-    fn signed(option: &str, who: (&str, &str), url: &str, unsigned: &Unsigned<'_>) -> Result<Signature, AuthError> {
+    fn signed(
+        option: &str,
+        who: (&str, &str),
+        url: &str,
+        unsigned: &UnsignedRequest<'_>,
+    ) -> Result<Signature, AuthError> {
         let target = Target::parse(url).unwrap();
         let (user, password) = who;
         let host = target.authority();
-        let request = Unsigned { target: &target, host: host.as_bytes(), ..*unsigned };
+        let request = UnsignedRequest { target: &target, host: host.as_bytes(), ..*unsigned };
         SigV4::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
     }
 
@@ -303,8 +308,8 @@ mod tests {
         signed.authorization.rsplit('=').next().unwrap()
     }
 
-    fn get(target: &Target) -> Unsigned<'_> {
-        Unsigned { method: "GET", target, host: b"", fields: &[], content: Some(b""), unix: 0 }
+    fn get(target: &Target) -> UnsignedRequest<'_> {
+        UnsignedRequest { method: "GET", target, host: b"", fields: &[], content: Some(b""), unix: 0 }
     }
 
     fn somewhere() -> Target {
@@ -334,11 +339,11 @@ mod tests {
         }
 
         let suites = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
-        let vanilla = Unsigned { unix: 1_440_938_160, ..get(&target) };
+        let vanilla = UnsignedRequest { unix: 1_440_938_160, ..get(&target) };
         let vanilla = signed("aws:amz:us-east-1:service", suites, "https://example.amazonaws.com/", &vanilla).unwrap();
         assert_eq!(signature(&vanilla), "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
 
-        let slashes = Unsigned { unix: 1_440_938_160, ..get(&target) };
+        let slashes = UnsignedRequest { unix: 1_440_938_160, ..get(&target) };
         for (path, expected) in [
             ("//", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
             ("//example//", "9a624bd73a37c9a373b5312afbebe7a714a789de108f0bdfe846570885f57e84"),
@@ -376,7 +381,8 @@ mod tests {
             ),
         ] {
             let url = format!("https://examplebucket.s3.amazonaws.com/{path}");
-            let request = Unsigned { method, fields, content: Some(content), unix: DAY_OF_EXAMPLES, ..get(&target) };
+            let request =
+                UnsignedRequest { method, fields, content: Some(content), unix: DAY_OF_EXAMPLES, ..get(&target) };
             assert_eq!(signature(&signed("aws:amz:us-east-1:s3", s3s, &url, &request).unwrap()), expected, "{path}");
         }
     }
@@ -408,11 +414,11 @@ mod tests {
 
     /// Signs the request's own date and content hash unchanged, instead of computing them.
     #[test]
-    fn what_the_request_says_itself() {
+    fn date_and_hash_of_the_request_are_kept() {
         let target = somewhere();
         let url = "https://examplebucket.s3.amazonaws.com/test.txt";
         let made = |fields: &[(&str, &[u8])], content, unix| {
-            signed("aws:amz:us-east-1:s3", ("u", "p"), url, &Unsigned { fields, content, unix, ..get(&target) })
+            signed("aws:amz:us-east-1:s3", ("u", "p"), url, &UnsignedRequest { fields, content, unix, ..get(&target) })
         };
         let ours = made(&[], Some(b"content"), DAY_OF_EXAMPLES).unwrap();
         let names: Vec<_> = ours.fields.iter().map(|(name, _)| name.as_str()).collect();
@@ -429,21 +435,21 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_in_order_merged_and_without_superfluous_blanks() {
+    fn canonical_fields_are_sorted_merged_and_trimmed() {
         let target = somewhere();
         let fields: [(&str, &[u8]); 4] =
             [("X-B", b"  two   words\t"), ("x-a", b"1"), ("X-b", b"more"), ("Content-Type", b"text/plain")];
-        let (lines, names) = canonical_fields(&Unsigned { host: b"h:1", fields: &fields, ..get(&target) }, &[]);
+        let (lines, names) = canonical_fields(&UnsignedRequest { host: b"h:1", fields: &fields, ..get(&target) }, &[]);
         assert_eq!(names, "content-type;host;x-a;x-b");
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
     }
 
     /// A store that encodes the path again sees the signed path.
     #[test]
-    fn a_stores_path_is_spelled_as_stores_sign_it() {
-        let spelled = |option, url: &str| {
+    fn store_path_is_sent_as_it_is_signed() {
+        let signed_target = |option, url: &str| {
             let target = Target::parse(url).unwrap();
-            SigV4::parse(option).unwrap().spelled(&target).map(|target| target.to_url())
+            SigV4::parse(option).unwrap().signed_target(&target).map(|target| target.to_url())
         };
         let s3 = "aws:amz:us-east-1:s3";
         for (path, expected) in [
@@ -452,16 +458,16 @@ mod tests {
             ("a%2fb//100%25/%zz", "a/b//100%25/%25zz"),
         ] {
             let expected = format!("http://s3.example/{expected}");
-            assert_eq!(spelled(s3, &format!("http://s3.example/{path}")), Some(expected.clone()), "{path}");
-            assert_eq!(spelled(s3, &expected), None, "{path}");
+            assert_eq!(signed_target(s3, &format!("http://s3.example/{path}")), Some(expected.clone()), "{path}");
+            assert_eq!(signed_target(s3, &expected), None, "{path}");
         }
-        assert_eq!(spelled(s3, "http://s3.example/a%2F..%2Fb"), None, "no dot segment is made");
-        assert_eq!(spelled("aws:amz:us-east-1:es", "http://s3.example/a=b"), None, "others encode what was sent");
-        assert!(spelled("aws", "http://s3.eu.example/a=b").is_some(), "the host's name says the service");
+        assert_eq!(signed_target(s3, "http://s3.example/a%2F..%2Fb"), None, "no dot segment is made");
+        assert_eq!(signed_target("aws:amz:us-east-1:es", "http://s3.example/a=b"), None, "others encode what was sent");
+        assert!(signed_target("aws", "http://s3.eu.example/a=b").is_some(), "the host's name says the service");
     }
 
     #[test]
-    fn queries() {
+    fn canonical_queries() {
         for (query, expected) in [
             ("", ""),
             ("a", "a="),
@@ -475,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_option_leaves_out() {
+    fn region_and_service_default_to_host_labels() {
         let target = somewhere();
         let begins = |option, url| {
             let made = signed(option, ("a/b", "p"), url, &get(&target))?;
@@ -504,7 +510,7 @@ mod tests {
             let refused: Result<String, AuthError> = begins(option, url);
             assert!(matches!(refused, Err(AuthError::SigV4(_))), "{option} {url} {refused:?}");
         }
-        let request = Unsigned { content: None, ..get(&target) };
+        let request = UnsignedRequest { content: None, ..get(&target) };
         assert!(signed("aws:amz:us-east-1:es", ("u", "p"), at_aws, &request).is_err(), "the content is unknown");
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
+//! use haul_policy::auth::{Credentials, UserCredentials, Netrc, identity_for};
 //! use haul_policy::redirect::Secrets;
 //!
 //! let file = b"machine a.example login ann password secret";
-//! let given = Given { netrc: Netrc::Optional(file), ..Given::default() };
+//! let given = UserCredentials { netrc: Netrc::Optional(file), ..UserCredentials::default() };
 //! let a = identity_for(&given, &Target::parse("https://a.example/")?, Secrets::Keep, false)?;
 //! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
 //! let b = identity_for(&given, &Target::parse("https://b.example/")?, Secrets::Drop, false)?;
@@ -23,7 +23,7 @@ use crate::target::Target;
 
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
-pub struct Given<'g> {
+pub struct UserCredentials<'g> {
     /// `-u`. Bound to the first origin; replaces netrc, as in curl.
     pub user: Option<&'g Credentials>,
     /// `--oauth2-bearer`. Bound to the first origin.
@@ -62,7 +62,7 @@ pub struct Identity {
 /// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
 /// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
 pub fn identity_for(
-    given: &Given<'_>,
+    given: &UserCredentials<'_>,
     target: &Target,
     secrets: Secrets,
     downgraded: bool,
@@ -93,7 +93,7 @@ pub fn identity_for(
     if let (Some(text), false) = (text, is_whole) {
         let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
         // An entry with neither user nor password does not identify us (CVE-2025-0167).
-        let says = |entry: &netrc::Entry| entry.login.is_some() || entry.password.is_some();
+        let says = |entry: &netrc::NetrcEntry| entry.login.is_some() || entry.password.is_some();
         if let Some(entry) = netrc::find(text, target.host_text(), login)?.filter(says) {
             let user = login.map(<[u8]>::to_vec).or(entry.login).unwrap_or_default();
             identity.credentials = Some(Credentials::new(user, entry.password.unwrap_or_default())?);
@@ -137,9 +137,9 @@ impl fmt::Display for IdentityError {
 
 impl core::error::Error for IdentityError {}
 
-impl fmt::Debug for Given<'_> {
+impl fmt::Debug for UserCredentials<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given")
+        f.debug_struct("UserCredentials")
             .field("user", &self.user.is_some())
             .field("bearer", &self.bearer.is_some())
             .field("netrc", &self.netrc)

@@ -20,7 +20,7 @@ fn read(fields: &[&str]) -> String {
 }
 
 #[test]
-fn challenges() {
+fn challenges_are_parsed() {
     for (fields, expected) in [
         (&["Basic realm=\"a, b\""][..], "Basic(realm=a, b)"),
         (&["basic"], "Basic()"),
@@ -48,7 +48,7 @@ fn challenges() {
 }
 
 #[test]
-fn parameters_whose_comma_was_forgotten_are_of_their_challenge() {
+fn parameter_without_comma_belongs_to_its_challenge() {
     for (field, expected) in [
         ("Digest realm=\"r\" nonce=\"n\" qop=auth", "Digest(realm=r,nonce=n,qop=auth)"),
         ("Digest realm=\"r\"nonce=n qop=\"auth\", Basic realm=x", "Digest(realm=r,nonce=n,qop=auth) Basic(realm=x)"),
@@ -62,7 +62,7 @@ fn parameters_whose_comma_was_forgotten_are_of_their_challenge() {
 }
 
 #[test]
-fn hostile_challenges_are_bounded() {
+fn hostile_challenges_are_bounded_in_number() {
     let many = "Basic realm=x,".repeat(10_000);
     assert_eq!(parse_challenges([many.as_bytes()]).len(), MAX_CHALLENGES);
     let wide = format!("Digest {}", "a=b,".repeat(10_000));
@@ -84,7 +84,7 @@ fn chosen(fields: &[&str], allowed: Allowed) -> Result<Choice, AuthError> {
 }
 
 #[test]
-fn the_strongest_that_is_allowed() {
+fn strongest_allowed_scheme_is_chosen() {
     let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
     let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
     let bearer = Allowed { bearer: true, ..Allowed::ANY };
@@ -118,7 +118,7 @@ fn the_strongest_that_is_allowed() {
 }
 
 #[test]
-fn basic_and_bearer() {
+fn basic_and_bearer_values() {
     let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic();
     assert_eq!(basic(b"Aladdin", b"open sesame"), b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     // RFC 7617 §2.1, in UTF-8.
@@ -174,7 +174,7 @@ fn rfc7616_section_3_9_1() {
 }
 
 #[test]
-fn rfc7616_section_3_9_2_as_its_erratum_has_it() {
+fn rfc7616_section_3_9_2_with_its_erratum() {
     let me = Credentials::new("J\u{e4}s\u{f8}n Doe", "Secret, or not?").unwrap();
     let field = "Digest realm=\"api@example.org\", qop=\"auth\", algorithm=SHA-512-256, \
         nonce=\"5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK\", opaque=\"HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS\", \
@@ -230,18 +230,18 @@ fn auth_int_covers_the_body() {
 }
 
 #[test]
-fn counting_sessions_and_next_nonces() {
+fn digest_counts_uses_and_takes_next_nonces() {
     let me = Credentials::new("u", "p").unwrap();
     let mut plain = digest("Digest realm=r, nonce=n, qop=auth");
     let mut next = |cnonce: &str| plain.authorize(&me, "GET", "/", None, cnonce).unwrap();
     assert_eq!((parameter(&next("a"), "nc"), parameter(&next("b"), "nc")), ("00000001".into(), "00000002".into()));
-    plain.on_info(b"qop=auth, rspauth=\"x\", nextnonce=\"m, \\\"o\"");
+    plain.on_authentication_info(b"qop=auth, rspauth=\"x\", nextnonce=\"m, \\\"o\"");
     let value = plain.authorize(&me, "GET", "/", None, "c").unwrap();
     assert_eq!((parameter(&value, "nonce"), parameter(&value, "nc")), ("m, \"o".into(), "00000001".into()));
     for ignored in [&b"nextnonce="[..], b"nextnonce=\"a\0\"", b"x", b"", b"Basic nextnonce=\"z\"", b"nextnonce=\"open"]
     {
         let before = plain.challenge().clone();
-        plain.on_info(ignored);
+        plain.on_authentication_info(ignored);
         assert_eq!(*plain.challenge(), before, "{}", ignored.escape_ascii());
     }
 
@@ -255,13 +255,13 @@ fn counting_sessions_and_next_nonces() {
     assert_eq!(parameter(&value, "response"), expected(b"n"));
     assert_eq!(parameter(&value, "algorithm"), "MD5-sess");
     // The key is made once (§3.4.2).
-    session.on_info(b"nextnonce=m");
+    session.on_authentication_info(b"nextnonce=m");
     let value = session.authorize(&me, "GET", "/", None, "c2").unwrap();
     assert_eq!((parameter(&value, "cnonce"), parameter(&value, "response")), ("c1".into(), expected(b"m")));
 }
 
 #[test]
-fn when_to_answer_again() {
+fn digest_answers_again_only_when_stale() {
     let me = Credentials::new("u", "p").unwrap();
     let mut first = digest("Digest realm=r, nonce=n, qop=auth");
     let again = |field: &str| digest(field).challenge().clone();
@@ -276,7 +276,7 @@ fn when_to_answer_again() {
 }
 
 #[test]
-fn where_an_answer_is_due() {
+fn digest_covers_paths_below_its_domains() {
     let asked = target("https://h/a/b");
     let covers = |domain: &str, url: &str| {
         digest(&format!("Digest realm=r, nonce=n, domain=\"{domain}\"")).challenge().covers(&asked, &target(url))
@@ -289,7 +289,7 @@ fn where_an_answer_is_due() {
 }
 
 #[test]
-fn nothing_breaks_out_of_the_field() {
+fn digest_values_cannot_leave_the_field() {
     let me = Credentials::new("a\"b\\c", "p").unwrap();
     let mut quoting = digest("Digest realm=\"r\\\"s\", nonce=n");
     let value = quoting.authorize(&me, "GET", "/", None, "c").unwrap();
@@ -302,18 +302,18 @@ fn nothing_breaks_out_of_the_field() {
 }
 
 #[test]
-fn whose_credentials() {
+fn credentials_come_from_user_url_or_netrc() {
     let file = b"machine a login ann password 1\nmachine b login bob password 2\ndefault login d password 3";
     let user = Credentials::new("cli", "0").unwrap();
-    let pair = |given: &Given<'_>, url: &str, secrets, downgraded| {
+    let pair = |given: &UserCredentials<'_>, url: &str, secrets, downgraded| {
         let identity = identity_for(given, &target(url), secrets, downgraded).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
     };
     let (keep, drop) = (Secrets::Keep, Secrets::Drop);
-    let optional = Given { netrc: Netrc::Optional(file), ..Given::default() };
-    let required = Given { netrc: Netrc::Required(file), ..Given::default() };
-    let both = Given { user: Some(&user), netrc: Netrc::Optional(file), ..Given::default() };
+    let optional = UserCredentials { netrc: Netrc::Optional(file), ..UserCredentials::default() };
+    let required = UserCredentials { netrc: Netrc::Required(file), ..UserCredentials::default() };
+    let both = UserCredentials { user: Some(&user), netrc: Netrc::Optional(file), ..UserCredentials::default() };
     for (given, url, secrets, downgraded, expected) in [
         (&optional, "https://a/", keep, false, "ann:1"),
         (&optional, "https://b/", drop, false, "bob:2"),
@@ -332,23 +332,24 @@ fn whose_credentials() {
         (&required, "https://d@c/", keep, false, "d:3"),
         (&both, "https://a/", keep, false, "cli:0"),
         (&both, "https://b/", drop, false, ""),
-        (&Given::default(), "https://u:p@a/", keep, false, "u:p"),
-        (&Given::default(), "https://a/", keep, false, ""),
-        (&Given::default(), "https://:p@a/", keep, false, ":p"),
-        (&Given::default(), "https://u@a/", keep, false, "u:"),
+        (&UserCredentials::default(), "https://u:p@a/", keep, false, "u:p"),
+        (&UserCredentials::default(), "https://a/", keep, false, ""),
+        (&UserCredentials::default(), "https://:p@a/", keep, false, ":p"),
+        (&UserCredentials::default(), "https://u@a/", keep, false, "u:"),
     ] {
         assert_eq!(pair(given, url, secrets, downgraded), expected, "{given:?} {url} {secrets:?}");
     }
     for url in ["https://@a/", "https://:@a/"] {
-        for (given, expected) in [(&Given::default(), None), (&optional, Credentials::new("ann", "1").ok())] {
+        for (given, expected) in [(&UserCredentials::default(), None), (&optional, Credentials::new("ann", "1").ok())] {
             let identity = identity_for(given, &target(url), keep, false).unwrap();
             assert_eq!(identity.credentials, expected, "{given:?} {url}");
         }
     }
-    let token = Given { bearer: Some(b"t"), ..Given::default() };
+    let token = UserCredentials { bearer: Some(b"t"), ..UserCredentials::default() };
     let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
     assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
-    let broken = Given { netrc: Netrc::Optional(b"machine a password \"x\\n\""), ..Given::default() };
+    let broken =
+        UserCredentials { netrc: Netrc::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
     assert_eq!(
         identity_for(&broken, &target("http://a/"), keep, false),
         Err(IdentityError::Auth(AuthError::ControlByte))

@@ -69,7 +69,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn dates_as_servers_write_them() {
+    fn dates_of_real_servers_are_parsed() {
         let same = 784_111_777;
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn no_dates() {
+    fn malformed_dates_are_refused() {
         for text in [
             "",
             "0",

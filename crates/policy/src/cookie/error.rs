@@ -5,7 +5,7 @@ use core::fmt;
 /// The reason why a cookie was refused. The message never repeats the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum CookieError {
     /// A control byte or a misplaced delimiter. Some servers answer 400 to every request with such
     /// a cookie, so a sibling host could lock a user out of another one (CVE-2022-35252).
     ControlByte,
@@ -29,21 +29,21 @@ pub enum Refusal {
     HostPrefix,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for CookieError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refusal::ControlByte => "it has a control byte",
-            Refusal::TooLong => "it is too long",
-            Refusal::NoName => "it has no name",
-            Refusal::Domain => "its domain is not a host name",
-            Refusal::ForeignDomain => "its domain is not the server's",
-            Refusal::PublicSuffix => "its domain is a public suffix",
-            Refusal::Insecure => "it is Secure and came in the clear",
-            Refusal::HidesSecure => "it came in the clear and would hide a Secure one",
-            Refusal::SecurePrefix => "its name begins with __Secure- but it is not",
-            Refusal::HostPrefix => "its name begins with __Host- but it is not bound to the host",
+            CookieError::ControlByte => "it has a control byte",
+            CookieError::TooLong => "it is too long",
+            CookieError::NoName => "it has no name",
+            CookieError::Domain => "its domain is not a host name",
+            CookieError::ForeignDomain => "its domain is not the server's",
+            CookieError::PublicSuffix => "its domain is a public suffix",
+            CookieError::Insecure => "it is Secure and came in the clear",
+            CookieError::HidesSecure => "it came in the clear and would hide a Secure one",
+            CookieError::SecurePrefix => "its name begins with __Secure- but it is not",
+            CookieError::HostPrefix => "its name begins with __Host- but it is not bound to the host",
         })
     }
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for CookieError {}

@@ -3,9 +3,9 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::scope::{self, Widest};
+use super::scope::{self, MaxScope};
 use super::set_cookie::{self, SetCookie};
-use super::{Changes, Cookie, CookieParts, Key, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
+use super::{Changes, Cookie, CookieError, CookieParts, Key, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT};
 use crate::target::Target;
 
 /// A store for cookies of any number of hosts, at most [`MAX_COOKIES`].
@@ -15,21 +15,21 @@ use crate::target::Target;
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     /// Cookies by site; sorted, so that eviction and files do not depend on a hash.
-    sites: BTreeMap<Box<str>, Vec<Entry>>,
+    sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
     /// The change counter.
     clock: u64,
     saved: u64,
     /// Removed cookies that the file had, each with the counter at its removal.
     removed: BTreeMap<Key, u64>,
-    manner: Manner,
+    style: FileStyle,
 }
 
 /// The conventions for order and files: the order in which cookies are sent and written, and the
 /// heading of the files of cookies, [`Hsts`](crate::hsts::Hsts) and
 /// [`AltSvc`](crate::alt_svc::AltSvc).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
+pub enum FileStyle {
     /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
     #[default]
     Standard,
@@ -39,7 +39,7 @@ pub enum Manner {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct StoredCookie {
     cookie: Cookie,
     /// The order of creation; replacing the value keeps it (§5.7, step 23).
     born: u64,
@@ -50,7 +50,7 @@ struct Entry {
 
 /// The effect of setting a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum SetOutcome {
     /// The cookie is new.
     Added,
     /// The cookie replaced one with another value or other attributes.
@@ -68,13 +68,13 @@ impl Jar {
     }
 
     /// Creates an empty jar with the given conventions.
-    pub fn of(manner: Manner) -> Jar {
-        Jar { manner, ..Jar::default() }
+    pub fn of(style: FileStyle) -> Jar {
+        Jar { style, ..Jar::default() }
     }
 
     /// Returns the conventions for order and files.
-    pub fn manner(&self) -> Manner {
-        self.manner
+    pub fn style(&self) -> FileStyle {
+        self.style
     }
 
     /// Returns the number of cookies, expired ones included.
@@ -89,25 +89,25 @@ impl Jar {
 
     /// Processes the Set-Cookie field of a response to a request to `target`. `now` is in seconds
     /// since 1970.
-    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<Stored, Refusal> {
+    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<SetOutcome, CookieError> {
         let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
             set_cookie::parse(set_cookie, now)?;
         let host = scope::host_of(target);
         let own_domain = scope::from_attribute(domain, &host)?;
         let is_secure = scope::is_secure(target);
         if secure && !is_secure {
-            return Err(Refusal::Insecure);
+            return Err(CookieError::Insecure);
         }
         let written_path = path.filter(|path| path.first() == Some(&b'/'));
         // A Domain equal to a host-only host is dropped, but __Host- forbids any Domain attribute.
         let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
-            return Err(Refusal::HostPrefix);
+            return Err(CookieError::HostPrefix);
         }
-        let expires = match self.manner {
-            Manner::Standard => expires,
+        let expires = match self.style {
+            FileStyle::Standard => expires,
             // The latest possible end is rounded to the nearest minute.
-            Manner::Curl => {
+            FileStyle::Curl => {
                 expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
         };
@@ -123,16 +123,16 @@ impl Jar {
             expires,
         })?);
         if !is_secure && self.hides_secure(&cookie) {
-            return Err(Refusal::HidesSecure);
+            return Err(CookieError::HidesSecure);
         }
         if cookie.is_expired(now) {
-            return Ok(if self.remove(&cookie.key()) { Stored::Removed } else { Stored::Nothing });
+            return Ok(if self.remove(&cookie.key()) { SetOutcome::Removed } else { SetOutcome::Nothing });
         }
         Ok(self.put(cookie, Some(now), false))
     }
 
     /// Adds a cookie that a program made, as a change to save. Does not check the expiry.
-    pub fn insert(&mut self, cookie: Cookie) -> Stored {
+    pub fn insert(&mut self, cookie: Cookie) -> SetOutcome {
         self.put(self.in_manner(cookie), None, false)
     }
 
@@ -145,7 +145,7 @@ impl Jar {
     }
 
     /// Returns the Cookie field for a request to `target`, or `None` without matching cookies. The
-    /// cookies are in the order of the jar's [`Manner`], at most [`MAX_SENT`] cookies and
+    /// cookies are in the order of the jar's [`FileStyle`], at most [`MAX_SENT`] cookies and
     /// [`MAX_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
@@ -172,7 +172,7 @@ impl Jar {
         let host = scope::host_of(target);
         let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
         let (is_secure, path) = (scope::is_secure(target), target.path().as_bytes());
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&StoredCookie| {
             let cookie = entry.cookie.parts();
             let of_host = cookie.domain == *host || !cookie.host_only && scope::domain_match(&host, &cookie.domain);
             of_host
@@ -180,10 +180,10 @@ impl Jar {
                 && !entry.cookie.is_expired(now)
                 && scope::path_match(path, &cookie.path)
         };
-        let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
-        match self.manner {
-            Manner::Standard => found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born)),
-            Manner::Curl => {
+        let mut found: Vec<&StoredCookie> = entries.iter().filter(fits).collect();
+        match self.style {
+            FileStyle::Standard => found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born)),
+            FileStyle::Curl => {
                 // curl first collects this many and then sorts them.
                 found.truncate(MAX_SENT);
                 found.sort_by_key(|entry| {
@@ -197,7 +197,7 @@ impl Jar {
 
     /// Iterates over all cookies, oldest first, expired ones included.
     pub fn iter(&self) -> impl Iterator<Item = &Cookie> {
-        let mut all: Vec<&Entry> = self.sites.values().flatten().collect();
+        let mut all: Vec<&StoredCookie> = self.sites.values().flatten().collect();
         all.sort_by_key(|entry| entry.born);
         all.into_iter().map(|entry| &entry.cookie)
     }
@@ -228,7 +228,7 @@ impl Jar {
     fn retain_in(&mut self, only: Option<&Key>, mut keep: impl FnMut(&Cookie) -> bool) {
         self.clock += 1;
         let (clock, removed) = (self.clock, &mut self.removed);
-        let mut sweep = |entries: &mut Vec<Entry>| {
+        let mut sweep = |entries: &mut Vec<StoredCookie>| {
             entries.retain(|entry| {
                 let stays = keep(&entry.cookie);
                 if !stays && entry.in_file {
@@ -251,7 +251,8 @@ impl Jar {
 
     /// Returns the changes since the file was read or last [`saved`](Jar::saved).
     pub fn changes(&self) -> Changes {
-        let mut set: Vec<&Entry> = self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
+        let mut set: Vec<&StoredCookie> =
+            self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
         set.sort_by_key(|entry| entry.born);
         Changes {
             upto: self.clock,
@@ -281,13 +282,13 @@ impl Jar {
     /// other.
     fn in_manner(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
-        if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
+        if self.style == FileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
             path.pop();
         }
         cookie
     }
 
-    fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> Stored {
+    fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> SetOutcome {
         self.clock += 1;
         let (key, clock) = (cookie.key(), self.clock);
         let changed = if from_file { 0 } else { clock };
@@ -299,9 +300,9 @@ impl Jar {
             entry.cookie = cookie;
             entry.changed = changed.max(if from_file { entry.changed } else { 0 });
             entry.in_file |= from_file;
-            return Stored::Replaced;
+            return SetOutcome::Replaced;
         }
-        entries.push(Entry { cookie, born: clock, changed, in_file: from_file || was_in_file });
+        entries.push(StoredCookie { cookie, born: clock, changed, in_file: from_file || was_in_file });
         self.len += 1;
         if entries.len() > MAX_PER_SITE {
             evict(entries, now);
@@ -315,7 +316,7 @@ impl Jar {
             evict(entries, now);
             self.len -= 1;
         }
-        Stored::Added
+        SetOutcome::Added
     }
 
     /// Returns `true` if a cookie from an insecure peer would shadow a Secure one of the same name
@@ -332,7 +333,7 @@ impl Jar {
     }
 }
 
-fn position<'e>(entries: &'e mut [Entry], key: &Key) -> Option<&'e mut Entry> {
+fn position<'e>(entries: &'e mut [StoredCookie], key: &Key) -> Option<&'e mut StoredCookie> {
     entries.iter_mut().find(|entry| {
         let parts = entry.cookie.parts();
         parts.name == key.name
@@ -344,8 +345,8 @@ fn position<'e>(entries: &'e mut [Entry], key: &Key) -> Option<&'e mut Entry> {
 
 /// Evicts cookies (§5.7, at its end): expired ones first, then those without Secure, then the one
 /// set longest ago.
-fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
-    let rank = |entry: &Entry| {
+fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
+    let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
         (!ended, entry.cookie.parts().secure, entry.changed, entry.born)
     };
@@ -357,12 +358,12 @@ fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
 
 /// Parses a `Set-Cookie:` line of a file, which curl accepts. Such a line answers no request:
 /// without a Domain the cookie belongs to `host`, if the caller knows one.
-pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
+pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
-    let text = core::str::from_utf8(domain).map_err(|_| Refusal::Domain)?;
+    let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
     let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;
-    let host_only = widest == Widest::Host || is_told.is_some();
+    let host_only = widest == MaxScope::Host || is_told.is_some();
     let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
     Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })
 }

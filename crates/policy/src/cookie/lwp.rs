@@ -17,8 +17,8 @@
 //! returns one cookie for each. Session cookies have `discard`. LWP writes them only with
 //! `ignore_discard`; `write` always does, as curl.
 
-use super::netscape::Read;
-use super::{Cookie, CookieParts, Jar, Refusal, SameSite, scope};
+use super::netscape::CookieFile;
+use super::{Cookie, CookieError, CookieParts, Jar, SameSite, scope};
 use crate::civil::Civil;
 
 const MAGIC: &[u8] = b"#LWP-Cookies-";
@@ -26,12 +26,12 @@ const LINE: &[u8] = b"Set-Cookie3:";
 
 /// Parses a file. `now` is in seconds since 1970. Returns `None` if the first line belongs to
 /// another kind of file.
-pub fn read(text: &[u8], now: u64) -> Option<Read> {
+pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(MAGIC) {
         return None;
     }
-    let mut found = Read::default();
+    let mut found = CookieFile::default();
     for line in lines.filter_map(|line| line.strip_prefix(LINE)) {
         match parse_line(line) {
             Ok(cookies) => found.cookies.extend(cookies.filter(|cookie| !cookie.is_expired(now))),
@@ -114,10 +114,10 @@ fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.push(b'"');
 }
 
-fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Refusal> {
+fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, CookieError> {
     let mut pairs = Pairs { rest: line };
-    let (name, value) = pairs.next().ok_or(Refusal::NoName)?;
-    let mut parts = CookieParts { name, value: value.ok_or(Refusal::NoName)?, ..CookieParts::default() };
+    let (name, value) = pairs.next().ok_or(CookieError::NoName)?;
+    let mut parts = CookieParts { name, value: value.ok_or(CookieError::NoName)?, ..CookieParts::default() };
     let mut domain = None;
     for (key, value) in pairs {
         let is = |name: &str| key.eq_ignore_ascii_case(name.as_bytes());
@@ -133,11 +133,11 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Refus
         } else if is("samesite") {
             parts.same_site = SameSite::parse(&value);
         } else if is("expires") {
-            let text = core::str::from_utf8(&value).map_err(|_| Refusal::ControlByte)?;
-            parts.expires = Some(Civil::parse(text).and_then(Civil::to_unix).ok_or(Refusal::ControlByte)?);
+            let text = core::str::from_utf8(&value).map_err(|_| CookieError::ControlByte)?;
+            parts.expires = Some(Civil::parse(text).and_then(Civil::to_unix).ok_or(CookieError::ControlByte)?);
         }
     }
-    let domain = domain.ok_or(Refusal::Domain)?;
+    let domain = domain.ok_or(CookieError::Domain)?;
     parts.host_only = !domain.starts_with('.') || scope::is_address(&domain[1..]);
     parts.domain = domain.trim_start_matches('.').to_owned();
     let bare = parts.domain.strip_suffix(".local").filter(|name| !name.is_empty() && !name.contains('.'));

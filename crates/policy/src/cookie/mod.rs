@@ -53,8 +53,8 @@ mod tests;
 use core::fmt;
 
 pub use changes::{Changes, Key};
-pub use error::Refusal;
-pub use jar::{Jar, Manner, Stored};
+pub use error::CookieError;
+pub use jar::{FileStyle, Jar, SetOutcome};
 
 /// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;
@@ -141,19 +141,19 @@ impl Cookie {
     ///
     /// The domain loses a leading dot and is lower-cased. An address or a public suffix makes the
     /// cookie host-only. A path without a leading slash becomes `/`.
-    pub fn new(mut parts: CookieParts) -> Result<Cookie, Refusal> {
+    pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieError> {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
         parts.domain = domain;
-        parts.host_only |= widest == scope::Widest::Host;
+        parts.host_only |= widest == scope::MaxScope::Host;
         if parts.path.first() != Some(&b'/') {
             parts.path = b"/".to_vec();
         }
         if parts.path.len() > MAX_ATTRIBUTE {
-            return Err(Refusal::TooLong);
+            return Err(CookieError::TooLong);
         }
         if parts.path.iter().any(|b| is_control(*b) || *b == b';') {
-            return Err(Refusal::ControlByte);
+            return Err(CookieError::ControlByte);
         }
         check_prefix(&parts)?;
         Ok(Cookie(parts))
@@ -218,29 +218,29 @@ fn is_control(b: u8) -> bool {
     b < b' ' || b == 0x7f
 }
 
-fn check_pair(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     if name.is_empty() {
-        return Err(Refusal::NoName);
+        return Err(CookieError::NoName);
     }
     if name.len() + value.len() > MAX_PAIR {
-        return Err(Refusal::TooLong);
+        return Err(CookieError::TooLong);
     }
     let bad = |b: &u8| is_control(*b) || *b == b';';
     if name.iter().any(|b| bad(b) || *b == b'=') || value.iter().any(bad) {
-        return Err(Refusal::ControlByte);
+        return Err(CookieError::ControlByte);
     }
     Ok(())
 }
 
 /// Checks the prefixes of §4.1.3 in any case, since servers that ignore case would take `__host-`
 /// for the real one. Sees only the stored parts; [`Jar::set`] checks that a Path was given at all.
-fn check_prefix(parts: &CookieParts) -> Result<(), Refusal> {
+fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {
-        return Err(Refusal::SecurePrefix);
+        return Err(CookieError::SecurePrefix);
     }
     if has(b"__Host-") && !(parts.secure && parts.host_only && parts.path == b"/") {
-        return Err(Refusal::HostPrefix);
+        return Err(CookieError::HostPrefix);
     }
     Ok(())
 }

@@ -22,11 +22,11 @@
 //!
 //! SameSite has no column and is lost.
 
-use super::{Cookie, CookieParts, Jar, Manner, Refusal, jar, scope};
+use super::{Cookie, CookieError, CookieParts, FileStyle, Jar, jar, scope};
 
 /// The contents of a file.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
+pub struct CookieFile {
     /// The cookies that had not expired, in the order of the file.
     pub cookies: Vec<Cookie>,
     /// The number of lines that were neither comments nor acceptable cookies.
@@ -44,8 +44,8 @@ const SET_COOKIE: &[u8] = b"Set-Cookie:";
 
 /// Parses a file. `now` is in seconds since 1970. Any text is accepted; malformed lines are
 /// counted.
-pub fn read(text: &[u8], now: u64) -> Read {
-    read_of(text, now, None)
+pub fn read(text: &[u8], now: u64) -> CookieFile {
+    read_for_host(text, now, None)
 }
 
 /// Parses a file whose `Set-Cookie` lines may lack a Domain; their cookies belong to `host` only.
@@ -55,11 +55,11 @@ pub fn read(text: &[u8], now: u64) -> Read {
 ///
 /// let text = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\n\r\n";
 /// assert!(netscape::read(text, 0).cookies.is_empty());
-/// let read = netscape::read_of(text, 0, Some("h.example"));
+/// let read = netscape::read_for_host(text, 0, Some("h.example"));
 /// assert_eq!((read.cookies[0].parts().domain.as_str(), read.cookies[0].parts().host_only), ("h.example", true));
 /// ```
-pub fn read_of(text: &[u8], now: u64, host: Option<&str>) -> Read {
-    let mut found = Read::default();
+pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
+    let mut found = CookieFile::default();
     for line in text.split(|b| *b == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let is_comment = line.first() == Some(&b'#') && !line.starts_with(HTTP_ONLY);
@@ -76,12 +76,12 @@ pub fn read_of(text: &[u8], now: u64, host: Option<&str>) -> Read {
 }
 
 /// Writes the cookies that have not expired: oldest first, so that reading the file keeps their
-/// order, or in the order of the jar's [`Manner`].
+/// order, or in the order of the jar's [`FileStyle`].
 pub fn write(jar: &Jar, now: u64) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = jar.iter().filter(|cookie| !cookie.is_expired(now)).collect();
-    let about = match jar.manner() {
-        Manner::Standard => ABOUT,
-        Manner::Curl => {
+    let about = match jar.style() {
+        FileStyle::Standard => ABOUT,
+        FileStyle::Curl => {
             cookies.reverse();
             ABOUT_CURL
         }
@@ -114,7 +114,7 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
+fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     if line.get(..SET_COOKIE.len()).is_some_and(|start| start.eq_ignore_ascii_case(SET_COOKIE)) {
         return jar::from_header_line(&line[SET_COOKIE.len()..], now, host);
     }
@@ -123,8 +123,8 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refus
         None => (false, line),
     };
     let mut fields = line.split(|b| *b == b'\t').peekable();
-    let mut next = || fields.next().ok_or(Refusal::NoName);
-    let domain = core::str::from_utf8(next()?).map_err(|_| Refusal::Domain)?;
+    let mut next = || fields.next().ok_or(CookieError::NoName);
+    let domain = core::str::from_utf8(next()?).map_err(|_| CookieError::Domain)?;
     let with_subdomains = next()?.eq_ignore_ascii_case(b"TRUE");
     // Some writers leave the path out: then the Secure flag stands in its place.
     let mut path = next()?;
@@ -133,7 +133,7 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refus
     // Six fields: an empty value, and a writer that drops the tab before it.
     let (name, value) = (next()?, next().unwrap_or_default());
     if fields.next().is_some() {
-        return Err(Refusal::ControlByte);
+        return Err(CookieError::ControlByte);
     }
     // A host with a trailing dot was host-only when it was written.
     let domain = domain.strip_prefix('.').unwrap_or(domain);
@@ -152,8 +152,8 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refus
 
 /// Parses seconds. 0 means the session, and so does an empty field, as Python's `MozillaCookieJar`
 /// writes it. Negative numbers, which 32-bit programs write, mean expired.
-fn end(text: &[u8]) -> Result<Option<u64>, Refusal> {
-    let text = core::str::from_utf8(text).map_err(|_| Refusal::ControlByte)?.trim();
+fn end(text: &[u8]) -> Result<Option<u64>, CookieError> {
+    let text = core::str::from_utf8(text).map_err(|_| CookieError::ControlByte)?.trim();
     if text.is_empty() {
         return Ok(None);
     }
@@ -161,7 +161,7 @@ fn end(text: &[u8]) -> Result<Option<u64>, Refusal> {
     // A fraction, as Firefox exporters write it, is cut off.
     let (digits, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if digits.is_empty() || !digits.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-        return Err(Refusal::ControlByte);
+        return Err(CookieError::ControlByte);
     }
     Ok(match digits.parse().unwrap_or(u64::MAX) {
         0 => None,

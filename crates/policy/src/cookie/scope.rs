@@ -3,12 +3,12 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
 
-use super::Refusal;
+use super::CookieError;
 use crate::target::{Host, Scheme, Target};
 
 /// The widest possible scope of a cookie with a given domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Widest {
+pub(super) enum MaxScope {
     /// The host only: an address, a public suffix, or a name with a trailing dot.
     Host,
     /// All hosts below the domain.
@@ -53,40 +53,40 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
 }
 
 /// Returns a domain from a program or a file in its stored form.
-pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest), Refusal> {
+pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, MaxScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = address(text) {
-        return Ok((address, Widest::Host));
+        return Ok((address, MaxScope::Host));
     }
     let name = text.to_ascii_lowercase();
     let widest = check_name(&name)?;
     match widest {
-        Widest::Host if name.ends_with('.') && !host_only => Err(Refusal::Domain),
-        Widest::Domain if is_public_suffix(&name) => Ok((name, Widest::Host)),
+        MaxScope::Host if name.ends_with('.') && !host_only => Err(CookieError::Domain),
+        MaxScope::Domain if is_public_suffix(&name) => Ok((name, MaxScope::Host)),
         widest => Ok((name, widest)),
     }
 }
 
 /// Returns the domain of a Domain attribute that `host` sent (§5.6.3), if it is acceptable; `None`
 /// if it means the host itself.
-pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, Refusal> {
+pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
         return Ok(None);
     }
-    let domain = core::str::from_utf8(value).map_err(|_| Refusal::Domain)?.to_ascii_lowercase();
+    let domain = core::str::from_utf8(value).map_err(|_| CookieError::Domain)?.to_ascii_lowercase();
     if is_address(host) {
         // Servers do write their own address here; one written in another form is a different text.
         let own = address(domain.trim_start_matches('[').trim_end_matches(']')).is_some_and(|address| address == host);
-        return if own { Ok(None) } else { Err(Refusal::ForeignDomain) };
+        return if own { Ok(None) } else { Err(CookieError::ForeignDomain) };
     }
-    if check_name(&domain)? == Widest::Host {
-        return Err(Refusal::Domain);
+    if check_name(&domain)? == MaxScope::Host {
+        return Err(CookieError::Domain);
     }
     if is_public_suffix(&domain) {
-        return if domain == host { Ok(None) } else { Err(Refusal::PublicSuffix) };
+        return if domain == host { Ok(None) } else { Err(CookieError::PublicSuffix) };
     }
-    if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(Refusal::ForeignDomain) }
+    if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieError::ForeignDomain) }
 }
 
 /// Matches domains (§5.1.3), for a host that is a name.
@@ -109,13 +109,13 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
 }
 
 /// Checks a name: letters, digits, `-_~` and single dots, as in a [`Target`].
-fn check_name(name: &str) -> Result<Widest, Refusal> {
+fn check_name(name: &str) -> Result<MaxScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);
     if labels.split('.').any(|label| label.is_empty() || !label.bytes().all(plain)) {
-        return Err(Refusal::Domain);
+        return Err(CookieError::Domain);
     }
-    Ok(if labels.len() < name.len() { Widest::Host } else { Widest::Domain })
+    Ok(if labels.len() < name.len() { MaxScope::Host } else { MaxScope::Domain })
 }
 
 fn address(text: &str) -> Option<String> {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites() {
+    fn site_is_the_registrable_domain() {
         for (host, expected) in [
             ("www.example.com", "example.com"),
             ("example.com", "example.com"),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn paths() {
+    fn paths_match_by_directory() {
         for (path, cookie, expected) in [
             ("/", "/", true),
             ("/a", "/", true),

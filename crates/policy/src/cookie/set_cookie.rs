@@ -1,7 +1,7 @@
 //! Parses the Set-Cookie field as browsers do (RFC 6265bis §5.6): an unknown attribute is ignored,
 //! and a dangerous name or value makes the parser refuse the cookie.
 
-use super::{MAX_AGE, MAX_ATTRIBUTE, Refusal, SameSite, check_pair, date};
+use super::{CookieError, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
 /// A parsed Set-Cookie field. The last one of repeated attributes counts.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(super) struct SetCookie<'h> {
     pub(super) same_site: SameSite,
 }
 
-pub(super) fn parse(field: &[u8], now: u64) -> Result<SetCookie<'_>, Refusal> {
+pub(super) fn parse(field: &[u8], now: u64) -> Result<SetCookie<'_>, CookieError> {
     if field.iter().any(|b| (*b < b' ' && *b != b'\t') || *b == 0x7f) {
-        return Err(Refusal::ControlByte);
+        return Err(CookieError::ControlByte);
     }
     let mut pieces = field.split(|b| *b == b';');
     let pair = pieces.next().unwrap_or_default();
-    let equals = pair.iter().position(|b| *b == b'=').ok_or(Refusal::NoName)?;
+    let equals = pair.iter().position(|b| *b == b'=').ok_or(CookieError::NoName)?;
     let (name, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
     check_pair(name, value)?;
     let mut cookie = SetCookie {

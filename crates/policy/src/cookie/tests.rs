@@ -25,12 +25,12 @@ fn sent_at(jar: &Jar, url: &str, now: u64) -> String {
     String::from_utf8(jar.cookie_for(&target(url), now).unwrap_or_default()).unwrap()
 }
 
-fn refusal(url: &str, cookie: &str) -> Option<Refusal> {
+fn refusal(url: &str, cookie: &str) -> Option<CookieError> {
     Jar::new().set(&target(url), cookie.as_bytes(), NOW).err()
 }
 
 #[test]
-fn the_pair() {
+fn name_and_value_are_parsed_like_browsers() {
     for (field, expected) in [
         ("a=b", "a=b"),
         (" a = b ; x", "a=b"),
@@ -44,17 +44,17 @@ fn the_pair() {
     }
     let long = "x".repeat(MAX_PAIR);
     for (field, why) in [
-        ("", Refusal::NoName),
-        ("a", Refusal::NoName),
-        ("=b", Refusal::NoName),
-        ("a; b=c", Refusal::NoName),
-        ("a=b\0", Refusal::ControlByte),
-        ("a=b\r\nSet-Cookie: x=y", Refusal::ControlByte),
-        ("a=b; path=/\x7f", Refusal::ControlByte),
-        ("a=b\x01c", Refusal::ControlByte),
-        ("a=b\tc", Refusal::ControlByte),
-        ("a\tb=c", Refusal::ControlByte),
-        (&format!("a={long}"), Refusal::TooLong),
+        ("", CookieError::NoName),
+        ("a", CookieError::NoName),
+        ("=b", CookieError::NoName),
+        ("a; b=c", CookieError::NoName),
+        ("a=b\0", CookieError::ControlByte),
+        ("a=b\r\nSet-Cookie: x=y", CookieError::ControlByte),
+        ("a=b; path=/\x7f", CookieError::ControlByte),
+        ("a=b\x01c", CookieError::ControlByte),
+        ("a=b\tc", CookieError::ControlByte),
+        ("a\tb=c", CookieError::ControlByte),
+        (&format!("a={long}"), CookieError::TooLong),
     ] {
         assert_eq!(refusal("https://h.example/", field), Some(why), "{field:?}");
     }
@@ -62,7 +62,7 @@ fn the_pair() {
 }
 
 #[test]
-fn domains() {
+fn domain_attributes_set_the_scope() {
     for (host, domain, gets, not) in [
         ("www.a.example", "", "www.a.example", "x.www.a.example"),
         ("www.a.example", "a.example", "other.a.example", "ba.example"),
@@ -87,8 +87,8 @@ fn domains() {
 }
 
 #[test]
-fn domains_that_are_refused() {
-    use Refusal::{Domain, ForeignDomain, PublicSuffix};
+fn foreign_and_public_domains_are_refused() {
+    use CookieError::{Domain, ForeignDomain, PublicSuffix};
     for (host, domain, why) in [
         ("www.a.example", "b.example", ForeignDomain),
         ("www.a.example", "x.www.a.example", ForeignDomain),
@@ -124,7 +124,7 @@ fn domains_that_are_refused() {
 }
 
 #[test]
-fn paths() {
+fn path_attributes_set_the_scope() {
     for (url, path, gets, not) in [
         ("https://h/a/b/c", "", "https://h/a/b/x", "https://h/a/"),
         ("https://h/a/b/", "", "https://h/a/b", "https://h/a"),
@@ -146,7 +146,7 @@ fn paths() {
 }
 
 #[test]
-fn ends() {
+fn expiry_follows_max_age_and_expires() {
     let end = |attributes: &str| {
         let jar = jar_of("https://h/", &[&format!("n=v{attributes}")]);
         jar.iter().next().map(|cookie| cookie.parts().expires)
@@ -165,8 +165,8 @@ fn ends() {
     let mut jar = jar_of("https://h/", &["a=1; max-age=10", "b=1"]);
     assert_eq!(sent_at(&jar, "https://h/", NOW + 9), "a=1; b=1");
     assert_eq!(sent_at(&jar, "https://h/", NOW + 10), "b=1");
-    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(Stored::Removed));
-    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(Stored::Nothing));
+    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetOutcome::Removed));
+    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetOutcome::Nothing));
     jar.clear_expired(NOW + 10);
     assert!(jar.is_empty());
     // A clock at its end overflows nothing.
@@ -174,24 +174,24 @@ fn ends() {
 }
 
 #[test]
-fn secure_ones_and_plain_http() {
+fn secure_cookies_need_tls() {
     let jar = jar_of("https://h.example/", &["s=1; Secure", "p=1"]);
     assert_eq!(sent(&jar, "https://h.example/"), "s=1; p=1");
     assert_eq!(sent(&jar, "http://h.example/"), "p=1");
-    assert_eq!(refusal("http://h.example/", "s=1; Secure"), Some(Refusal::Insecure));
+    assert_eq!(refusal("http://h.example/", "s=1; Secure"), Some(CookieError::Insecure));
     for own in ["http://localhost/", "http://127.0.0.1/", "http://[::1]/"] {
         assert_eq!(sent(&jar_of(own, &["s=1; secure"]), own), "s=1", "{own}");
     }
     for other in ["http://127.0.0.2/", "http://a.localhost/", "http://localhost./"] {
-        assert_eq!(refusal(other, "s=1; secure"), Some(Refusal::Insecure), "{other}");
+        assert_eq!(refusal(other, "s=1; secure"), Some(CookieError::Insecure), "{other}");
     }
 }
 
 #[test]
-fn plain_http_cannot_hide_a_secure_one() {
+fn plain_http_cannot_hide_a_secure_cookie() {
     let mut jar = jar_of("https://www.a.example/", &["s=1; Secure; Domain=a.example; Path=/in"]);
     let mut set = |url: &str, cookie: &str| jar.set(&target(url), cookie.as_bytes(), NOW).err();
-    let hides = Some(Refusal::HidesSecure);
+    let hides = Some(CookieError::HidesSecure);
     for cookie in ["s=2; Domain=a.example; Path=/in", "s=2; Path=/in/side", "s=; max-age=0; Domain=a.example; Path=/in"]
     {
         assert_eq!(set("http://www.a.example/", cookie), hides, "{cookie}");
@@ -204,21 +204,21 @@ fn plain_http_cannot_hide_a_secure_one() {
     assert_eq!(set("https://www.a.example/", "s=2; Domain=a.example; Path=/in"), None);
     let host_only = jar_of("https://a.example/", &["s=1; Secure"]);
     let mut jar = host_only.clone();
-    assert_eq!(jar.set(&target("http://b.a.example/"), b"s=2; domain=a.example", NOW), Err(Refusal::HidesSecure));
+    assert_eq!(jar.set(&target("http://b.a.example/"), b"s=2; domain=a.example", NOW), Err(CookieError::HidesSecure));
 }
 
 #[test]
-fn prefixes() {
+fn name_prefixes_are_enforced() {
     let https = "https://h.example/";
     for (cookie, why) in [
-        ("__Secure-a=1", Some(Refusal::SecurePrefix)),
-        ("__sEcure-a=1", Some(Refusal::SecurePrefix)),
+        ("__Secure-a=1", Some(CookieError::SecurePrefix)),
+        ("__sEcure-a=1", Some(CookieError::SecurePrefix)),
         ("__Secure-a=1; Secure", None),
         ("__Host-a=1; Secure; Path=/", None),
-        ("__HOST-a=1; Secure", Some(Refusal::HostPrefix)),
-        ("__Host-a=1; Path=/", Some(Refusal::HostPrefix)),
-        ("__Host-a=1; Secure; Path=/x", Some(Refusal::HostPrefix)),
-        ("__host-a=1; Secure; Path=/; Domain=h.example", Some(Refusal::HostPrefix)),
+        ("__HOST-a=1; Secure", Some(CookieError::HostPrefix)),
+        ("__Host-a=1; Path=/", Some(CookieError::HostPrefix)),
+        ("__Host-a=1; Secure; Path=/x", Some(CookieError::HostPrefix)),
+        ("__host-a=1; Secure; Path=/; Domain=h.example", Some(CookieError::HostPrefix)),
         ("__Hosta=1", None),
         ("x__Host-a=1", None),
     ] {
@@ -227,17 +227,17 @@ fn prefixes() {
     // Domain=HOST of a public suffix is host-only, but was written.
     assert_eq!(
         refusal("https://github.io/", "__Host-a=1; Secure; Path=/; Domain=github.io"),
-        Some(Refusal::HostPrefix)
+        Some(CookieError::HostPrefix)
     );
-    assert_eq!(refusal("http://h.example/", "__Secure-a=1; Secure"), Some(Refusal::Insecure));
+    assert_eq!(refusal("http://h.example/", "__Secure-a=1; Secure"), Some(CookieError::Insecure));
 }
 
 #[test]
-fn the_order_sent_and_kept() {
+fn cookies_are_sent_by_path_then_age() {
     let mut jar = jar_of("https://h/a/b/", &["x=1; path=/", "y=1; path=/a/b", "z=1; path=/a", "w=1; path=/"]);
     assert_eq!(sent(&jar, "https://h/a/b"), "y=1; z=1; x=1; w=1");
     // A new value keeps its place.
-    assert_eq!(jar.set(&target("https://h/"), b"x=2; path=/", NOW + 1), Ok(Stored::Replaced));
+    assert_eq!(jar.set(&target("https://h/"), b"x=2; path=/", NOW + 1), Ok(SetOutcome::Replaced));
     assert_eq!(sent(&jar, "https://h/"), "x=2; w=1");
     // Host-only and domain cookies of one name are two.
     let jar = jar_of("https://a.example/", &["n=1", "n=2; domain=a.example"]);
@@ -245,7 +245,7 @@ fn the_order_sent_and_kept() {
 }
 
 #[test]
-fn limits_of_storage() {
+fn storage_limits_evict_cookies() {
     let mut jar = Jar::new();
     let site = target("https://a.example/");
     jar.set(&site, b"safe=1; Secure", NOW).unwrap();
@@ -274,7 +274,7 @@ fn limits_of_storage() {
 }
 
 #[test]
-fn limits_of_a_request() {
+fn request_limits_bound_the_cookie_field() {
     let mut jar = Jar::new();
     for i in 0..MAX_SENT + 10 {
         jar.set(&target("https://h/"), format!("n{i}=1").as_bytes(), NOW).unwrap();
@@ -308,7 +308,7 @@ fn hostile_fields_never_leave_a_line_end() {
 }
 
 #[test]
-fn netscape_files() {
+fn netscape_files_are_read_and_written() {
     let text = b"# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\ts\t1\n\
         b.example\tFALSE\t/p\tTRUE\t1900000000\tt\t2\r\n#HttpOnly_c.example\tFALSE\t/\tFALSE\t0\tu\t3 4\n\
         d.example\tFALSE\tFALSE\t0\tnopath\t5\ne.example\tFALSE\t/\tFALSE\t0\tempty\n\
@@ -348,7 +348,7 @@ fn netscape_files() {
 }
 
 #[test]
-fn lwp_files() {
+fn lwp_files_are_read_and_written() {
     let mut jar = jar_of(
         "https://www.a.example/",
         &["a=\"q\\\"; domain=a.example; max-age=60; HttpOnly; SameSite=strict", "b=c d; Secure"],
@@ -371,7 +371,7 @@ fn lwp_files() {
 }
 
 #[test]
-fn sessions() {
+fn session_cookies_end_with_the_session() {
     let mut jar = Jar::new();
     jar.load(netscape::read(b"h\tFALSE\t/\tFALSE\t0\ts\t1\nh\tFALSE\t/\tFALSE\t1900000000\tp\t1\n", NOW).cookies);
     jar.set(&target("http://h/"), b"t=1", NOW).unwrap();
@@ -414,10 +414,10 @@ fn debug_shows_no_value() {
 }
 
 #[test]
-fn curls_manner() {
+fn curl_manner_sets_order_and_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
-    let mut jar = Jar::of(Manner::Curl);
+    let mut jar = Jar::of(FileStyle::Curl);
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
@@ -438,8 +438,8 @@ fn curls_manner() {
 }
 
 #[test]
-fn in_curls_manner_the_first_that_fit_are_put_in_order() {
-    let mut jar = Jar::of(Manner::Curl);
+fn curl_manner_sorts_the_cookies_that_fit() {
+    let mut jar = Jar::of(FileStyle::Curl);
     for i in 0..MAX_SENT + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
     }
@@ -448,32 +448,32 @@ fn in_curls_manner_the_first_that_fit_are_put_in_order() {
 }
 
 #[test]
-fn in_curls_manner_a_path_with_and_without_its_last_slash_is_one() {
+fn curl_manner_ignores_a_paths_trailing_slash() {
     let site = target("https://h.example/p");
-    let mut jar = Jar::of(Manner::Curl);
+    let mut jar = Jar::of(FileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
     jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
-    assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(Stored::Replaced));
+    assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetOutcome::Replaced));
     assert_eq!(sent(&jar, "https://h.example/p"), "old=1; a=2");
-    assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(Stored::Removed));
+    assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(SetOutcome::Removed));
     assert_eq!(jar.changes().removed()[0].path, b"/p");
-    // The root stays what it is, and the standard's manner keeps what was written.
+    // The root stays what it is, and the standard's style keeps what was written.
     jar.set(&site, b"b=1; Path=/", NOW).unwrap();
     assert_eq!(sent(&jar, "https://h.example/x"), "b=1");
     assert_eq!(sent(&jar_of("https://h.example/", &["a=1; Path=/p/"]), "https://h.example/p"), "");
 }
 
 #[test]
-fn in_curls_manner_a_path_loses_one_slash_at_its_end() {
-    let mut jar = Jar::of(Manner::Curl);
+fn curl_manner_removes_only_one_trailing_slash() {
+    let mut jar = Jar::of(FileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
 
 #[test]
-fn in_curls_manner_the_latest_end_falls_on_the_nearest_minute() {
+fn curl_manner_rounds_the_longest_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
-        let mut jar = Jar::of(Manner::Curl);
+        let mut jar = Jar::of(FileStyle::Curl);
         let minute = NOW / 60 * 60;
         jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
         let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();
@@ -482,9 +482,9 @@ fn in_curls_manner_the_latest_end_falls_on_the_nearest_minute() {
 }
 
 #[test]
-fn a_path_that_only_lacks_its_slash_hides_no_secure_cookie() {
+fn path_without_slash_hides_no_secure_cookie() {
     let [https, http] = ["https://h.example/", "http://h.example/"].map(|url| Target::parse(url).unwrap());
     let mut jar = Jar::new();
     jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();
-    assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(Refusal::HidesSecure));
+    assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(CookieError::HidesSecure));
 }

@@ -31,11 +31,11 @@ use crate::filename;
 /// A parsed glob; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Glob {
-    pieces: Arc<[Piece]>,
+    pieces: Arc<[GlobPiece]>,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct GlobPiece {
     kind: Kind,
     /// The name for use in templates.
     name: Option<String>,
@@ -65,19 +65,19 @@ pub struct Expansion {
     /// The URL.
     pub url: String,
     /// The text that each glob contributed, for an output name.
-    pub parts: Parts,
+    pub parts: GlobValues,
 }
 
 /// The text that globs contributed to an expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct GlobValues {
     /// Values for `#1`, `#2` …
     numbered: Vec<String>,
     /// Values for `#<name>`; the first one of a name counts.
     named: Vec<(String, String)>,
 }
 
-impl Parts {
+impl GlobValues {
     /// Returns the text of each glob, in order.
     pub fn numbered(&self) -> &[String] {
         &self.numbered
@@ -85,7 +85,7 @@ impl Parts {
 
     /// Adds the named texts of another glob; existing names win.
     #[must_use]
-    pub fn with_named(mut self, other: &Parts) -> Parts {
+    pub fn with_named(mut self, other: &GlobValues) -> GlobValues {
         self.named.extend_from_slice(&other.named);
         self
     }
@@ -99,7 +99,7 @@ impl Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobError {
     /// The kind of mistake.
-    pub flaw: GlobFlaw,
+    pub kind: GlobErrorKind,
     /// The position, counted from 1 as in curl.
     pub position: usize,
 }
@@ -107,7 +107,7 @@ pub struct GlobError {
 /// A mistake in a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum GlobFlaw {
+pub enum GlobErrorKind {
     /// `]` or `}` without an opening bracket.
     UnmatchedClose,
     /// `{` without `}`.
@@ -166,7 +166,7 @@ impl IntoIterator for &Glob {
     }
 }
 
-impl Piece {
+impl GlobPiece {
     /// Returns the index of the last value.
     fn last(&self) -> u64 {
         match &self.kind {
@@ -195,7 +195,7 @@ impl Piece {
 /// An iterator over the expansions of a [`Glob`]; the last glob varies fastest.
 #[derive(Clone, Debug)]
 pub struct Expansions {
-    pieces: Arc<[Piece]>,
+    pieces: Arc<[GlobPiece]>,
     at: Vec<u64>,
     done: bool,
 }
@@ -220,7 +220,7 @@ impl Iterator for Expansions {
         if self.done {
             return None;
         }
-        let mut expansion = Expansion { url: String::new(), parts: Parts::default() };
+        let mut expansion = Expansion { url: String::new(), parts: GlobValues::default() };
         for (piece, at) in self.pieces.iter().zip(&self.at) {
             let start = expansion.url.len();
             piece.write(*at, &mut expansion.url);
@@ -240,7 +240,7 @@ impl Iterator for Expansions {
 
 /// Replaces `#1`, `#2` … and `#<name>` in an output name by the texts of the globs. A number or
 /// name without a glob stays as it is.
-pub fn fill_template(template: &str, parts: &Parts) -> String {
+pub fn fill_template(template: &str, parts: &GlobValues) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(hash) = rest.find('#') {
@@ -338,17 +338,17 @@ pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
 
 impl fmt::Display for GlobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.flaw {
-            GlobFlaw::UnmatchedClose => "unmatched close brace/bracket",
-            GlobFlaw::UnmatchedBrace => "unmatched brace",
-            GlobFlaw::NestedBrace => "nested brace",
-            GlobFlaw::UnexpectedBracket => "unexpected close bracket",
-            GlobFlaw::EmptySet => "empty string within braces",
-            GlobFlaw::RangeSpecification => "bad range specification",
-            GlobFlaw::Range => "bad range",
-            GlobFlaw::RangeEnd => "range end/step overflow",
-            GlobFlaw::TooMany => "too many {} sets",
-            GlobFlaw::DuplicateName => "Duplicate glob name",
+        let what = match self.kind {
+            GlobErrorKind::UnmatchedClose => "unmatched close brace/bracket",
+            GlobErrorKind::UnmatchedBrace => "unmatched brace",
+            GlobErrorKind::NestedBrace => "nested brace",
+            GlobErrorKind::UnexpectedBracket => "unexpected close bracket",
+            GlobErrorKind::EmptySet => "empty string within braces",
+            GlobErrorKind::RangeSpecification => "bad range specification",
+            GlobErrorKind::Range => "bad range",
+            GlobErrorKind::RangeEnd => "range end/step overflow",
+            GlobErrorKind::TooMany => "too many {} sets",
+            GlobErrorKind::DuplicateName => "Duplicate glob name",
         };
         write!(f, "{what} in position {}", self.position)
     }

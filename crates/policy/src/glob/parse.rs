@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::{GlobError, GlobFlaw, Kind, Piece};
+use super::{GlobError, GlobErrorKind, GlobPiece, Kind};
 
 /// The largest number and step in a range: curl's `curl_off_t`. Keeps `from + index * step` within
 /// a `u64`.
@@ -14,8 +14,8 @@ const MAX_PIECES: usize = 255;
 /// The longest name of a glob, as in curl.
 const MAX_NAME: usize = 64;
 
-pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
-    let mut pieces: Vec<Piece> = Vec::new();
+pub(super) fn pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
+    let mut pieces: Vec<GlobPiece> = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
     // curl's positions do not count these: the end of a set, an address.
@@ -30,7 +30,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
                 continue;
             }
             '[' | '{' => {}
-            ']' | '}' => return Err(error(GlobFlaw::UnmatchedClose, at - uncounted)),
+            ']' | '}' => return Err(error(GlobErrorKind::UnmatchedClose, at - uncounted)),
             _ => {
                 let escaped = rest.strip_prefix('\\').and_then(|r| r.chars().next()).filter(|c| "[]{}".contains(*c));
                 plain.push(escaped.unwrap_or(c));
@@ -44,35 +44,35 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
             Some((name, length)) => {
                 at += length;
                 if pieces.iter().any(|piece| piece.name.as_deref() == Some(name)) {
-                    return Err(GlobError { flaw: GlobFlaw::DuplicateName, position: at });
+                    return Err(GlobError { kind: GlobErrorKind::DuplicateName, position: at });
                 }
                 Some(name.to_owned())
             }
             None => None,
         };
         let parsed = if c == '{' { set(&text[at..]) } else { range(&text[at..]) };
-        let (kind, used) = parsed.map_err(|(flaw, offset)| error(flaw, at - uncounted + offset))?;
+        let (kind, used) = parsed.map_err(|(kind, offset)| error(kind, at - uncounted + offset))?;
         at += used;
         if c == '{' {
             uncounted += 1;
         }
-        push(&mut pieces, Piece { kind, name }, at - uncounted)?;
+        push(&mut pieces, GlobPiece { kind, name }, at - uncounted)?;
     }
     add(&mut pieces, &mut plain, at - uncounted)?;
     Ok(pieces)
 }
 
 /// Adds the text before a glob, if there is any.
-fn add(pieces: &mut Vec<Piece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
+fn add(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
     }
-    push(pieces, Piece { kind: Kind::Text(core::mem::take(plain)), name: None }, at)
+    push(pieces, GlobPiece { kind: Kind::Text(core::mem::take(plain)), name: None }, at)
 }
 
-fn push(pieces: &mut Vec<Piece>, piece: Piece, at: usize) -> Result<(), GlobError> {
+fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), GlobError> {
     if pieces.len() == MAX_PIECES {
-        return Err(error(GlobFlaw::TooMany, at));
+        return Err(error(GlobErrorKind::TooMany, at));
     }
     pieces.push(piece);
     Ok(())
@@ -85,8 +85,8 @@ pub(super) fn name(text: &str) -> Option<(&str, usize)> {
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
 }
 
-fn error(flaw: GlobFlaw, offset: usize) -> GlobError {
-    GlobError { flaw, position: offset + 1 }
+fn error(kind: GlobErrorKind, offset: usize) -> GlobError {
+    GlobError { kind, position: offset + 1 }
 }
 
 /// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`; else 0.
@@ -98,7 +98,7 @@ fn literal_bracket(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
-type Parsed = Result<(Kind, usize), (GlobFlaw, usize)>;
+type Parsed = Result<(Kind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{`, up to the closing brace. A backslash makes the next character
 /// literal.
@@ -108,16 +108,16 @@ fn set(text: &str) -> Parsed {
     while let Some((at, c)) = chars.next() {
         let last = elements.last_mut().expect("never empty");
         match c {
-            '{' | '[' => return Err((GlobFlaw::NestedBrace, at)),
-            ']' => return Err((GlobFlaw::UnexpectedBracket, at)),
-            '}' if at == 0 => return Err((GlobFlaw::EmptySet, at)),
+            '{' | '[' => return Err((GlobErrorKind::NestedBrace, at)),
+            ']' => return Err((GlobErrorKind::UnexpectedBracket, at)),
+            '}' if at == 0 => return Err((GlobErrorKind::EmptySet, at)),
             '}' => return Ok((Kind::Set(elements), at + 1)),
             ',' => elements.push(String::new()),
             '\\' => last.push(chars.next().map_or(c, |(_, escaped)| escaped)),
             _ => last.push(c),
         }
     }
-    Err((GlobFlaw::UnmatchedBrace, text.len()))
+    Err((GlobErrorKind::UnmatchedBrace, text.len()))
 }
 
 /// Parses the text after `[`, up to the closing bracket. An error has the position at which parsing
@@ -126,13 +126,13 @@ fn range(text: &str) -> Parsed {
     match text.bytes().next() {
         Some(b) if b.is_ascii_alphabetic() => chars(text),
         Some(b) if b.is_ascii_digit() => numbers(text),
-        _ => Err((GlobFlaw::RangeSpecification, 0)),
+        _ => Err((GlobErrorKind::RangeSpecification, 0)),
     }
 }
 
 fn chars(text: &str) -> Parsed {
-    let mut reader = Reader { text, at: 0 };
-    let bad = |at| Err((GlobFlaw::Range, at));
+    let mut reader = RangeParser { text, at: 0 };
+    let bad = |at| Err((GlobErrorKind::Range, at));
     let (from, to, step) = match *text.as_bytes() {
         [from, b'-', to, b']', ..] => {
             reader.at = 4;
@@ -154,23 +154,23 @@ fn chars(text: &str) -> Parsed {
 }
 
 fn numbers(text: &str) -> Parsed {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = RangeParser { text, at: 0 };
     let zeros = text.bytes().take_while(u8::is_ascii_digit).count();
     let width = if text.starts_with('0') { zeros } else { 0 };
-    let Some((from, to, step)) = reader.span() else { return Err((GlobFlaw::Range, reader.at)) };
-    let Some(last) = last_index(from, to, step) else { return Err((GlobFlaw::Range, reader.at)) };
+    let Some((from, to, step)) = reader.span() else { return Err((GlobErrorKind::Range, reader.at)) };
+    let Some(last) = last_index(from, to, step) else { return Err((GlobErrorKind::Range, reader.at)) };
     if MAX_NUMBER - step < to {
-        return Err((GlobFlaw::RangeEnd, reader.at));
+        return Err((GlobErrorKind::RangeEnd, reader.at));
     }
     Ok((Kind::Numbers { from, last, step, width }, reader.at))
 }
 
-struct Reader<'a> {
+struct RangeParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl RangeParser<'_> {
     /// Parses `from-to]` or `from-to:step]`.
     fn span(&mut self) -> Option<(u64, u64, u64)> {
         let from = self.number()?;

@@ -5,7 +5,7 @@ fn urls(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn expansions_as_curl() {
+fn expansions_equal_curls() {
     let table: &[(&str, &[&str])] = &[
         ("http://h/", &["http://h/"]),
         ("", &[""]),
@@ -38,8 +38,8 @@ fn expansions_as_curl() {
 }
 
 #[test]
-fn errors_name_the_place() {
-    use GlobFlaw::*;
+fn errors_name_the_position() {
+    use GlobErrorKind::*;
     // Flaw and position as curl prints them. It counts neither the end of a set nor an address.
     let table = [
         ("http://127.1:9/{a,b", UnmatchedBrace, 20),
@@ -63,8 +63,8 @@ fn errors_name_the_place() {
         ("{<a>1}{<a>2}", DuplicateName, 10),
         ("{<a>}", EmptySet, 5),
     ];
-    for (text, flaw, position) in table {
-        assert_eq!(Glob::parse(text).unwrap_err(), GlobError { flaw, position }, "{text}");
+    for (text, kind, position) in table {
+        assert_eq!(Glob::parse(text).unwrap_err(), GlobError { kind, position }, "{text}");
     }
     for text in [
         "[z-a]",
@@ -89,13 +89,13 @@ fn errors_name_the_place() {
         "[a-z:256]",
         "[A-z]",
     ] {
-        assert_eq!(Glob::parse(text).unwrap_err().flaw, GlobFlaw::Range, "{text}");
+        assert_eq!(Glob::parse(text).unwrap_err().kind, GlobErrorKind::Range, "{text}");
     }
     let error = Glob::parse("http://h/x{").unwrap_err();
     assert_eq!(error.to_string(), "unmatched brace in position 12");
     let many = |sets: usize| "{a}".repeat(sets);
     assert!(Glob::parse(&many(255)).is_ok());
-    assert_eq!(Glob::parse(&many(256)).unwrap_err(), GlobError { flaw: TooMany, position: 513 });
+    assert_eq!(Glob::parse(&many(256)).unwrap_err(), GlobError { kind: TooMany, position: 513 });
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn globs_have_names() {
 }
 
 #[test]
-fn lazy_and_without_overflow() {
+fn huge_globs_expand_lazily() {
     let huge = Glob::parse("[0-9223372036854775806][0-9223372036854775806]{a,b}").unwrap();
     assert_eq!(huge.count(), None);
     let last = huge.iter().nth(3).unwrap();
@@ -123,8 +123,11 @@ fn lazy_and_without_overflow() {
 }
 
 #[test]
-fn templates() {
-    let of = |parts: &[&str]| Parts { numbered: parts.iter().map(ToString::to_string).collect(), ..Parts::default() };
+fn templates_are_filled() {
+    let of = |parts: &[&str]| GlobValues {
+        numbered: parts.iter().map(ToString::to_string).collect(),
+        ..GlobValues::default()
+    };
     let parts = of(&["01", "b"]);
     let fill = |template| fill_template(template, &parts);
     assert_eq!(fill("f_#1_#2_#3_#0_#_##1_#12x_#1a"), "f_01_b_#3_#0_#_#01_#12x_01a");

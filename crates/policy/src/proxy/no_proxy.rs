@@ -30,18 +30,18 @@ use crate::target::{Host, Target};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy {
-    entries: Vec<Entry>,
+    entries: Vec<NoProxyEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    hosts: Hosts,
+struct NoProxyEntry {
+    hosts: NoProxyHosts,
     /// The only port for which the entry counts.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
+enum NoProxyHosts {
     All,
     /// A name in lower case, without a dot at either end.
     Name(String),
@@ -57,12 +57,12 @@ impl NoProxy {
 
     /// Returns `true` if the list contains `target`.
     pub fn matches(&self, target: &Target) -> bool {
-        let is_for_port = |entry: &&Entry| entry.port.is_none_or(|port| port == target.port());
+        let is_for_port = |entry: &&NoProxyEntry| entry.port.is_none_or(|port| port == target.port());
         self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {
-            (Hosts::All, _) => true,
-            (Hosts::Name(suffix), Host::Name(name)) => is_under(name.strip_suffix('.').unwrap_or(name), suffix),
-            (Hosts::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
-            (Hosts::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
+            (NoProxyHosts::All, _) => true,
+            (NoProxyHosts::Name(suffix), Host::Name(name)) => is_under(name.strip_suffix('.').unwrap_or(name), suffix),
+            (NoProxyHosts::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
+            (NoProxyHosts::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
             _ => false,
         })
     }
@@ -83,10 +83,10 @@ impl core::fmt::Display for NoProxy {
         for (number, entry) in self.entries.iter().enumerate() {
             f.write_str(if number == 0 { "" } else { "," })?;
             match (&entry.hosts, entry.port) {
-                (Hosts::All, _) => f.write_str("*")?,
-                (Hosts::Name(name), _) => write!(f, ".{name}.")?,
-                (Hosts::Network(network, bits), Some(_)) => write!(f, "[{network}]/{bits}")?,
-                (Hosts::Network(network, bits), None) => write!(f, "{network}/{bits}")?,
+                (NoProxyHosts::All, _) => f.write_str("*")?,
+                (NoProxyHosts::Name(name), _) => write!(f, ".{name}.")?,
+                (NoProxyHosts::Network(network, bits), Some(_)) => write!(f, "[{network}]/{bits}")?,
+                (NoProxyHosts::Network(network, bits), None) => write!(f, "{network}/{bits}")?,
             }
             if let Some(port) = entry.port {
                 write!(f, ":{port}")?;
@@ -96,12 +96,12 @@ impl core::fmt::Display for NoProxy {
     }
 }
 
-fn parse_entry(word: &str) -> Option<Entry> {
+fn parse_entry(word: &str) -> Option<NoProxyEntry> {
     let (hosts, port) = split_port(word);
-    parse_hosts(hosts).map(|hosts| Entry { hosts, port })
+    parse_hosts(hosts).map(|hosts| NoProxyEntry { hosts, port })
 }
 
-/// An entry's hosts and port. What looks like a port behind an address without brackets is a part of
+/// Splits an entry into hosts and port. A port after an address without brackets is a part of
 /// that address.
 fn split_port(word: &str) -> (&str, Option<u16>) {
     let Some((hosts, digits)) = word.rsplit_once(':') else { return (word, None) };
@@ -112,9 +112,9 @@ fn split_port(word: &str) -> (&str, Option<u16>) {
     }
 }
 
-fn parse_hosts(word: &str) -> Option<Hosts> {
+fn parse_hosts(word: &str) -> Option<NoProxyHosts> {
     if word == "*" {
-        return Some(Hosts::All);
+        return Some(NoProxyHosts::All);
     }
     let (address, bits) = word.split_once('/').map_or((word, None), |(address, bits)| (address, Some(bits)));
     let bare = address.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(address);
@@ -125,12 +125,12 @@ fn parse_hosts(word: &str) -> Option<Hosts> {
             Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok()?,
             Some(_) => return None,
         };
-        return (bits <= width).then_some(Hosts::Network(network, bits));
+        return (bits <= width).then_some(NoProxyHosts::Network(network, bits));
     }
     // One dot at each end, as by curl.
     let name = word.strip_prefix('.').unwrap_or(word);
     let name = name.strip_suffix('.').unwrap_or(name);
-    (!name.is_empty()).then(|| Hosts::Name(name.to_ascii_lowercase()))
+    (!name.is_empty()).then(|| NoProxyHosts::Name(name.to_ascii_lowercase()))
 }
 
 fn is_under(name: &str, suffix: &str) -> bool {

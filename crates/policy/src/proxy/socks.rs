@@ -7,16 +7,16 @@
 //! ```
 //!
 //! ```
-//! use haul_policy::proxy::{Proxy, socks::{Destination, Handshake, Step}};
+//! use haul_policy::proxy::{Proxy, socks::{Destination, Handshake, HandshakeStep}};
 //!
 //! let proxy = Proxy::parse("socks5h://127.0.0.1")?;
 //! let mut handshake = Handshake::new(proxy.kind(), Destination::Name("h.example"), 80, proxy.credentials())?;
 //! assert_eq!(handshake.start(), [5, 1, 0]);
 //! let (used, step) = handshake.feed(&[5, 0])?;
-//! assert_eq!((used, step), (2, Step::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
+//! assert_eq!((used, step), (2, HandshakeStep::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
 //! // A reply in two pieces; what the destination sends is not touched.
-//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, Step::NeedMore));
-//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, Step::Done));
+//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, HandshakeStep::NeedMore));
+//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, HandshakeStep::Done));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -39,7 +39,7 @@ pub enum Destination<'d> {
 
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum HandshakeStep {
     /// Read more, at most [`Handshake::wants`] bytes.
     NeedMore,
     /// Send the bytes, then read.
@@ -50,7 +50,7 @@ pub enum Step {
 
 /// The state of a handshake. `Debug` shows no secret.
 pub struct Handshake {
-    state: State,
+    state: HandshakeState,
     /// The received part of the expected message.
     have: Vec<u8>,
     credentials: Option<Credentials>,
@@ -60,7 +60,7 @@ pub struct Handshake {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum HandshakeState {
     Reply4,
     Choice,
     Verdict,
@@ -88,10 +88,10 @@ impl Handshake {
             return Err(SocksError::Unresolved);
         }
         let (state, first, request) = if is_four {
-            (State::Reply4, request_4(destination, port, credentials)?, Vec::new())
+            (HandshakeState::Reply4, request_4(destination, port, credentials)?, Vec::new())
         } else {
             let methods: &[u8] = if credentials.is_some() { &[5, 2, 0, 2] } else { &[5, 1, 0] };
-            (State::Choice, methods.to_vec(), request_5(destination, port)?)
+            (HandshakeState::Choice, methods.to_vec(), request_5(destination, port)?)
         };
         if let Some(credentials) = credentials.filter(|_| !is_four) {
             let fits = |text: &[u8]| text.len() <= usize::from(u8::MAX);
@@ -111,9 +111,9 @@ impl Handshake {
     /// destination's bytes in the socket.
     pub fn wants(&self) -> usize {
         let whole = match self.state {
-            State::Reply4 => 8,
-            State::Choice | State::Verdict => 2,
-            State::Reply5 => match *self.have.as_slice() {
+            HandshakeState::Reply4 => 8,
+            HandshakeState::Choice | HandshakeState::Verdict => 2,
+            HandshakeState::Reply5 => match *self.have.as_slice() {
                 [_, _, _, 1, ..] => 4 + 4 + 2,
                 [_, _, _, 4, ..] => 4 + 16 + 2,
                 [_, _, _, 3, length, ..] => 5 + usize::from(length) + 2,
@@ -121,26 +121,26 @@ impl Handshake {
                 [_, _, _, _, ..] => 5,
                 _ => 4,
             },
-            State::Done => 0,
+            HandshakeState::Done => 0,
         };
         whole.saturating_sub(self.have.len())
     }
 
-    /// Processes received bytes; returns the number of bytes used, which is 0 after [`Step::Done`]
+    /// Processes received bytes; returns the number of bytes used, which is 0 after [`HandshakeStep::Done`]
     /// and after an error.
-    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Step), SocksError> {
+    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, HandshakeStep), SocksError> {
         let mut used = 0;
         loop {
             let wants = self.wants();
-            if self.state == State::Done {
-                return Ok((used, Step::Done));
+            if self.state == HandshakeState::Done {
+                return Ok((used, HandshakeStep::Done));
             }
             let take = wants.min(input.len() - used);
             self.have.extend_from_slice(&input[used..used + take]);
             used += take;
             if take < wants {
                 self.check_early()?;
-                return Ok((used, Step::NeedMore));
+                return Ok((used, HandshakeStep::NeedMore));
             }
             self.check_early()?;
             if self.wants() == 0 {
@@ -154,9 +154,9 @@ impl Handshake {
     fn check_early(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
-            State::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
-            State::Choice | State::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
-            State::Reply5 => match *self.have.as_slice() {
+            HandshakeState::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
+            HandshakeState::Choice | HandshakeState::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
+            HandshakeState::Reply5 => match *self.have.as_slice() {
                 [_, code, ..] if code != 0 => Err(SocksError::Refused5(code)),
                 [_, _, _, kind, ..] if !matches!(kind, 1 | 3 | 4) => Err(SocksError::NotAProxy),
                 _ => Ok(()),
@@ -165,41 +165,41 @@ impl Handshake {
         }
     }
 
-    fn message(&mut self) -> Result<Step, SocksError> {
+    fn message(&mut self) -> Result<HandshakeStep, SocksError> {
         let message = core::mem::take(&mut self.have);
         let answer = message[1];
         match self.state {
-            State::Reply4 if answer == 90 => Ok(self.done()),
-            State::Reply4 => Err(SocksError::Refused4(answer)),
-            State::Choice => match (answer, &self.credentials) {
+            HandshakeState::Reply4 if answer == 90 => Ok(self.done()),
+            HandshakeState::Reply4 => Err(SocksError::Refused4(answer)),
+            HandshakeState::Choice => match (answer, &self.credentials) {
                 (0, _) => Ok(self.send_request()),
                 (2, Some(credentials)) => {
                     let (user, password) = (credentials.user(), credentials.password());
                     // RFC 1929 §2; both lengths fit in a byte, as `new` ensured.
                     let login = [&[1, user.len() as u8], user, &[password.len() as u8], password].concat();
-                    self.state = State::Verdict;
-                    Ok(Step::Send(login))
+                    self.state = HandshakeState::Verdict;
+                    Ok(HandshakeStep::Send(login))
                 }
                 (0xff, None) => Err(SocksError::WantsCredentials),
                 (0xff, Some(_)) => Err(SocksError::NoMethod),
                 _ => Err(SocksError::NotAProxy),
             },
             // The version of this sub-negotiation is 1, but many proxies send 5.
-            State::Verdict if answer == 0 => Ok(self.send_request()),
-            State::Verdict => Err(SocksError::WrongCredentials),
-            State::Reply5 | State::Done => Ok(self.done()),
+            HandshakeState::Verdict if answer == 0 => Ok(self.send_request()),
+            HandshakeState::Verdict => Err(SocksError::WrongCredentials),
+            HandshakeState::Reply5 | HandshakeState::Done => Ok(self.done()),
         }
     }
 
-    fn done(&mut self) -> Step {
-        self.state = State::Done;
+    fn done(&mut self) -> HandshakeStep {
+        self.state = HandshakeState::Done;
         self.credentials = None;
-        Step::Done
+        HandshakeStep::Done
     }
 
-    fn send_request(&mut self) -> Step {
-        self.state = State::Reply5;
-        Step::Send(core::mem::take(&mut self.request))
+    fn send_request(&mut self) -> HandshakeStep {
+        self.state = HandshakeState::Reply5;
+        HandshakeStep::Send(core::mem::take(&mut self.request))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::socks::{Destination, Handshake, SocksError, Step};
+use super::socks::{Destination, Handshake, HandshakeStep, SocksError};
 use super::*;
 use crate::auth::Credentials;
 use crate::target::Target;
@@ -12,7 +12,7 @@ fn target(url: &str) -> Target {
 }
 
 #[test]
-fn urls() {
+fn urls_are_parsed() {
     for (text, shown) in [
         ("h", "http://h:1080"),
         ("h:3128", "http://h:3128"),
@@ -37,7 +37,7 @@ fn urls() {
 }
 
 #[test]
-fn refused_urls() {
+fn malformed_urls_are_refused() {
     for (text, exit) in [
         ("ftp://h", 7),
         ("://h", 7),
@@ -60,7 +60,7 @@ fn refused_urls() {
 }
 
 #[test]
-fn environment() {
+fn environment_selects_the_proxy() {
     let read = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         Environment::read(move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
@@ -83,7 +83,7 @@ fn environment() {
 }
 
 #[test]
-fn no_proxy() {
+fn no_proxy_matches_hosts_and_networks() {
     let table: &[(&str, &[&str], &[&str])] = &[
         ("*", &["http://h/", "http://[::1]/"], &[]),
         ("x,*", &["http://h/"], &[]),
@@ -139,7 +139,7 @@ fn no_proxy() {
 }
 
 #[test]
-fn routes_and_what_they_carry() {
+fn routes_carry_only_their_own_fields() {
     let http = Proxy::parse("http://pu:pp@p").unwrap();
     let socks = Proxy::parse("socks5://p").unwrap();
     let (plain, tls) = (target("http://u:p@h.example/p?q#f"), target("https://[fe80::1%25eth0]/"));
@@ -191,9 +191,9 @@ fn play(handshake: &mut Handshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>
             Ok((used, step)) => {
                 at += used;
                 match step {
-                    Step::NeedMore => assert_eq!(at, piece_end),
-                    Step::Send(bytes) => sent.push(bytes),
-                    Step::Done => return (sent, Ok(at)),
+                    HandshakeStep::NeedMore => assert_eq!(at, piece_end),
+                    HandshakeStep::Send(bytes) => sent.push(bytes),
+                    HandshakeStep::Done => return (sent, Ok(at)),
                 }
             }
         }
@@ -236,7 +236,7 @@ fn socks_wire_images_at_any_split() {
             let (sent, end) = play(&mut handshake, &replies, size);
             assert_eq!((sent, end), (expected.clone(), Ok(length)), "{kind:?} {size}");
             assert_eq!(handshake.wants(), 0);
-            assert_eq!(handshake.feed(b"more").unwrap(), (0, Step::Done));
+            assert_eq!(handshake.feed(b"more").unwrap(), (0, HandshakeStep::Done));
         }
         // No truncated handshake succeeds.
         for end in 0..length {
@@ -277,7 +277,7 @@ fn socks_refusals_have_a_clear_text() {
 }
 
 #[test]
-fn what_socks_cannot_express() {
+fn socks_refuses_long_names_and_ipv6() {
     let new =
         |kind, destination, credentials: Option<&Credentials>| Handshake::new(kind, destination, 1, credentials).err();
     let long = "x".repeat(256);
@@ -313,7 +313,7 @@ fn no_proxy_entries_with_ports_can_be_left_out() {
 }
 
 #[test]
-fn a_list_is_written_as_it_is_read() {
+fn no_proxy_list_survives_a_round_trip() {
     // The last line: names that without the dots at their ends would be all hosts, a network, or
     // other names.
     for text in [

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_forms() {
+    fn valid_forms_are_parsed() {
         let table: &[(&str, Option<ContentRange>)] = &[
             ("bytes 0-499/1234", made(Some(0..500), Some(1234))),
             ("bytes 0-0/1", made(Some(0..1), Some(1))),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn refused() {
+    fn invalid_forms_are_refused() {
         let table = [
             "",
             " ",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_means_all_three() {
+    fn exact_match_needs_first_last_and_total() {
         let part = parse(b"bytes 10-19/100").unwrap();
         assert!(part.is_exactly(10, 20, 100));
         for (first, end, total) in [(9, 20, 100), (11, 20, 100), (10, 19, 100), (10, 21, 100), (10, 20, 101)] {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_cut_short_never_speaks_of_other_bytes_of_the_same_total() {
+    fn truncated_value_never_keeps_its_total() {
         let text = b"bytes 1000-1999/12345";
         for end in 0..text.len() {
             let cut = parse(&text[..end]);
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(first in any::<u64>(), last in any::<u64>(), total in any::<u64>()) {
+        fn written_values_are_read_back(first in any::<u64>(), last in any::<u64>(), total in any::<u64>()) {
             let read = parse(format!("bytes {first}-{last}/{total}").as_bytes());
             if first <= last && last < total {
                 prop_assert!(read.unwrap().is_exactly(first, last + 1, total));
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_makes_sense(text in "[bB]ytes [0-9*/ -]{0,20}") {
+        fn parsed_ranges_are_consistent(text in "[bB]ytes [0-9*/ -]{0,20}") {
             if let Some(ContentRange { span, total }) = parse(text.as_bytes()) {
                 prop_assert!(span.is_some() || total.is_some());
                 let span = span.unwrap_or(0..1);

@@ -8,7 +8,7 @@
 //! | [`spans`] | sets of present and missing bytes |
 //! | [`split`] | the number of connections that helps |
 //! | [`window`] | the part that each connection fetches |
-//! | [`note`] | the checkpoint for a later run |
+//! | [`checkpoint`] | the checkpoint for a later run |
 //!
 //! A part counts only if all checks agree:
 //!
@@ -29,14 +29,14 @@
 //!
 //! Left out: `multipart/byteranges`, since one range is requested at a time.
 
+pub mod checkpoint;
 pub mod content_range;
-pub mod note;
 pub mod spans;
 pub mod split;
 pub mod validator;
 pub mod window;
 
+pub use checkpoint::Checkpoint;
 pub use content_range::ContentRange;
-pub use note::Note;
 pub use spans::Spans;
 pub use validator::{Agreement, Validator};

@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn at_the_edges_of_u64() {
+    fn spans_work_at_the_edges_of_u64() {
         let mut spans = Spans::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
-    fn empty_and_reversed_do_nothing() {
+    fn empty_and_reversed_ranges_change_nothing() {
         let mut spans = Spans::new();
         spans.insert(5..5);
         spans.insert(9..3);
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
+        fn spans_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
             let mut spans = Spans::new();
             let mut bits = vec![false; SIZE as usize + 20];
             for (add, start, length) in ops {

@@ -13,12 +13,12 @@
 //! ```
 //! use core::time::Duration;
 //! use haul_policy::Time;
-//! use haul_policy::range::split::{Seen, Splitter};
+//! use haul_policy::range::split::{StreamSample, Splitter};
 //!
 //! let mut splitter = Splitter::new(6, Time(0));
 //! let later = Time(0) + Duration::from_millis(100);
 //! // 5 MB/s, and waiting nearly all the time.
-//! let seen = Seen { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
+//! let seen = StreamSample { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
 //! assert!(splitter.is_worth_trying(seen));
 //! ```
 
@@ -43,7 +43,7 @@ const FIRST: usize = 4;
 
 /// Observations of the first stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct StreamSample {
     /// The current time.
     pub now: Time,
     /// Body bytes received so far.
@@ -85,7 +85,7 @@ impl Splitter {
 
     /// Returns `true` if a trial with more connections pays. May be called repeatedly while there
     /// is one stream.
-    pub fn is_worth_trying(&mut self, seen: Seen) -> bool {
+    pub fn is_worth_trying(&mut self, seen: StreamSample) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < WINDOW {
             return false;
@@ -102,7 +102,7 @@ impl Splitter {
     }
 
     /// Records that the first part arrived as requested: the server supports ranges.
-    pub fn proved(&mut self, now: Time) {
+    pub fn on_first_part(&mut self, now: Time) {
         if self.phase == Phase::Probing {
             self.phase = Phase::Opening(now);
         }
@@ -165,7 +165,7 @@ impl Splitter {
     }
 
     /// Returns the next timeout: call [`Splitter::wanted`] then, even without an event.
-    pub fn next_look(&self) -> Option<Time> {
+    pub fn next_timeout(&self) -> Option<Time> {
         match self.phase {
             Phase::Opening(since) => Some(since + OPENING),
             Phase::Measuring(look) => Some(look),
@@ -189,8 +189,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn seen(ms: u32, received: u64, waited_ms: u32) -> Seen {
-        Seen { now: Time(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
+    fn seen(ms: u32, received: u64, waited_ms: u32) -> StreamSample {
+        StreamSample { now: Time(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
     }
 
     fn probing(most: usize, rate_of_one: u64) -> Splitter {
@@ -204,7 +204,7 @@ mod tests {
     fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
         let mut splitter = probing(most, one);
         let mut received = 0;
-        splitter.proved(Time(0) + MS * 150);
+        splitter.on_first_part(Time(0) + MS * 150);
         let mut wanted = 2;
         for ms in 150..2000 {
             received += rate(wanted) / 1000;
@@ -215,16 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_holds_each_connection_to_a_rate_gets_all_connections() {
+    fn rate_limited_streams_get_all_connections() {
         assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
         assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
     }
 
     #[test]
-    fn what_is_plain_is_decided_in_half_the_time() {
+    fn obvious_gain_is_decided_in_half_time() {
         let settles_by = |rate: u64| {
             let mut splitter = probing(6, 5_000_000);
-            splitter.proved(Time(0));
+            splitter.on_first_part(Time(0));
             assert_eq!(splitter.wanted(Time(0), 0, 4), 4);
             let look = |ms: u32| (Time(0) + MS * ms, rate * u64::from(ms) / 1000);
             (1..).find(|&ms| {
@@ -238,31 +238,31 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_one_stream_fills_stays_with_one() {
+    fn full_link_stays_with_one_connection() {
         assert_eq!(settles_at(6, 10_000_000, |_| 10_000_000), 1);
         assert_eq!(settles_at(6, 10_000_000, |n| 10_000_000 / n as u64), 1);
     }
 
     #[test]
-    fn a_small_gain_is_worth_two() {
+    fn small_gain_keeps_two_connections() {
         assert_eq!(settles_at(6, 10_000_000, |n| if n > 1 { 13_000_000 } else { 10_000_000 }), 2);
     }
 
     #[test]
-    fn a_fast_a_busy_and_a_short_stream_are_left_alone() {
+    fn fast_busy_and_short_streams_are_not_split() {
         let mut splitter = Splitter::new(6, Time(0));
         assert!(!splitter.is_worth_trying(seen(100, FAST / 10, 100)));
         assert!(!splitter.is_worth_trying(seen(200, FAST / 10 + 500_000, 120)), "it waits for the output, not for us");
-        let short = Seen { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
+        let short = StreamSample { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
         assert!(!splitter.is_worth_trying(short));
         assert!(!splitter.is_worth_trying(seen(400, FAST / 10 + 1_000_000, 320)), "nothing came at all");
         assert!(!Splitter::new(1, Time(0)).is_worth_trying(seen(100, 500_000, 100)));
     }
 
     #[test]
-    fn no_more_than_the_server_takes() {
+    fn refused_connections_lower_the_limit() {
         let mut splitter = probing(6, 5_000_000);
-        splitter.proved(Time(1));
+        splitter.on_first_part(Time(1));
         splitter.refused(4);
         assert_eq!(splitter.wanted(Time(2), 0, 3), 3);
         splitter.refused(1);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_entity_tags() {
+    fn strong_entity_tags_are_accepted() {
         for good in [&b"\"a\""[..], b"\"\"", b"\"W/x\"", b"\"a'b\\c,d;e\"", b"\"\x80\xff\"", b"\"!#~\""] {
             let validator = tag(good).expect("a strong tag");
             assert_eq!(validator.if_range(), good);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_tag() {
+    fn longest_entity_tag_is_kept_whole() {
         let of = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
         assert!(tag(&of(MAX_ETAG)).is_some());
         assert_eq!(Validator::strong(Some(&of(MAX_ETAG + 1)), Some(MODIFIED), Some(LATER)), None, "a tag is there");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn which_field_decides() {
+    fn entity_tag_takes_precedence_over_date() {
         let both = Validator::strong(Some(b"\"a\""), Some(MODIFIED), Some(LATER)).unwrap();
         assert_eq!(both.if_range(), b"\"a\"");
         for weak in [&b"W/\"a\""[..], b"w/\"a\"", b"W/a", b"W/"] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_that_are_strong() {
+    fn strong_dates_are_a_second_older() {
         let date = "Sun, 06 Nov 1994 08:49:38 GMT";
         assert!(dated("Sun, 06 Nov 1994 08:49:37 GMT", date).is_some());
         assert!(dated("Sunday, 06-Nov-94 08:49:37 GMT", date).is_some());
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn later_replies() {
+    fn later_responses_are_compared() {
         let table = [
             (Some(&b"\"a\""[..]), Agreement::Same),
             (Some(b" \"a\" "), Agreement::Same),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_and_cut() {
+    fn stored_validators_are_read_back() {
         for first in [tag(b"\"abc\"").unwrap(), Validator::strong(None, Some(MODIFIED), Some(LATER)).unwrap()] {
             let bytes = first.to_bytes();
             assert_eq!(Validator::from_bytes(&bytes), Some(first));
@@ -289,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_is_taken_can_end_a_line(
+        fn accepted_validators_cannot_end_a_line(
             etag in proptest::collection::vec(prop_oneof![Just(b'"'), any::<u8>()], 0..8),
             modified in "(Sun, 0[0-9] Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94[ \r\n\0-]08:49:37 GMT|.{0,12})[\r\n\0]?",
         ) {

@@ -21,7 +21,7 @@
 //! let first = window.first(100);
 //! let part = window.claim(200, 10).unwrap();
 //! assert_eq!((part.span.clone(), window.end_of(first)), (800..1000, Some(800)));
-//! window.came(part.id, 1000);
+//! window.received(part.id, 1000);
 //! window.release(part.id);
 //! assert_eq!(window.missing(), 700);
 //! ```
@@ -44,7 +44,7 @@ pub enum Order {
 
 /// A part in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ClaimedPart {
     /// The part's identity.
     pub id: usize,
     /// The part's bytes.
@@ -118,7 +118,7 @@ impl Window {
 
     /// Claims a part of about `size` bytes. A part taken from the first stream has at least `least`
     /// bytes.
-    pub fn claim(&mut self, size: u64, least: u64) -> Option<Part> {
+    pub fn claim(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
             Order::InOrder { ahead } => {
@@ -135,7 +135,7 @@ impl Window {
             },
         };
         let is_enough = span.end > span.start;
-        is_enough.then(|| Part { id: self.push(span.start, span.end, false), span })
+        is_enough.then(|| ClaimedPart { id: self.push(span.start, span.end, false), span })
     }
 
     /// Takes the end of the first stream's rest, at most half of it.
@@ -161,7 +161,7 @@ impl Window {
     }
 
     /// Records that the bytes of this claim up to `to` have arrived.
-    pub fn came(&mut self, id: usize, to: u64) {
+    pub fn received(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
             self.done.insert(claim.at..to);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_for_a_pipe_follow_the_first_stream_within_the_memory() {
+    fn pipe_parts_stay_within_the_memory() {
         let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 1000 });
         let first = window.first(500);
         assert_eq!(window.claim(300, 1), None, "all of it is the first stream's");
@@ -219,19 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn what_broke_off_is_claimed_first() {
+    fn released_parts_are_claimed_first() {
         let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
         let first = window.first(0);
         window.cut(first, 1000);
         let part = window.claim(1000, 1).unwrap();
         window.claim(1000, 1).unwrap();
-        window.came(part.id, 1300);
+        window.received(part.id, 1300);
         window.release(part.id);
         assert_eq!(window.claim(1000, 1).unwrap().span, 1300..2000);
     }
 
     #[test]
-    fn the_first_stream_goes_on_when_nobody_else_does() {
+    fn first_stream_extends_over_unclaimed_bytes() {
         let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
         let first = window.first(0);
         window.cut(first, 1000);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_is_not_to_be_shared() {
+    fn bytes_in_flight_are_not_shared() {
         let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
         let first = window.first(500);
         assert_eq!(window.to_share(), 9500);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_file_are_halves_at_the_end_and_never_crumbs() {
+    fn file_parts_are_halves_of_minimum_size() {
         let mut window = Window::new(1000, Spans::new(), Order::Anywhere);
         let first = window.first(0);
         let sizes: Vec<_> =
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_that_an_earlier_run_left_are_filled() {
+    fn holes_of_an_earlier_run_are_filled() {
         let mut done = Spans::new();
         done.insert(0..100);
         done.insert(500..800);
@@ -303,7 +303,7 @@ mod tests {
                         let to = claim.end.min(claim.at + number);
                         proptest::prop_assert!(got.gaps(total).any(|gap| gap.start <= claim.at && to <= gap.end) || to == claim.at);
                         got.insert(claim.at..to);
-                        window.came(id, to);
+                        window.received(id, to);
                         window.emitted(window.first_missing());
                     }
                 }
@@ -314,7 +314,7 @@ mod tests {
             while let Some(part) = window.claim(700, 1) {
                 proptest::prop_assert!(!got.covers(part.span.clone()));
                 got.insert(part.span.clone());
-                window.came(part.id, part.span.end);
+                window.received(part.id, part.span.end);
                 window.release(part.id);
                 window.emitted(window.first_missing());
             }

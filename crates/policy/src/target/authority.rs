@@ -11,7 +11,7 @@ use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 use memchr::memchr;
 
-use super::error::{Flaw, TargetError};
+use super::error::{TargetError, UrlErrorKind};
 use super::origin::Host;
 use crate::urlencode;
 
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str) -> Result<Authority<'_>, TargetError> {
 fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
     let forbidden = urlencode::decoded(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
     if forbidden || userinfo.contains('\\') || after.contains('@') {
-        return Err(Flaw::Userinfo.into());
+        return Err(UrlErrorKind::Userinfo.into());
     }
     Ok(())
 }
@@ -54,12 +54,12 @@ fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
 /// Splits into the host, with its opening bracket only, and the text after the colon.
 fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     if text.starts_with('[') {
-        let end = memchr(b']', text.as_bytes()).ok_or(Flaw::Ipv6)?;
+        let end = memchr(b']', text.as_bytes()).ok_or(UrlErrorKind::Ipv6)?;
         let after = &text[end + 1..];
         return match after.strip_prefix(':') {
             Some(port) => Ok((&text[..end], port)),
             None if after.is_empty() => Ok((&text[..end], "")),
-            None => Err(Flaw::Port.into()),
+            None => Err(UrlErrorKind::Port.into()),
         };
     }
     Ok(text.split_once(':').unwrap_or((text, "")))
@@ -72,9 +72,9 @@ fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
         return Ok(None);
     }
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Flaw::Port.into());
+        return Err(UrlErrorKind::Port.into());
     }
-    digits.parse().map(Some).map_err(|_| Flaw::Port.into())
+    digits.parse().map(Some).map_err(|_| UrlErrorKind::Port.into())
 }
 
 fn bracketed(text: &str) -> Result<Host, TargetError> {
@@ -86,26 +86,26 @@ fn bracketed(text: &str) -> Result<Host, TargetError> {
             let encodes = is_bare && zone.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
             if encodes || zone.is_empty() || zone.len() > 15 || !zone.bytes().all(plain) {
-                return Err(Flaw::Ipv6.into());
+                return Err(UrlErrorKind::Ipv6.into());
             }
             (address, Some(zone.to_owned()))
         }
         None => (text, None),
     };
-    let ip: Ipv6Addr = address.parse().map_err(|_| Flaw::Ipv6)?;
+    let ip: Ipv6Addr = address.parse().map_err(|_| UrlErrorKind::Ipv6)?;
     Ok(Host::V6(ip, zone))
 }
 
 fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     if text.is_empty() {
-        return Err(Flaw::NoHost.into());
+        return Err(UrlErrorKind::NoHost.into());
     }
     if text.len() > MAX_HOST {
-        return Err(Flaw::Host.into());
+        return Err(UrlErrorKind::Host.into());
     }
     let decoded = if memchr(b'%', text.as_bytes()).is_some() {
         let bytes = urlencode::decoded(text.as_bytes()).into_owned();
-        Cow::Owned(String::from_utf8(bytes).map_err(|_| Flaw::Host)?)
+        Cow::Owned(String::from_utf8(bytes).map_err(|_| UrlErrorKind::Host)?)
     } else {
         Cow::Borrowed(text)
     };
@@ -115,7 +115,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
         // Non-transitional, as in browsers and curl: `faß.de` is not `fass.de`.
         Uts46::new()
             .to_ascii(decoded.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::VerifyAllowRootDot)
-            .map_err(|_| Flaw::Idna)?
+            .map_err(|_| UrlErrorKind::Idna)?
             .into_owned()
     };
     name.make_ascii_lowercase();
@@ -133,13 +133,13 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     let mut after_dot = true;
     for b in name.bytes() {
         match b {
-            b'.' if after_dot => return Err(Flaw::Host.into()),
+            b'.' if after_dot => return Err(UrlErrorKind::Host.into()),
             b'.' => after_dot = true,
             b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => after_dot = false,
-            _ => return Err(Flaw::Host.into()),
+            _ => return Err(UrlErrorKind::Host.into()),
         }
     }
-    if name.is_empty() { Err(Flaw::NoHost.into()) } else { Ok(()) }
+    if name.is_empty() { Err(UrlErrorKind::NoHost.into()) } else { Ok(()) }
 }
 
 /// Parses an address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,

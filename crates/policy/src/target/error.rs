@@ -12,14 +12,14 @@ pub enum TargetError {
     /// The text is not a URL that names exactly one host.
     Malformed {
         /// The kind of mistake.
-        flaw: Flaw,
+        kind: UrlErrorKind,
     },
 }
 
 /// A mistake in a malformed URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Flaw {
+pub enum UrlErrorKind {
     /// The text is longer than [`MAX_LEN`](super::MAX_LEN) bytes.
     TooLong,
     /// The byte at this offset is a space or a control byte.
@@ -53,9 +53,9 @@ impl TargetError {
     }
 }
 
-impl From<Flaw> for TargetError {
-    fn from(flaw: Flaw) -> Self {
-        TargetError::Malformed { flaw }
+impl From<UrlErrorKind> for TargetError {
+    fn from(kind: UrlErrorKind) -> Self {
+        TargetError::Malformed { kind }
     }
 }
 
@@ -63,26 +63,26 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TargetError::UnsupportedScheme(scheme) => write!(f, "protocol \"{scheme}\" not supported"),
-            TargetError::Malformed { flaw } => write!(f, "malformed URL: {flaw}"),
+            TargetError::Malformed { kind } => write!(f, "malformed URL: {kind}"),
         }
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for UrlErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Flaw::TooLong => "too long",
-            Flaw::Byte(at) => return write!(f, "a space or control byte at offset {at}"),
-            Flaw::Slashes => "between the scheme and the host belong two slashes: http://HOST/",
-            Flaw::ByteOrderMark => {
+            UrlErrorKind::TooLong => "too long",
+            UrlErrorKind::Byte(at) => return write!(f, "a space or control byte at offset {at}"),
+            UrlErrorKind::Slashes => "between the scheme and the host belong two slashes: http://HOST/",
+            UrlErrorKind::ByteOrderMark => {
                 "it begins with a byte order mark: save the file without one (sed '1s/^\\xEF\\xBB\\xBF//')"
             }
-            Flaw::NoHost => "no host: write http://HOST/PATH",
-            Flaw::Host => "bad host name",
-            Flaw::Idna => "host name not allowed by IDNA",
-            Flaw::Ipv6 => "bad IPv6 address",
-            Flaw::Port => "port number was not a decimal number between 0 and 65535",
-            Flaw::Userinfo => "bad user name or password",
+            UrlErrorKind::NoHost => "no host: write http://HOST/PATH",
+            UrlErrorKind::Host => "bad host name",
+            UrlErrorKind::Idna => "host name not allowed by IDNA",
+            UrlErrorKind::Ipv6 => "bad IPv6 address",
+            UrlErrorKind::Port => "port number was not a decimal number between 0 and 65535",
+            UrlErrorKind::Userinfo => "bad user name or password",
         })
     }
 }

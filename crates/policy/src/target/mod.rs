@@ -35,7 +35,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memchr3};
 
-pub use error::{Flaw, TargetError};
+pub use error::{TargetError, UrlErrorKind};
 pub use origin::{Host, Origin, Scheme};
 
 /// The longest URL in bytes, as in curl.
@@ -73,7 +73,7 @@ impl Target {
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         if text.starts_with('\u{feff}') {
-            return Err(Flaw::ByteOrderMark.into());
+            return Err(UrlErrorKind::ByteOrderMark.into());
         }
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
         let (scheme, rest) = match split_scheme(text) {
@@ -264,7 +264,7 @@ impl Target {
 
     /// Returns `true` if the target shares this origin's allocation. An equal origin that was
     /// parsed separately does not.
-    pub fn is_at(&self, origin: &Origin) -> bool {
+    pub fn shares_origin(&self, origin: &Origin) -> bool {
         self.origin.is_same_as(origin)
     }
 
@@ -310,7 +310,7 @@ impl<'t> Tail<'t> {
 
 fn check_bytes(text: &str) -> Result<(), TargetError> {
     if text.len() > MAX_LEN {
-        return Err(Flaw::TooLong.into());
+        return Err(UrlErrorKind::TooLong.into());
     }
     let is_bad = |b: u8| b <= b' ' || b == 0x7f;
     // Without an early exit the compiler can vectorise the loop.
@@ -318,7 +318,7 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
         return Ok(());
     }
     match text.bytes().position(is_bad) {
-        Some(at) => Err(Flaw::Byte(at).into()),
+        Some(at) => Err(UrlErrorKind::Byte(at).into()),
         None => Ok(()),
     }
 }
@@ -333,7 +333,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 /// Refuses `word:` alone: a scheme without a rest rather than a host without a port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
-    if text[..end].ends_with(':') { Err(Flaw::Port.into()) } else { Ok(()) }
+    if text[..end].ends_with(':') { Err(UrlErrorKind::Port.into()) } else { Ok(()) }
 }
 
 fn known(scheme: &str) -> Result<Scheme, TargetError> {
@@ -351,7 +351,7 @@ fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
     let after = rest.trim_start_matches('/');
     match rest.len() - after.len() {
         1..=3 => Ok(after),
-        _ => Err(Flaw::Slashes.into()),
+        _ => Err(UrlErrorKind::Slashes.into()),
     }
 }
 

@@ -59,10 +59,10 @@ impl fmt::Display for Host {
 /// Scheme, host and port. A clone counts a reference. Equal origins compare equal, in whichever
 /// spelling they were parsed.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Origin(Arc<Parts>);
+pub struct Origin(Arc<OriginParts>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Parts {
+struct OriginParts {
     scheme: Scheme,
     port: u16,
     host: Host,
@@ -74,7 +74,7 @@ struct Parts {
 }
 
 /// Hashes only the text, which determines the rest: each URL of a queue is looked up by its origin.
-impl Hash for Parts {
+impl Hash for OriginParts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -113,7 +113,7 @@ impl Origin {
             text.push(':');
             push_number(&mut text, port);
         }
-        Origin(Arc::new(Parts { scheme, port, host, text: text.into_boxed_str(), host_len }))
+        Origin(Arc::new(OriginParts { scheme, port, host, text: text.into_boxed_str(), host_len }))
     }
 
     /// Returns `true` if both share one allocation.

@@ -10,9 +10,9 @@ mod account;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
+use haul_policy::auth::{Credentials, Netrc, UserCredentials, identity_for};
 use haul_policy::cookie::Jar;
-use haul_policy::proxy::socks::{Destination, Handshake, Step as Socks};
+use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep};
 use haul_policy::proxy::{Environment, Proxy, Route, absolute_form, connect_fields, forward_fields};
 use haul_policy::redirect::{RedirectRules, Secrets, decide};
 use haul_policy::secrets::fields_for;
@@ -54,7 +54,7 @@ fn messages(
 ) -> Vec<(Receiver, String)> {
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
     let netrc = if world.netrc { Netrc::Optional(NETRC.as_bytes()) } else { Netrc::Off };
-    let given = Given { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
+    let given = UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
     let identity = identity_for(&given, target, secrets, downgraded).unwrap();
     let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
     let mut fields: Vec<(String, Vec<u8>)> = fields_for(&own, secrets).cloned().collect();
@@ -88,7 +88,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
         _ => &[&[5, 2], &[1, 0], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]],
     };
     for reply in replies {
-        if let (_, Socks::Send(bytes)) = handshake.feed(reply).unwrap() {
+        if let (_, HandshakeStep::Send(bytes)) = handshake.feed(reply).unwrap() {
             told.extend_from_slice(&bytes);
         }
     }

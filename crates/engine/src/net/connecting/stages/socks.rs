@@ -1,7 +1,7 @@
 //! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a).
 
 use haul_policy::proxy::Proxy;
-use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
+use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep, SocksError};
 
 use super::{Stage, StageOutcome, Wire};
 use crate::net::tls::TlsContexts;
@@ -37,9 +37,9 @@ impl Stage for SocksStage {
                 return Err(Error::new(ErrorKind::Proxy, "the SOCKS proxy closed the connection in the handshake"));
             }
             match self.handshake.feed(&buffer[..filled]).map_err(socks_error)?.1 {
-                Step::NeedMore => {}
-                Step::Done => return Ok(StageOutcome::Done),
-                Step::Send(bytes) => wire.queue(bytes),
+                HandshakeStep::NeedMore => {}
+                HandshakeStep::Done => return Ok(StageOutcome::Done),
+                HandshakeStep::Send(bytes) => wire.queue(bytes),
             }
         }
     }

@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn trusting_users_are_not_overheard(first in peers(), steps in steps()) {
+    fn trusted_location_never_leaks_in_clear(first in peers(), steps in steps()) {
         let rules = RedirectRules { location_trusted: true, ..RedirectRules::default() };
         run(&rules, first, &steps, |hop, sent, peer| {
             prop_assert_eq!(hop.same_origin, peer == first);
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn once_dropped_is_not_restored_by_staying() {
+fn dropped_secrets_are_not_restored_by_staying() {
     // a -> b -> b -> a
     let first = Target::parse("https://alice:pw@a.example/").unwrap();
     let rules = RedirectRules::default();

@@ -1,8 +1,8 @@
-//! State notes that were torn, cut, mutated or forged: none of them is taken for what was written.
+//! State checkpoints that were torn, cut, mutated or forged: none of them is taken for what was written.
 
-use haul_policy::range::note::{MAX_BOOT, SLOT, decode, latest};
+use haul_policy::range::checkpoint::{MAX_BOOT, SLOT, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;
-use haul_policy::range::{Note, Spans, Validator};
+use haul_policy::range::{Checkpoint, Spans, Validator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -23,8 +23,8 @@ fn spans(ranges: &[(u64, u64)]) -> Spans {
     spans
 }
 
-fn note() -> Note {
-    Note {
+fn checkpoint() -> Checkpoint {
+    Checkpoint {
         identity: core::array::from_fn(|index| index as u8),
         boot: b"abcd".to_vec(),
         is_synced: true,
@@ -36,7 +36,7 @@ fn note() -> Note {
 
 /// With these bytes put in, and a sum that fits.
 fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut slot = note().encode(5);
+    let mut slot = checkpoint().encode(5);
     slot[at..at + bytes.len()].copy_from_slice(bytes);
     let sum = crc32fast::hash(&slot[..SUM]);
     slot[SUM..].copy_from_slice(&sum.to_le_bytes());
@@ -44,10 +44,10 @@ fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_single_bit_counts() {
-    let slot = note().encode(5);
+fn every_flipped_bit_is_detected() {
+    let slot = checkpoint().encode(5);
     assert_eq!(slot.len(), SIZE);
-    assert_eq!(decode(&slot), Some((5, note())));
+    assert_eq!(decode(&slot), Some((5, checkpoint())));
     for bit in 0..SIZE * 8 {
         let mut flipped = slot.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
@@ -56,9 +56,9 @@ fn every_single_bit_counts() {
 }
 
 #[test]
-fn cut_at_every_byte_and_torn_between_any_two() {
-    let old = note().encode(5);
-    let new = Note { is_synced: false, done: spans(&[(0, 900)]), ..note() }.encode(6);
+fn truncated_and_torn_checkpoints_are_refused() {
+    let old = checkpoint().encode(5);
+    let new = Checkpoint { is_synced: false, done: spans(&[(0, 900)]), ..checkpoint() }.encode(6);
     for end in 0..SIZE {
         assert_eq!(decode(&old[..end]), None, "{end}");
         assert_eq!(latest(&old[..end]), None, "{end}");
@@ -71,10 +71,10 @@ fn cut_at_every_byte_and_torn_between_any_two() {
 }
 
 #[test]
-fn forged_with_a_right_sum() {
+fn forged_checkpoints_with_valid_checksum_are_refused() {
     let span = |index: usize| BOOT + 4 + 3 + index * 16;
     let number = |n: u64| n.to_le_bytes();
-    assert_eq!(decode(&forged(VERSION, &[1])), Some((5, note())), "the sum is right");
+    assert_eq!(decode(&forged(VERSION, &[1])), Some((5, checkpoint())), "the sum is right");
     let table: &[(&str, usize, &[u8])] = &[
         ("magic", 0, b"Haulnote"),
         ("version 0", VERSION, &[0]),
@@ -107,8 +107,8 @@ fn forged_with_a_right_sum() {
 }
 
 #[test]
-fn the_newest_valid_one() {
-    let (old, new) = (note(), Note { done: spans(&[(0, 1000)]), ..note() });
+fn newest_valid_checkpoint_counts() {
+    let (old, new) = (checkpoint(), Checkpoint { done: spans(&[(0, 1000)]), ..checkpoint() });
     let bad = vec![0xff; SIZE];
     let (first, second) = (old.encode(7), new.encode(8));
     let both = |a: &[u8], b: &[u8]| latest(&[a, b].concat()).map(|(sequence, _)| sequence);
@@ -120,7 +120,7 @@ fn the_newest_valid_one() {
     assert_eq!(both(&bad, &bad), None);
     assert_eq!(latest(&first), Some((7, old)));
     assert_eq!(latest(&[]), None);
-    assert_eq!(both(&note().encode(u64::MAX), &note().encode(0)), Some(u64::MAX));
+    assert_eq!(both(&checkpoint().encode(u64::MAX), &checkpoint().encode(0)), Some(u64::MAX));
 }
 
 #[test]
@@ -135,41 +135,44 @@ fn too_many_spans_lose_the_smallest() {
     let tag = format!("\"{}\"", "x".repeat(MAX_ETAG - 2));
     for (tag, boot, fit) in [(&b"\"v\""[..], 4, 251), (tag.as_bytes(), MAX_BOOT, 183)] {
         let validator = Validator::strong(Some(tag), None, None).unwrap();
-        let full = Note { total: at, done: done.clone(), boot: vec![b'b'; boot], validator, ..note() };
+        let full = Checkpoint { total: at, done: done.clone(), boot: vec![b'b'; boot], validator, ..checkpoint() };
         let slot = full.encode(1);
         let (_, read) = decode(&slot).unwrap();
         assert_eq!(read.done.iter().count(), fit);
         assert!(read.done.iter().all(|span| done.covers(span.clone()) && span.end - span.start > 1000 - fit as u64));
-        assert_eq!(Note { done: done.clone(), ..read }, full);
+        assert_eq!(Checkpoint { done: done.clone(), ..read }, full);
     }
 }
 
 #[test]
-fn what_does_not_fit_is_not_claimed() {
-    let long = Note { boot: vec![b'b'; MAX_BOOT + 1], ..note() };
+fn spans_beyond_the_slot_are_not_claimed() {
+    let long = Checkpoint { boot: vec![b'b'; MAX_BOOT + 1], ..checkpoint() };
     let (_, read) = decode(&long.encode(1)).unwrap();
-    assert_eq!(read, Note { boot: Vec::new(), ..note() });
-    let behind = Note { done: spans(&[(0, 10), (990, 2000), (3000, u64::MAX)]), ..note() };
+    assert_eq!(read, Checkpoint { boot: Vec::new(), ..checkpoint() });
+    let behind = Checkpoint { done: spans(&[(0, 10), (990, 2000), (3000, u64::MAX)]), ..checkpoint() };
     let (_, read) = decode(&behind.encode(1)).unwrap();
     assert_eq!(read.done, spans(&[(0, 10), (990, 1000)]));
-    let all = Note { total: u64::MAX, done: spans(&[(0, u64::MAX)]), ..note() };
+    let all = Checkpoint { total: u64::MAX, done: spans(&[(0, u64::MAX)]), ..checkpoint() };
     assert_eq!(decode(&all.encode(u64::MAX)), Some((u64::MAX, all)));
-    let none = Note { total: 0, done: Spans::new(), ..note() };
+    let none = Checkpoint { total: 0, done: Spans::new(), ..checkpoint() };
     assert_eq!(decode(&none.encode(0)), Some((0, none)));
 }
 
 #[test]
-fn after_a_boot() {
-    let synced = note();
-    let cached = Note { is_synced: false, ..note() };
-    let unknown = Note { boot: Vec::new(), ..cached.clone() };
+fn unsynced_checkpoints_end_with_the_boot() {
+    let synced = checkpoint();
+    let cached = Checkpoint { is_synced: false, ..checkpoint() };
+    let unknown = Checkpoint { boot: Vec::new(), ..cached.clone() };
     let table = [(&synced, true, true, true), (&cached, true, false, false), (&unknown, false, false, false)];
-    for (note, same, other, none) in table {
-        assert_eq!((note.holds_after(b"abcd"), note.holds_after(b"abce"), note.holds_after(b"")), (same, other, none));
+    for (checkpoint, same, other, none) in table {
+        assert_eq!(
+            (checkpoint.holds_after(b"abcd"), checkpoint.holds_after(b"abce"), checkpoint.holds_after(b"")),
+            (same, other, none)
+        );
     }
 }
 
-fn any_note() -> impl Strategy<Value = Note> {
+fn any_checkpoint() -> impl Strategy<Value = Checkpoint> {
     let validator = prop_oneof![
         "\"[!#-~]{0,40}\"".prop_map(|tag| Validator::strong(Some(tag.as_bytes()), None, None).unwrap()),
         Just(Validator::from_bytes(b"Sun, 06 Nov 1994 08:49:37 GMT").unwrap()),
@@ -178,26 +181,27 @@ fn any_note() -> impl Strategy<Value = Note> {
     (any::<[u8; 32]>(), vec(any::<u8>(), 0..MAX_BOOT), any::<bool>(), any::<u64>(), validator, done).prop_map(
         |(identity, boot, is_synced, total, validator, done)| {
             let ranges: Vec<_> = done.iter().map(|(at, n)| (u64::from(*at), u64::from(*at) + u64::from(*n))).collect();
-            Note { identity, boot, is_synced, total: total >> (total % 40), validator, done: spans(&ranges) }
+            Checkpoint { identity, boot, is_synced, total: total >> (total % 40), validator, done: spans(&ranges) }
         },
     )
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(note in any_note(), sequence in any::<u64>()) {
-        let slot = note.encode(sequence);
+    fn written_checkpoints_are_read_back(checkpoint in any_checkpoint(), sequence in any::<u64>()) {
+        let slot = checkpoint.encode(sequence);
         let (read_sequence, read) = decode(&slot).unwrap();
         prop_assert_eq!(read_sequence, sequence);
-        prop_assert!(read.done.iter().all(|span| note.done.covers(span.clone()) && span.end <= note.total));
+        prop_assert!(read.done.iter().all(|span| checkpoint.done.covers(span.clone()) && span.end <= checkpoint.total));
         prop_assert_eq!(read.encode(sequence), slot);
-        let whole = note.done.iter().count() <= 200 && note.done.iter().all(|span| span.end <= note.total);
-        prop_assert!(!whole || read == note);
+        let total = checkpoint.total;
+        let whole = checkpoint.done.iter().count() <= 200 && checkpoint.done.iter().all(|span| span.end <= total);
+        prop_assert!(!whole || read == checkpoint);
     }
 
     #[test]
-    fn several_bytes_changed(note in any_note(), changes in vec((0..SIZE, 1..=255u8), 1..30)) {
-        let slot = note.encode(1);
+    fn several_changed_bytes_are_detected(checkpoint in any_checkpoint(), changes in vec((0..SIZE, 1..=255u8), 1..30)) {
+        let slot = checkpoint.encode(1);
         let mut changed = slot.clone();
         for (at, by) in changes {
             changed[at] ^= by;
@@ -206,8 +210,8 @@ proptest! {
     }
 
     #[test]
-    fn forged_anywhere_is_refused_or_sound(note in any_note(), changes in vec((8..400usize, any::<u8>()), 0..6)) {
-        let mut slot = note.encode(9);
+    fn forged_checkpoints_are_refused_or_consistent(checkpoint in any_checkpoint(), changes in vec((8..400usize, any::<u8>()), 0..6)) {
+        let mut slot = checkpoint.encode(9);
         for (at, byte) in changes {
             slot[at] = byte;
         }

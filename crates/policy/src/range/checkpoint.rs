@@ -1,10 +1,10 @@
 //! The checkpoint of a partial file, from which a later run continues after kill -9 or a power cut.
 //!
 //! ```
-//! use haul_policy::range::note::{Note, SLOT, latest};
+//! use haul_policy::range::checkpoint::{Checkpoint, SLOT, latest};
 //! use haul_policy::range::{Spans, Validator};
 //!
-//! let mut note = Note {
+//! let mut checkpoint = Checkpoint {
 //!     identity: [7; 32],
 //!     boot: b"0f1e".to_vec(),
 //!     is_synced: false,
@@ -12,10 +12,10 @@
 //!     validator: Validator::strong(Some(b"\"v1\""), None, None).unwrap(),
 //!     done: Spans::new(),
 //! };
-//! let mut slots = note.encode(1);
-//! note.done.insert(0..65_536);
-//! slots.extend(note.encode(2));
-//! assert_eq!(latest(&slots), Some((2, note.clone())));
+//! let mut slots = checkpoint.encode(1);
+//! checkpoint.done.insert(0..65_536);
+//! slots.extend(checkpoint.encode(2));
+//! assert_eq!(latest(&slots), Some((2, checkpoint.clone())));
 //!
 //! slots[SLOT as usize + 100] ^= 1; // the second write was torn: the one before it still holds
 //! let (sequence, before) = latest(&slots).unwrap();
@@ -71,7 +71,7 @@ const SUM: usize = 4;
 
 /// The state of a partial file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct Checkpoint {
     /// The identity of the body: a digest, made by the engine, of the URL and everything else that
     /// selects the body.
     pub identity: [u8; 32],
@@ -88,7 +88,7 @@ pub struct Note {
     pub done: Spans,
 }
 
-impl Note {
+impl Checkpoint {
     /// Encodes into a slot of [`SLOT`] bytes. Of two checkpoints in a file, the one with the higher
     /// `sequence` counts.
     ///
@@ -142,16 +142,16 @@ impl Note {
     }
 }
 
-/// Decodes a slot that [`Note::encode`] wrote, with its sequence number. Returns `None` for other
+/// Decodes a slot that [`Checkpoint::encode`] wrote, with its sequence number. Returns `None` for other
 /// bytes: torn, truncated, longer, changed, or of another version. The spans of the result are in
 /// order, not adjacent, and below the total.
-pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
+pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     if bytes.len() != SIZE {
         return None;
     }
     let (body, sum) = bytes.split_last_chunk::<SUM>()?;
-    let mut rest = Reader(body);
-    // The magic is checked first: most of what is read is not a note, and needs no checksum.
+    let mut rest = SlotReader(body);
+    // The magic is checked first: most of what is read is not a checkpoint, and needs no checksum.
     if &rest.array()? != MAGIC || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
         return None;
     }
@@ -179,7 +179,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
         done.insert(span);
     }
     let is_clean = rest.0.iter().all(|byte| *byte == 0);
-    is_clean.then_some((sequence, Note { identity, boot, is_synced: synced == 1, total, validator, done }))
+    is_clean.then_some((sequence, Checkpoint { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
 /// Returns the newest valid checkpoint among consecutive slots; `None` if there is none. A
@@ -187,13 +187,13 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
 ///
 /// The caller knows where the slots begin. A checkpoint found at `at` belongs to this file only if
 /// its `total` is `at`: the last bytes of a whole body may look like one.
-pub fn latest(slots: &[u8]) -> Option<(u64, Note)> {
+pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }
 
-struct Reader<'b>(&'b [u8]);
+struct SlotReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> SlotReader<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
