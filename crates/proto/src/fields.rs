@@ -1,7 +1,8 @@
 //! A field section (RFC 9110 §5) as it was received: one buffer and a list of offsets.
 //!
-//! A look-up walks the list and compares names without regard to case. There is no map: a response has about a dozen
-//! fields, of which a client asks for a few, and building a map would cost more than all look-ups together.
+//! A look-up walks the list and compares names without regard to case. There is no map: a response
+//! has about a dozen fields, of which a client asks for a few, and building a map would cost more
+//! than all look-ups together.
 //!
 //! ```
 //! # use haul_proto::{h1, time::Time};
@@ -22,14 +23,14 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// Where one field lies in the buffer. 32 bits are enough: limits keep a section far below 4 GiB.
+/// The position of one field in the buffer. 32 bits suffice: limits keep a section far below 4 GiB.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) name: (u32, u32),
     pub(crate) value: (u32, u32),
 }
 
-/// A field section: names and values in the order and the spelling in which they came.
+/// A field section: names and values in the order and spelling in which they were received.
 ///
 /// `Debug` prints names and the lengths of values, because a value may be a secret (`Set-Cookie`).
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -39,48 +40,50 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The spans have to lie within `raw`.
+    /// Creates a section; the spans must lie within `raw`.
     pub(crate) fn new(raw: Vec<u8>, spans: Vec<Span>) -> Fields {
         Fields { raw, spans }
     }
 
-    /// Names and values, in order.
+    /// Iterates over names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
     }
 
-    /// The same with names as bytes, for callers that compare or copy them: nothing else is examined.
+    /// Iterates over names as bytes and values, for callers that compare or copy them. Reads
+    /// nothing else.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Only the fields whose names have this length: no other property is examined.
+    /// Iterates over the fields with names of the wanted lengths. Checks no other property.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// The first value under this name, in any case.
+    /// Returns the first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.spans.iter().find(|span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
-    /// All values under this name, in any case, in order.
+    /// Iterates over all values under this name, in any case, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.spans.iter().filter(move |span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Are there none?
+    /// Returns `true` if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The section as received, with the empty line that ends it; a folded line is joined into one. For HTTP/2, the text it would have in HTTP/1.
+    /// Returns the section as received, with the empty line at its end; a folded line is joined
+    /// into one. For HTTP/2, returns the text in the syntax of HTTP/1.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
@@ -106,7 +109,7 @@ fn is(text: &[u8], span: &Span, name: &str) -> bool {
     text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Names were checked to be tokens, hence ASCII.
+/// Returns a name. Names were checked to be tokens, hence ASCII.
 fn name<'a>(text: &'a [u8], span: &Span) -> &'a str {
     core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
 }

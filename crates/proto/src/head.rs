@@ -1,4 +1,4 @@
-//! Heads of responses, the same whichever HTTP version brought them.
+//! Heads of responses, the same for every HTTP version.
 //!
 //! ```
 //! # use haul_proto::{h1, time::Time};
@@ -44,8 +44,8 @@ impl fmt::Display for Version {
 
 /// The head of a response: a status and fields.
 ///
-/// It is one buffer with the bytes as they came and one list of offsets: two allocations, however many fields there
-/// are.
+/// The head is one buffer with the bytes as received and one list of offsets: two allocations for
+/// any number of fields.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Head {
     version: Version,
@@ -55,74 +55,77 @@ pub struct Head {
 }
 
 impl Head {
-    /// `reason` has to lie inside the raw bytes of `fields`.
+    /// Creates a head; `reason` must lie inside the raw bytes of `fields`.
     pub(crate) fn new(version: Version, status: u16, reason: (u32, u32), fields: Fields) -> Head {
         Head { version, status, reason, fields }
     }
 
-    /// The head of an HTTP/0.9 response, which has none: a success with no fields, of the oldest version that has a name.
+    /// Returns a head for an HTTP/0.9 response, which has none: a success without fields, of the
+    /// oldest version that has a name.
     pub(crate) fn without_text() -> Head {
         Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Reads a head back from the bytes that [`Head::raw`] gave, as received from another process or read from a file. `None` if they are not a head.
+    /// Parses a head from the bytes of [`Head::raw`], received from another process or read from a
+    /// file. Returns `None` if they are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<Head> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
     }
 
-    /// The version that the peer speaks.
+    /// Returns the version that the peer speaks.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The status code, 100 to 999. (RFC 9110 §15: one above 599 is to be treated as a 5xx.)
+    /// Returns the status code, 100 to 999. (RFC 9110 §15: treat one above 599 as a 5xx.)
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The reason phrase, often empty. It is free text from the peer: escape it before it meets a terminal.
+    /// Returns the reason phrase, which is often empty. The peer chooses the text: escape it before
+    /// a terminal sees it.
     pub fn reason(&self) -> &[u8] {
         let reason: Range<usize> = self.reason.0 as usize..self.reason.1 as usize;
         &self.fields.raw()[reason]
     }
 
-    /// Names and values, in the order and the spelling in which they came.
+    /// Iterates over names and values, in the order and spelling in which they were received.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.fields.iter()
     }
 
-    /// The same with names as bytes; it knows how many there are.
+    /// Iterates over names as bytes and values; the length is known.
     pub fn field_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.fields.iter_bytes()
     }
 
-    /// Only the fields whose names have this length.
+    /// Iterates over the fields with names of the wanted lengths.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }
 
-    /// The first value under this name, in any case.
+    /// Returns the first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)
     }
 
-    /// All values under this name, in any case, in order.
+    /// Iterates over all values under this name, in any case, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.fields.get_all(name)
     }
 
-    /// The head as received, from the status line to the empty line that ends it; but a field that was folded over several
-    /// lines is on one, with a space for each fold (RFC 9112 §5.2).
+    /// Returns the head as received, from the status line to the empty line at its end. A folded
+    /// field is on one line, with a space for each fold (RFC 9112 §5.2).
     ///
-    /// HTTP/2 has no such text. There it is what the head would be in HTTP/1: `HTTP/2 200 ` (with that space), then the
-    /// fields with their names in lower case, all with CR LF.
+    /// HTTP/2 has no such text. For it, returns the head in the syntax of HTTP/1: `HTTP/2 200 `
+    /// (with that space), then the fields with their names in lower case, all with CR LF.
     pub fn raw(&self) -> &[u8] {
         self.fields.raw()
     }
 }
 
-/// Prints the values' lengths only, see [`Fields`].
+/// Prints only the lengths of values, see [`Fields`].
 impl fmt::Debug for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Head")

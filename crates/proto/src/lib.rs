@@ -1,8 +1,9 @@
-//! The HTTP client machines of haul, without I/O.
+//! haul's HTTP clients as state machines, without I/O.
 //!
-//! A machine is fed bytes and gives events; it is asked for bytes and says when it wants to be woken. It opens no
-//! socket, reads no clock, starts no thread, and never waits. So a driver may be blocking or not, a test may cut the
-//! input wherever it likes, and a fuzzer reaches everything.
+//! A driver passes received bytes to a machine and gets events; it asks the machine for bytes to
+//! send and for the time of the next timeout. A machine opens no socket, reads no clock, starts no
+//! thread, and never waits. A driver may therefore be blocking or not, a test may cut the input
+//! anywhere, and a fuzzer reaches all code.
 //!
 //! | in scope | out of scope (whose it is) |
 //! |---|---|
@@ -13,18 +14,19 @@
 //! | [limits](Limits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
 //! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
-//! A whole exchange, compiled and run, stands in [`h1`] and in [`h2`].
+//! [`h1`] and [`h2`] each contain a whole exchange that compiles and runs.
 //!
 //! # Body bytes are not copied
 //!
-//! A body event is a range of the caller's own buffer. When a body of known length has nothing but payload left to come,
-//! [`h1::Conn::direct_body`] lets the driver move the bytes from the socket to their place itself.
+//! A body event is a range of the caller's buffer. If a body of known length has nothing but
+//! payload left, [`h1::Conn::direct_body`] lets the driver move the bytes from the socket to their
+//! destination itself.
 //!
 //! # Purity
 //!
-//! The crate is `no_std` with `alloc` and forbids `unsafe`, and so are its dependencies built without `std`. That is its
-//! proof: a socket, a clock, a thread or a random number generator cannot be named here. Time is [an
-//! argument](time::Time).
+//! The crate is `no_std` with `alloc` and forbids `unsafe`; its dependencies are built without
+//! `std`. That proves its purity: a socket, a clock, a thread or a random number generator cannot
+//! be named here. Time is [an argument](time::Time).
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,15 +1,16 @@
-//! Bytes that wait to be sent, and the count of those sent since the connection began.
+//! Bytes waiting to be sent, and the number of bytes sent since the connection began.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Capacity kept while nothing waits: a connection in a pool should cost little.
+/// The capacity kept while nothing waits: a connection in a pool should cost little.
 const KEPT: usize = 4 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
-    /// Bytes at the front that have been sent already. Moving the rest each time would make a long output quadratic.
+    /// The number of bytes at the front that have been sent. Moving the rest each time would make a
+    /// long output quadratic.
     start: usize,
     sent: u64,
 }
@@ -34,7 +35,7 @@ impl Output {
         }
     }
 
-    /// The end, to append to; bytes already sent are dropped first when they are the larger part.
+    /// Returns the end, to append to. Drops bytes already sent if they are the larger part.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);
@@ -43,18 +44,18 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Bytes sent since the connection began.
+    /// Returns the number of bytes sent since the connection began.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// The position of the next byte to be appended, counted as [`Output::sent`] is.
+    /// Returns the position of the next byte to be appended, counted like [`Output::sent`].
     pub(crate) fn position(&self) -> u64 {
         self.sent + self.pending().len() as u64
     }
 }
 
-/// Lengths only: the bytes may hold credentials.
+/// Prints only lengths: the bytes may hold credentials.
 impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Output").field("pending", &self.pending().len()).field("sent", &self.sent).finish()
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drained_buffer_is_given_back() {
+    fn drained_buffer_is_freed() {
         let mut output = Output::default();
         output.tail().resize(100_000, 0);
         output.advance(100_000);

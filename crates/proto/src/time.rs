@@ -1,7 +1,7 @@
-//! Time as the machines see it: a number that is handed in.
+//! Time as the machines see it: a number passed in by the caller.
 //!
-//! No machine of this crate reads a clock. A driver takes its own monotonic clock, turns it into a [`Time`] and passes
-//! it along; a test passes any numbers it likes and so gets virtual time for free.
+//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Time`] and
+//! passes it in; a test passes any numbers and so has virtual time for free.
 //!
 //! ```
 //! use core::time::Duration;
@@ -19,12 +19,13 @@ use core::time::Duration;
 
 /// Nanoseconds since an arbitrary start, from a clock that never runs backwards.
 ///
-/// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" is the last representable moment.
+/// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" is the last
+/// representable moment.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// Nanoseconds since the start of this clock.
+    /// Returns nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }

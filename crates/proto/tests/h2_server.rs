@@ -1,5 +1,5 @@
-//! Against the server of the `h2` crate, over a pipe in memory: another implementation reads our frames and our
-//! compression, and we read its.
+//! Against the server of the `h2` crate, over a pipe in memory: another implementation reads our
+//! frames and our compression, and we read its.
 
 use bytes::Bytes;
 use h2::server::{SendResponse, handshake};
@@ -115,7 +115,8 @@ impl Client {
     }
 }
 
-/// `/N` answers with N bytes, 8 KiB at a time; a POST with what it was sent and the trailers it got; `/refuse` refuses.
+/// `/N` answers with N bytes, 8 KiB at a time; a POST with what it was sent and the trailers it
+/// got; `/refuse` refuses.
 async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) {
     let path = request.uri().path().to_owned();
     assert_eq!(request.uri().authority().map(|authority| authority.as_str()), Some("example.org"));
@@ -175,7 +176,7 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn gets_side_by_side() {
+fn parallel_gets_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -196,7 +197,7 @@ fn gets_side_by_side() {
 }
 
 #[test]
-fn many_after_each_other() {
+fn sequential_requests_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -210,7 +211,7 @@ fn many_after_each_other() {
 }
 
 #[test]
-fn uploads_and_trailers() {
+fn uploads_with_trailers_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -232,7 +233,7 @@ fn uploads_and_trailers() {
 }
 
 #[test]
-fn refused_and_left_out() {
+fn refused_requests_leave_others_alone() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         let serving = tokio::spawn(serve(server, 3));

@@ -1,5 +1,5 @@
-//! Responses of hostile or broken peers, by class. Each has to end in exactly this error, in one piece and byte by
-//! byte.
+//! Responses of hostile or broken peers, by class. Each has to end in exactly this error, in one
+//! piece and byte by byte.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn refused(class: &str, wire: &[u8], error: Error) {
 }
 
 #[test]
-fn content_length() {
+fn bad_content_lengths_are_refused() {
     let malformed = [
         "-1", "+5", "42s", "0x2a", "4 2", "42;", "", " ", "42,", ",42", "1e3", "٤٢", "42.0", "\"42\"", "_42",
         "42\u{a0}",
@@ -49,7 +49,7 @@ fn content_length() {
 }
 
 #[test]
-fn transfer_coding() {
+fn bad_transfer_codings_are_refused() {
     let cases: &[(&str, CodingFault)] = &[
         ("Transfer-Encoding: chunked, chunked", CodingFault::Repeated),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CodingFault::Repeated),
@@ -77,7 +77,7 @@ fn transfer_coding() {
 }
 
 #[test]
-fn chunk_framing() {
+fn bad_chunk_framing_is_refused() {
     let cases: &[(&str, &[u8], ChunkFault)] = &[
         ("no size", b"\r\nhello", ChunkFault::Size),
         ("extension without size", b";a\r\n", ChunkFault::Size),
@@ -116,7 +116,8 @@ fn chunk_framing() {
     }
 }
 
-/// Breaches that leave no doubt about the content: it is delivered, and its connection is not used again.
+/// Breaches that leave no doubt about the content: it is delivered, and its connection is not used
+/// again.
 #[test]
 fn loose_framing_is_delivered_and_ends_the_connection() {
     let chunked = "Transfer-Encoding: chunked";
@@ -173,7 +174,7 @@ fn the_largest_chunk_size_does_not_overflow() {
 }
 
 #[test]
-fn heads() {
+fn malformed_heads_are_refused() {
     let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
     let cases: &[(&str, Vec<u8>, Error)] = &[
         ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldFault::Name)),
@@ -211,7 +212,7 @@ fn heads() {
 }
 
 #[test]
-fn trailers() {
+fn malformed_trailers_are_refused() {
     let cases: &[(&str, &[u8], FieldFault)] = &[
         ("space before the colon", b"A : b\r\n\r\n", FieldFault::Name),
         ("no colon", b"A\r\n\r\n", FieldFault::Name),
@@ -257,7 +258,7 @@ fn floods_end_at_their_limits() {
 }
 
 #[test]
-fn limits_are_reached_not_passed() {
+fn input_at_the_limits_is_accepted() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (head_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
         let limits = Limits { head_bytes, head_fields: 1, ..Limits::default() };
@@ -275,7 +276,7 @@ fn limits_are_reached_not_passed() {
 }
 
 #[test]
-fn a_head_of_the_default_limit_is_refused_with_its_number() {
+fn head_over_the_default_limit_is_refused() {
     let wire =
         [&b"HTTP/1.1 200 OK\r\n"[..], &b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(6_000)]
             .concat();
@@ -302,7 +303,7 @@ fn bytes_on_an_idle_connection_close_it() {
 }
 
 #[test]
-fn bytes_behind_the_last_response_forbid_reuse() {
+fn bytes_after_the_last_response_forbid_reuse() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"[..],
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\r\n",
@@ -315,7 +316,7 @@ fn bytes_behind_the_last_response_forbid_reuse() {
 }
 
 #[test]
-fn a_response_that_was_there_before_its_request_left_is_not_its_answer() {
+fn response_before_its_request_is_refused() {
     let mut conn = Conn::new(Config::default());
     conn.enqueue(Time(0), &get()).unwrap();
     let mut early = *b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

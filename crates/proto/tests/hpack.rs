@@ -36,7 +36,7 @@ fn encode(encoder: &mut Encoder, list: &Fields, indexing: Indexing) -> Vec<u8> {
 
 /// RFC 7541, Appendix C.2: single fields.
 #[test]
-fn representations() {
+fn representations_of_the_rfc() {
     let cases = [
         ("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", ("custom-key", "custom-header"), false),
         ("040c 2f73 616d 706c 652f 7061 7468", (":path", "/sample/path"), false),
@@ -138,7 +138,7 @@ fn responses_of_the_rfc() {
 }
 
 #[test]
-fn wrong_blocks() {
+fn malformed_blocks_are_refused() {
     let refused = |hex: &str| decode(&mut Decoder::new(4096), &bytes(hex)).unwrap_err();
     assert_eq!(refused("80"), Error::Index { index: 0 });
     assert_eq!(refused("be"), Error::Index { index: 62 });
@@ -174,7 +174,7 @@ fn a_smaller_table_is_announced() {
 }
 
 #[test]
-fn a_secret_enters_no_table() {
+fn secrets_enter_no_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
     let (mut encoder, mut decoder) = (Encoder::new(4096), Decoder::new(4096));
     let first = encode(&mut encoder, &list, Indexing::Never);
@@ -214,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_we_encode_we_decode(session in session(), how in indexing()) {
+    fn encoded_blocks_are_decoded(session in session(), how in indexing()) {
         let (mut encoder, mut decoder) = (Encoder::new(8192), Decoder::new(10_000));
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_encode_another_decodes(session in session(), how in indexing()) {
+    fn encoded_blocks_are_decoded_by_loona_hpack(session in session(), how in indexing()) {
         let (mut encoder, mut decoder) = (Encoder::new(4096), loona_hpack::Decoder::new());
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn what_another_encodes_we_decode(session in session()) {
+    fn blocks_of_loona_hpack_are_decoded(session in session()) {
         let (mut encoder, mut decoder) = (loona_hpack::Encoder::new(), Decoder::new(4096));
         for (_, list) in session {
             let pairs = list.iter().map(|(name, value)| (&name[..], &value[..]));
@@ -241,9 +241,9 @@ proptest! {
         }
     }
 
-    /// Nothing panics, and no line is longer than the table or the block make possible.
+    /// Decodes any bytes without a panic; no line exceeds the table or the block's possibilities.
     #[test]
-    fn any_bytes(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
+    fn arbitrary_bytes_never_panic(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
         let mut decoder = Decoder::new(512);
         for block in blocks {
             let (mut input, mut text) = (Block::new(&block), Vec::new());

@@ -1,6 +1,6 @@
-//! HPACK against libnghttp2, which most servers and curl are built on: its blocks are read by us, ours by it, session by
-//! session, with tables that grow and shrink. It is reached through Python, so that no C is linked; without either this
-//! says so and passes.
+//! HPACK against libnghttp2, which most servers and curl are built on: its blocks are read by us,
+//! ours by it, session by session, with tables that grow and shrink. It is reached through Python,
+//! so that no C is linked; without either this says so and passes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -53,7 +53,7 @@ fn pairs(fields: &Fields) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// What libnghttp2 answers to these lines; `None` where there is none.
+/// Returns libnghttp2's answer to these lines; `None` where it is not installed.
 fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
     let there = Command::new("python3").args(["-c", "import ctypes; ctypes.CDLL('libnghttp2.so.14')"]).output();
     if !there.is_ok_and(|ran| ran.status.success()) {
@@ -75,7 +75,7 @@ fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
 }
 
 #[test]
-fn what_nghttp2_encodes_we_decode() {
+fn blocks_of_nghttp2_are_decoded() {
     let mut lines = String::new();
     for session in sessions() {
         for (limit, fields) in session {
@@ -101,7 +101,7 @@ fn what_nghttp2_encodes_we_decode() {
 }
 
 #[test]
-fn what_we_encode_nghttp2_decodes() {
+fn encoded_blocks_are_decoded_by_nghttp2() {
     let mut lines = String::new();
     for (number, session) in sessions().into_iter().enumerate() {
         let indexing = [Indexing::Add, Indexing::Skip, Indexing::Never][number % 3];

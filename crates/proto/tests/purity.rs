@@ -1,4 +1,5 @@
-//! The crate cannot do I/O, because it cannot name `std`. The compiler enforces that; this keeps the switches on.
+//! The crate cannot do I/O, because it cannot name `std`. The compiler enforces that; this keeps
+//! the switches on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_crate_is_no_std_and_has_no_unsafe() {
+fn crate_is_no_std_without_unsafe() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let lib = fs::read_to_string(folder.join("lib.rs")).expect("lib.rs");
     for switch in ["#![no_std]", "#![forbid(unsafe_code)]"] {

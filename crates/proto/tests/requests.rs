@@ -70,7 +70,7 @@ fn framing_fields_are_added_only_where_missing() {
 }
 
 #[test]
-fn nothing_breaks_out_of_its_place() {
+fn invalid_method_target_and_fields_are_refused() {
     let refused = |request: Request<'_>| {
         let mut conn = Conn::new(Config::default());
         let error = conn.enqueue(Time(0), &request).expect_err("refused");
@@ -121,7 +121,7 @@ fn head_and_small_body_leave_in_one_slice() {
 }
 
 #[test]
-fn chunks_and_trailers() {
+fn chunked_body_and_trailers_are_framed() {
     let mut conn = Conn::new(Config::default());
     conn.enqueue(Time(0), &post(BodyLength::Chunked)).unwrap();
     drain(&mut conn);
@@ -179,7 +179,7 @@ fn expecting() -> Request<'static> {
 }
 
 #[test]
-fn expect_waits_for_the_go_ahead() {
+fn expect_waits_for_100_continue() {
     let mut conn = asked(Config::default(), &[expecting()]);
     assert_eq!(conn.body_credit(), Some(0));
     assert_eq!(conn.send_body(b"body"), Ok(0));
@@ -194,7 +194,7 @@ fn expect_waits_for_the_go_ahead() {
 }
 
 #[test]
-fn expect_waits_no_longer_than_agreed() {
+fn expect_ends_at_its_timeout() {
     let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
     let mut conn = Conn::new(config);
     conn.enqueue(Time(1_000), &expecting()).unwrap();
@@ -208,7 +208,7 @@ fn expect_waits_no_longer_than_agreed() {
 }
 
 #[test]
-fn a_refusal_while_waiting_withdraws_the_body() {
+fn refusal_during_expect_drops_the_body() {
     let mut conn = asked(Config::default(), &[expecting()]);
     let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], End::Open);
     assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Err(CloseReason::RequestUnfinished))));
@@ -217,7 +217,7 @@ fn a_refusal_while_waiting_withdraws_the_body() {
 }
 
 #[test]
-fn a_success_that_closes_leaves_the_body_to_its_time() {
+fn closing_success_leaves_expect_to_its_timeout() {
     let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (rest, credit) in [(&b""[..], Some(4)), (b"0\r\n\r\n", None)] {
@@ -231,7 +231,7 @@ fn a_success_that_closes_leaves_the_body_to_its_time() {
 }
 
 #[test]
-fn expect_without_a_body_is_nothing_and_is_not_added_twice() {
+fn expect_is_added_once_and_only_with_body() {
     let mut conn = Conn::new(Config::default());
     conn.enqueue(Time(0), &Request { expect_continue: true, ..get() }).unwrap();
     assert_eq!(conn.output(), b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -244,7 +244,7 @@ fn expect_without_a_body_is_nothing_and_is_not_added_twice() {
 }
 
 #[test]
-fn an_answer_before_the_request_is_whole_forbids_reuse() {
+fn early_response_forbids_reuse() {
     const NO: &[u8] = b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
     // The body was not given in full.
     let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
@@ -264,7 +264,7 @@ fn an_answer_before_the_request_is_whole_forbids_reuse() {
 }
 
 #[test]
-fn a_success_before_the_request_is_whole_is_complete_when_that_has_left() {
+fn early_success_completes_after_its_request() {
     let chunked: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: t\r\n\r\n";
     for wire in [OK, chunked] {
         let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
@@ -327,7 +327,7 @@ fn pipelined_responses_are_matched_in_order() {
 }
 
 #[test]
-fn a_break_in_a_pipeline_leaves_the_rest_to_be_replayed() {
+fn broken_pipeline_leaves_the_rest_for_replay() {
     let mut conn = asked(Config::default(), &[get(); 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\naHTTP/1.1 200 OK\r\n\r\n";
     let seen = feed(&mut conn, wire, &[], End::Open);
@@ -346,7 +346,7 @@ fn a_break_in_a_pipeline_leaves_the_rest_to_be_replayed() {
 }
 
 #[test]
-fn enqueue_says_why_not() {
+fn enqueue_names_the_reason_for_refusal() {
     let mut conn = Conn::new(Config { max_pipeline: 2, ..Config::default() });
     conn.enqueue(Time(0), &get()).unwrap();
     conn.enqueue(Time(0), &get()).unwrap();

@@ -10,7 +10,7 @@ use haul_proto::time::Time;
 use haul_proto::{Head, Limits};
 
 #[test]
-fn a_length_body_takes_three_steps_and_no_copy() {
+fn body_of_known_length_takes_three_steps() {
     let mut conn = asked(Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let head = conn.step(Time(0), &mut wire).unwrap();
@@ -36,7 +36,7 @@ fn an_empty_body_completes_after_its_head() {
 }
 
 #[test]
-fn an_answer_to_head_has_no_body_whatever_it_says() {
+fn response_to_head_has_no_body() {
     for fields in ["Content-Length: 500", "Transfer-Encoding: chunked", "Content-Length: 42,30", ""] {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}{}\r\n", if fields.is_empty() { "" } else { "\r\n" });
         let seen = feed(&mut asked(Config::default(), &[with_method("HEAD")]), wire.as_bytes(), &[], End::Open);
@@ -48,7 +48,7 @@ fn an_answer_to_head_has_no_body_whatever_it_says() {
 }
 
 #[test]
-fn chunks_with_extensions_and_trailers() {
+fn chunk_extensions_and_trailers_are_accepted() {
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         5\r\nhello\r\n1;a=b;c=\"d e\"\r\n,\r\n006 ;x\r\n world\r\n0\r\nDigest: x\r\nB:\r\n\r\n";
     let seen = answer(wire, End::Open);
@@ -58,7 +58,7 @@ fn chunks_with_extensions_and_trailers() {
 
 /// As configurations make them: `add_header "Feature Policy" ...`.
 #[test]
-fn lines_whose_names_are_no_tokens_are_passed_over() {
+fn lines_with_invalid_names_are_skipped() {
     for line in
         ["Feature Policy: x", "en-US Content-Type: text/xml", "X : y", "X\t: y", "A(b)/c,d@e: f", "\u{e9}: x\r\n y"]
     {
@@ -73,7 +73,7 @@ fn lines_whose_names_are_no_tokens_are_passed_over() {
 }
 
 #[test]
-fn a_body_until_the_close_needs_a_clean_one() {
+fn body_until_close_needs_a_clean_end() {
     let wire = b"HTTP/1.1 200 OK\r\n\r\nall of it";
     let seen = answer(wire, End::Clean);
     assert_eq!(body_of(&seen), b"all of it");
@@ -83,7 +83,7 @@ fn a_body_until_the_close_needs_a_clean_one() {
 }
 
 #[test]
-fn early_ends_say_where() {
+fn early_ends_name_the_truncated_part() {
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let in_chunks = |body: &[u8]| error_of(&[chunked, body].concat(), End::Clean);
     assert_eq!(error_of(b"", End::Clean), Some(Error::EndedBeforeResponse));
@@ -108,7 +108,7 @@ fn early_ends_say_where() {
 }
 
 #[test]
-fn an_end_right_behind_the_body_still_completes() {
+fn end_right_after_the_body_completes() {
     let mut conn = asked(Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let head = conn.step(Time(0), &mut wire).unwrap().consumed;
@@ -118,7 +118,7 @@ fn an_end_right_behind_the_body_still_completes() {
 }
 
 #[test]
-fn keep_alive_rules() {
+fn keep_alive_follows_version_and_connection_field() {
     let cases: &[(&str, &str, Result<(), CloseReason>)] = &[
         ("1.1", "", Ok(())),
         ("1.1", "Connection: close\r\n", Err(CloseReason::ServerClose)),
@@ -141,7 +141,7 @@ fn keep_alive_rules() {
 }
 
 #[test]
-fn a_proxy_may_say_so_by_a_field_of_its_own() {
+fn proxy_connection_field_counts_from_a_proxy() {
     let cases: &[(&str, &str, Result<(), CloseReason>)] = &[
         ("1.1", "Proxy-Connection: close\r\n", Err(CloseReason::ServerClose)),
         ("1.1", "Proxy-Connection: Keep-Alive\r\n", Ok(())),
@@ -158,7 +158,7 @@ fn a_proxy_may_say_so_by_a_field_of_its_own() {
 }
 
 #[test]
-fn the_reason_to_close_is_known_with_the_head() {
+fn close_reason_is_known_with_the_head() {
     let mut conn = asked(Config { max_pipeline: 4, ..Config::default() }, &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";
     conn.step(Time(0), &mut wire).unwrap();
@@ -168,7 +168,7 @@ fn the_reason_to_close_is_known_with_the_head() {
 }
 
 #[test]
-fn coding_wins_over_length_and_the_connection_is_not_reused() {
+fn coding_wins_over_length_and_forbids_reuse() {
     for (version, fields, reason) in [
         ("1.1", "Transfer-Encoding: chunked\r\nContent-Length: 999\r\n", CloseReason::LengthAndCoding),
         ("1.1", "Content-Length: 3\r\ntransfer-encoding:  Chunked \r\n", CloseReason::LengthAndCoding),
@@ -181,7 +181,7 @@ fn coding_wins_over_length_and_the_connection_is_not_reused() {
 }
 
 #[test]
-fn identity_is_no_coding() {
+fn identity_coding_is_ignored() {
     let seen = answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nrest", End::Clean);
     assert_eq!(body_of(&seen), b"rest");
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok";
@@ -190,7 +190,7 @@ fn identity_is_no_coding() {
 }
 
 #[test]
-fn equal_lengths_are_one() {
+fn equal_lengths_count_as_one() {
     for fields in ["Content-Length: 2, 2", "Content-Length: 2\r\nContent-Length: 2", "content-length: 02"] {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
         let seen = answer(wire.as_bytes(), End::Open);
@@ -199,7 +199,7 @@ fn equal_lengths_are_one() {
 }
 
 #[test]
-fn lenient_heads() {
+fn lenient_heads_are_accepted() {
     // LF alone (RFC 9112 §2.2), no reason, empty lines before the status line, folds.
     let wire = b"\r\n\nHTTP/1.1 200\nContent-Length:2\nX-Folded: a\r\n\t b\n\nok";
     let mut conn = asked(Config::default(), &[get()]);
@@ -214,7 +214,7 @@ fn lenient_heads() {
 }
 
 #[test]
-fn folded_lines_are_one_line() {
+fn folded_lines_are_joined() {
     let head = |text: &str| {
         let mut conn = asked(Config::default(), &[get()]);
         let mut input = format!("HTTP/1.1 200 OK\r\n{text}Content-Length: 0\r\n\r\n").into_bytes();
@@ -293,7 +293,7 @@ fn endless_interim_heads_are_capped() {
 }
 
 #[test]
-fn tunnels_hand_the_rest_over() {
+fn tunnels_leave_the_rest_to_the_caller() {
     let connect = with_method("CONNECT");
     let wire = b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\n\r\n\x16\x03\x01";
     let mut conn = asked(Config::default(), &[connect]);
@@ -333,7 +333,7 @@ fn control_bytes_in_values_are_kept() {
 }
 
 #[test]
-fn a_direct_body_is_moved_by_the_driver() {
+fn direct_body_is_moved_by_the_driver() {
     let mut conn = asked(Config::default(), &[get()]);
     assert_eq!(conn.direct_body(), None);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123";
@@ -350,7 +350,7 @@ fn a_direct_body_is_moved_by_the_driver() {
 }
 
 #[test]
-fn nothing_is_direct_besides_lengths() {
+fn only_known_lengths_are_direct() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
         b"HTTP/1.1 200 OK\r\n\r\n",
@@ -363,7 +363,7 @@ fn nothing_is_direct_besides_lengths() {
 }
 
 #[test]
-fn a_head_is_read_anew_from_its_raw_bytes() {
+fn head_is_parsed_from_its_raw_bytes() {
     use haul_proto::head::Head;
     let texts: [&[u8]; 4] = [
         b"HTTP/1.1 200 OK\r\nA: b\r\nSet-Cookie: x\r\n\r\n",

@@ -43,17 +43,17 @@ fn one_cut_at_every_position() {
 }
 
 #[test]
-fn a_cut_at_every_position_at_once() {
+fn cuts_at_every_position_at_once() {
     for wire in SESSIONS {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &[get(); 3], &cuts), session(wire, &[get(); 3], &[]), "{}", wire.escape_ascii());
     }
 }
 
-/// Responses that were complete, and the error at the end. (Three requests wait, so a connection that stays open ends
-/// before the next response.)
+/// Responses that were complete, and the error at the end. (Three requests wait, so a connection
+/// that stays open ends before the next response.)
 #[test]
-fn the_sessions_are_what_they_are_meant_to_be() {
+fn sessions_cover_every_kind_of_framing() {
     let outcomes: Vec<(usize, Option<Error>)> = SESSIONS
         .iter()
         .map(|wire| {
@@ -85,7 +85,7 @@ fn the_sessions_are_what_they_are_meant_to_be() {
 }
 
 #[test]
-fn a_tunnel_cut_at_every_position() {
+fn tunnel_cut_at_every_position() {
     let wire = b"HTTP/1.1 200 Established\r\nVia: x\r\n\r\n\r\nHTTP/1.1 is not read any more";
     let whole = session(wire, &[with_method("CONNECT")], &[]);
     assert!(matches!(&whole[..], [Seen::Tunnel(_, _, rest)] if rest.starts_with(b"\r\nHTTP")));
@@ -135,7 +135,8 @@ proptest! {
         let wire = [b"HTTP/1.1 200 OK\r\n".to_vec(), fragments.concat()].concat();
         let mut cuts: Vec<usize> = raw.iter().map(|&cut| usize::from(cut) % (wire.len() + 1)).collect();
         cuts.sort_unstable();
-        // More requests wait than can be answered, so nothing depends on whether bytes behind the last response are there yet.
+        // More requests wait than can be answered, so nothing depends on whether bytes behind the
+        // last response are there yet.
         let requests = [get(); 30];
         prop_assert_eq!(session(&wire, &requests, &cuts), session(&wire, &requests, &[]));
     }

@@ -1,13 +1,14 @@
 //! The chunked transfer coding of a response (RFC 9112 §7.1).
 //!
-//! Framing is read byte by byte: which bytes are payload must not depend on whose parser reads them. Refused: no digit at
-//! the start, more than 16 digits, `0x`, signs, a CR without LF, control bytes in extensions, payload that is not followed
-//! by a line end.
+//! Framing is read byte by byte: which bytes are payload must not depend on whose parser reads
+//! them. Refused: no digit at the start, more than 16 digits, `0x`, signs, a CR without LF, control
+//! bytes in extensions, payload that is not followed by a line end.
 //!
-//! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its line end, and lines that
-//! end in LF without CR. The decoder is [loose](Decoder::is_loose) then, and its connection takes no further request: a
-//! proxy on the way may have read the rest differently. Extensions are skipped and counted. Since each byte is decided on by
-//! itself, the result does not depend on how the input was cut.
+//! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its
+//! line end, and lines that end in LF without CR. The decoder is [loose](Decoder::is_loose) then,
+//! and its connection takes no further request: a proxy on the way may have read the rest
+//! differently. Extensions are skipped and counted. Since each byte is decided on by itself, the
+//! result does not depend on how the input was cut.
 //!
 //! ```text
 //!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
@@ -23,10 +24,10 @@ use crate::fields::Fields;
 use core::ops::Range;
 use memchr::memchr_iter;
 
-/// More digits than this cannot be a size, leading zeros or not.
+/// The most digits of a size, with leading zeros.
 const MAX_DIGITS: u8 = 16;
 
-/// What comes next in the input.
+/// A piece of decoded input.
 #[derive(Debug)]
 pub(crate) enum Decoded {
     NeedInput,
@@ -47,35 +48,35 @@ enum State {
     Trailers,
 }
 
-/// The decoder of one body.
+/// The decoder of one chunked body.
 #[derive(Default, Debug)]
 pub(crate) struct Decoder {
     state: State,
-    /// The size being read, then what is left of the chunk.
+    /// The size being read; then the rest of the chunk.
     size: u64,
     digits: u8,
-    /// Bytes of the size line so far.
+    /// The number of bytes of the size line so far.
     line: usize,
-    /// Bytes of extensions in the whole body.
+    /// The number of bytes of extensions in the body so far.
     extensions: usize,
-    /// Payload so far.
+    /// The number of payload bytes so far.
     got: u64,
     trailers: Scan,
     is_loose: bool,
 }
 
 impl Decoder {
-    /// Payload received so far.
+    /// Returns the number of payload bytes so far.
     pub(crate) fn got(&self) -> u64 {
         self.got
     }
 
-    /// Whether the framing so far breaks RFC 9112, though it can be read in one way only.
+    /// Returns `true` if the framing so far breaks RFC 9112, though it has only one reading.
     pub(crate) fn is_loose(&self) -> bool {
         self.is_loose
     }
 
-    /// Reads on; also returns how much of the input was consumed.
+    /// Decodes the next piece; also returns the number of bytes consumed.
     pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
         let mut at = 0;
         loop {
@@ -108,7 +109,7 @@ impl Decoder {
         }
     }
 
-    /// One byte that is not payload.
+    /// Processes one byte of framing.
     fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), Error> {
         let fault = |fault| Err(Error::Chunk(fault));
         if matches!(self.state, State::Size | State::Padding | State::Extension | State::SizeLf) {

@@ -1,8 +1,10 @@
-//! The connection: requests in, events out.
+//! The connection: takes requests, returns events.
 //!
-//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as [`Conn::body_credit`] allows), then
-//! [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then [`Conn::step`] with what its socket gave, until [`Event::NeedInput`]
-//! or [`Event::Complete`]. The reading half is in `receive.rs`; the state diagram and an example are in [`h1`](super).
+//! A driver calls, in this order: [`Conn::enqueue`], with [`Conn::send_body`] and
+//! [`Conn::finish_body`] as [`Conn::body_credit`] allows; then [`Conn::output`], and
+//! [`Conn::advance_output`] for the bytes that the socket took; then [`Conn::step`] with the bytes
+//! that the socket delivered, until [`Event::NeedInput`] or [`Event::Complete`]. `receive.rs` has
+//! the reading half; [`h1`](super) has the state diagram and an example.
 
 use super::framing::AnswerTo;
 use super::receive::Receiver;
@@ -12,14 +14,14 @@ use super::{CloseReason, Config, Error, Event, RequestId, Step};
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
-/// A request that has no complete answer yet.
+/// A request without a complete response.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
     pub(crate) facts: Facts,
-    /// Where its first byte stands in the output.
+    /// The position of the request's first byte in the output.
     start: u64,
-    /// Where its last byte ends, once that is known.
+    /// The position of the request's end in the output, once known.
     end: Option<u64>,
 }
 
@@ -35,7 +37,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection that is open and has carried nothing yet.
+    /// Creates an open connection that has transferred nothing yet.
     pub fn new(mut config: Config) -> Conn {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -51,7 +53,7 @@ impl Conn {
         }
     }
 
-    /// Would [`Conn::enqueue`] take a (valid) request now?
+    /// Returns `true` if [`Conn::enqueue`] would accept a valid request now.
     pub fn can_enqueue(&self) -> bool {
         self.refusal().is_none()
     }
@@ -75,7 +77,7 @@ impl Conn {
         }
     }
 
-    /// Appends a request's head to the output. On an error nothing has changed.
+    /// Appends a request's head to the output. An error leaves everything unchanged.
     pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -94,30 +96,33 @@ impl Conn {
         Ok(id)
     }
 
-    /// How many bytes of the last request's body can be taken now; `None` if no body bytes are expected, or none any longer. At most 64 KiB wait in
-    /// the output.
+    /// Returns the number of bytes of the last request's body that can be taken now; `None` if no
+    /// more body bytes are expected. At most 64 KiB wait in the output.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.credit()
     }
 
-    /// Appends body bytes to the output, as a chunk when the body is chunked, and returns how many it took: all of them, or as many as
-    /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
+    /// Appends body bytes to the output, as a chunk if the body is chunked. Returns the number of
+    /// bytes taken: all of them, or as many as [`Conn::body_credit`] allowed. A body of known
+    /// length ends with its last byte.
     ///
-    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice.
+    /// Bytes given right after [`Conn::enqueue`] follow the head in one output slice.
     pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
         let taken = self.sender.send(data).map_err(|error| self.or_closed(error))?;
         self.note_end();
         Ok(taken)
     }
 
-    /// Ends a chunked body, with trailers if there are any; for a body of known length, checks that all of it was given.
+    /// Ends a chunked body, with any trailers. For a body of known length, checks that all of it
+    /// was given.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         self.sender.finish(trailers)?;
         self.note_end();
         Ok(())
     }
 
-    /// Closing drops the body that was being sent; report that, rather than that there was no body.
+    /// Replaces the error by the reason to close if there is one: closing drops the body that was
+    /// being sent.
     fn or_closed(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -125,7 +130,7 @@ impl Conn {
         }
     }
 
-    /// Only the last request can have an unfinished body.
+    /// Records the end of the last request, the only one whose body can be unfinished.
     fn note_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
@@ -134,22 +139,23 @@ impl Conn {
         }
     }
 
-    /// Bytes to be sent, in one piece.
+    /// Returns the bytes to send, in one piece.
     pub fn output(&self) -> &[u8] {
         self.sender.output.pending()
     }
 
-    /// The transport took so many bytes of [`Conn::output`]. Call it before the bytes that answer them are given to [`Conn::step`]: a response to a
-    /// request that was not sent is an error.
+    /// Records that the transport took `n` bytes of [`Conn::output`]. Call it before [`Conn::step`]
+    /// gets the bytes that answer them: a response to an unsent request is an error.
     pub fn advance_output(&mut self, n: usize) {
         self.sender.output.advance(n);
     }
 
-    /// Reads the next thing from the input, which begins at the first byte that was not consumed before.
+    /// Reads the next event from `input`, which begins at the first byte not consumed before.
     ///
-    /// Call it until it answers [`Event::NeedInput`] (then read more) or [`Event::Complete`] (then call on if the
-    /// connection is reused and more is [unanswered](Conn::unanswered)). After `Complete` with a reason to close, after
-    /// a tunnel and after an error there is nothing to read any more ([`Error::Closed`]).
+    /// Call `step` until [`Event::NeedInput`] (then read more) or [`Event::Complete`] (then call it
+    /// again if the connection is reused and more requests are [unanswered](Conn::unanswered)).
+    /// After `Complete` with a reason to close, after a tunnel and after an error, no more can be
+    /// read ([`Error::Closed`]).
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.handle_timeout(now);
         let result = self.receive(input);
@@ -159,11 +165,11 @@ impl Conn {
         result
     }
 
-    /// The peer closed its side. `clean` is false where the transport has an end mark and it did not come (TLS without
-    /// close_notify).
+    /// Records that the peer closed its side. `clean` is false if the transport has an end mark
+    /// that did not arrive (TLS without close_notify).
     ///
-    /// Gives [`Event::Complete`] if the response may end here, else an error that names what was cut off. All input must have been given to
-    /// [`Conn::step`] before.
+    /// Returns [`Event::Complete`] if the response may end here, else an error that names the
+    /// truncated part. Pass all input to [`Conn::step`] first.
     pub fn end_of_input(&mut self, clean: bool) -> Result<Event, Error> {
         let result = self.receive_end(clean);
         if let Err(error) = result {
@@ -182,74 +188,79 @@ impl Conn {
         self.close(reason);
     }
 
-    /// Nothing is read or begun any more. The first reason stays.
+    /// Stops reading and taking requests. The first reason stays.
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
         self.sender.abandon();
     }
 
-    /// Has a byte of this request been sent?
+    /// Returns `true` if a byte of this request has been sent.
     pub(crate) fn has_left(&self, exchange: &Exchange) -> bool {
         self.sender.output.sent() > exchange.start
     }
 
-    /// Has all of this request been sent?
+    /// Returns `true` if all of this request has been sent.
     pub(crate) fn has_left_wholly(&self, exchange: &Exchange) -> bool {
         exchange.end.is_some_and(|end| self.sender.output.sent() >= end)
     }
 
-    /// `Some(remaining)` if the next bytes on the wire are that many bytes of payload: the driver may move up to that many from the socket to their
-    /// destination without passing them through here.
+    /// Returns `Some(remaining)` if the next bytes on the wire are that many bytes of payload. The
+    /// driver may move up to that many from the socket to their destination itself.
     ///
-    /// Bytes that are in the driver's buffer already go through [`Conn::step`] first.
+    /// Pass bytes that are in the driver's buffer already to [`Conn::step`] first.
     pub fn direct_body(&self) -> Option<u64> {
         self.receiver.direct()
     }
 
-    /// Reports bytes moved under [`Conn::direct_body`]. Gives [`Event::Complete`] when that was all, unless the rest of the request has to leave
-    /// first: then [`Conn::has_due`] says when.
+    /// Records bytes moved under [`Conn::direct_body`]. Returns [`Event::Complete`] with the last
+    /// one, unless the rest of the request has to be sent first; then [`Conn::has_due`] becomes
+    /// true at that time.
     ///
-    /// Reporting more than was granted is a bug in the driver: it panics in debug builds, and counts as the grant otherwise.
+    /// To report more bytes than granted is a bug in the driver: debug builds panic, others count
+    /// the grant.
     pub fn advance_body(&mut self, n: u64) -> Option<Event> {
         let is_whole = self.receiver.advance_direct(n);
         is_whole.then(|| self.complete(None, false)).filter(|event| *event != Event::NeedInput)
     }
 
-    /// The request whose response comes next.
+    /// Returns the request of the next response.
     pub fn current(&self) -> Option<RequestId> {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
-    /// Requests without a complete response, in order. After a break they may be replayed on another connection; the
-    /// first one only if nothing of its response was [seen](Conn::response_started).
+    /// Iterates over the requests without a complete response, in order. After a break they may be
+    /// replayed on another connection; the first one only if nothing of its response was
+    /// [received](Conn::response_started).
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
 
-    /// Has any byte of the [current](Conn::current) response been received?
+    /// Returns `true` if a byte of the [current](Conn::current) response was received.
     pub fn response_started(&self) -> bool {
         self.receiver.started()
     }
 
-    /// When [`Conn::handle_timeout`] wants to be called. Only a request that waits for `100 Continue` asks for it.
+    /// Returns the time of the next timeout: call [`Conn::handle_timeout`] then. Only a request
+    /// that waits for `100 Continue` has one.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.sender.hold_until()
     }
 
-    /// Time has passed: a body that was held back long enough may go, so ask [`Conn::body_credit`] again.
+    /// Releases a body that has waited long enough: call [`Conn::body_credit`] again.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.sender.hold_until().is_some_and(|until| until <= now) {
             self.sender.release();
         }
     }
 
-    /// Is the connection open with nothing to send and nothing unanswered?
+    /// Returns `true` if the connection is open with nothing to send and no unanswered request.
     pub fn is_idle(&self) -> bool {
         self.closing.is_none() && self.exchanges.is_empty() && self.output().is_empty()
     }
 
-    /// Why no further request is taken, as soon as it is known: with the head of the response that says so.
+    /// Returns the reason to take no further request, as soon as it is known: with the head of the
+    /// response that states it.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.closing
     }

@@ -1,7 +1,7 @@
-//! What a peer can do wrong, each with its own name.
+//! Errors of a peer, each with its own name.
 //!
-//! An [`Error`] ends the connection: where the next response begins can no longer be known. What the caller did wrong
-//! is a [`RequestError`](super::RequestError) instead and ends nothing.
+//! An [`Error`] ends the connection, since the start of the next response can no longer be known. A
+//! mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
 //!
 //! ```
 //! use haul_proto::h1::{Error, LengthFault};
@@ -15,29 +15,32 @@
 use super::CloseReason;
 use core::fmt;
 
-/// Why the connection can no longer be understood.
+/// The violation that makes the connection unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of another response.
+    /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
+    /// another response.
     NotHttp,
-    /// A status line of another version than HTTP/1.0 and 1.1. `minor` is there when `major` is 1.
+    /// The status line has another version than HTTP/1.0 and 1.1. `minor` is present if `major` is
+    /// 1.
     UnsupportedVersion {
         /// The digit before the dot.
         major: u8,
-        /// The digit behind it.
+        /// The digit after the dot.
         minor: Option<u8>,
     },
     /// The status line breaks RFC 9112 §4.
     StatusLine,
     /// A field line breaks RFC 9112 §5.
     Field(FieldFault),
-    /// More empty lines before a status line than are tolerated.
+    /// Too many empty lines precede the status line.
     EmptyLines {
-        /// Lines tolerated.
+        /// The number of lines allowed.
         limit: usize,
     },
-    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes).
+    /// All heads of this response together exceed
+    /// [`Limits::head_bytes`](crate::Limits::head_bytes).
     HeadTooLarge {
         /// The limit in bytes.
         limit: usize,
@@ -47,42 +50,45 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// More interim responses than [`Limits::interim`](crate::Limits::interim).
+    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
     TooManyInterim {
         /// The limit.
         limit: u32,
     },
-    /// `101 Switching Protocols` to a request that had no Upgrade field (RFC 9110 §15.2.2).
+    /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
     UnexpectedUpgrade,
-    /// A Content-Length that is not a length, or several that differ.
+    /// A Content-Length is not a length, or several differ.
     ContentLength(LengthFault),
-    /// A Transfer-Encoding that cannot be followed.
+    /// A Transfer-Encoding is not supported.
     TransferCoding(CodingFault),
     /// The framing of a chunked body breaks RFC 9112 §7.1.
     Chunk(ChunkFault),
-    /// A chunk-size line passes [`Limits::chunk_line`](crate::Limits::chunk_line).
+    /// A chunk-size line exceeds [`Limits::chunk_line`](crate::Limits::chunk_line).
     ChunkLineTooLong {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Chunk extensions pass [`Limits::chunk_extensions_total`](crate::Limits::chunk_extensions_total).
+    /// Chunk extensions exceed
+    /// [`Limits::chunk_extensions_total`](crate::Limits::chunk_extensions_total).
     ChunkExtensionsTooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The trailer section passes [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
     TrailersTooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// More trailer fields than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    /// More trailer fields arrived than
+    /// [`Limits::trailer_fields`](crate::Limits::trailer_fields).
     TooManyTrailers {
         /// The limit.
         limit: usize,
     },
-    /// Bytes arrived though no request was waiting for a response, or before any byte of the request had been sent.
+    /// Bytes arrived while no request was waiting for a response, or before any byte of the request
+    /// had been sent.
     UnsolicitedBytes,
-    /// The peer closed an idle connection. Nobody is to blame.
+    /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
     /// The peer closed before the first byte of the response, or after an interim head.
     EndedBeforeResponse,
@@ -102,31 +108,32 @@ pub enum Error {
     EndedInBody {
         /// The length announced.
         expected: u64,
-        /// The length that came.
+        /// The number of bytes received.
         got: u64,
     },
     /// The peer closed before the last chunk, or within trailers.
     EndedInChunks {
-        /// Payload that came.
+        /// The number of payload bytes received.
         got: u64,
     },
-    /// A body that lasts until the connection ends, but the transport's own end mark (TLS close_notify) is missing:
-    /// anybody on the way may have cut it off.
+    /// The body lasts until the connection ends, but the transport's end mark (TLS close_notify) is
+    /// missing: an attacker may have cut the body off.
     EndedUncleanly {
-        /// Payload that came.
+        /// The number of payload bytes received.
         got: u64,
     },
-    /// The connection had ended already; there is nothing more to read from it.
+    /// The connection had ended already; no more can be read from it.
     Closed(CloseReason),
 }
 
-/// How a field line is wrong.
+/// A mistake in a field line.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {
-    /// The name is not a token: it is empty, has a space before the colon or a control byte, or the colon is missing.
+    /// The name is not a token: it is empty, or contains a space before the colon or a control
+    /// byte, or the colon is missing.
     Name,
-    /// The value holds NUL, a CR without LF, or another control byte.
+    /// The value contains NUL, a CR without LF, or another control byte.
     Value,
     /// A line ends in CR without LF.
     LineEnd,
@@ -134,31 +141,33 @@ pub enum FieldFault {
     Folded,
 }
 
-/// How a Content-Length is wrong.
+/// A mistake in a Content-Length.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LengthFault {
-    /// Not a plain decimal number: a sign, a unit, an empty value, an empty list element.
+    /// The value is not a plain decimal number: a sign, a unit, an empty value, an empty list
+    /// element.
     Malformed,
-    /// Above 2⁶⁴−1.
+    /// The number exceeds 2⁶⁴−1.
     TooLarge,
-    /// Two values that differ, in one field or in two.
+    /// Two values differ, in one field or in two.
     Conflicting,
 }
 
-/// How a Transfer-Encoding is wrong.
+/// A mistake in a Transfer-Encoding.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CodingFault {
     /// The field names no coding.
     Empty,
-    /// A coding other than `chunked` and `identity`, alone or beside them, or one with parameters. None was requested.
+    /// A coding that was not requested: other than `chunked` and `identity`, alone or beside them,
+    /// or with parameters.
     Unsupported,
-    /// `chunked` twice.
+    /// `chunked` occurs twice.
     Repeated,
 }
 
-/// How the framing of a chunked body is wrong.
+/// A mistake in the framing of a chunked body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ChunkFault {
@@ -179,7 +188,7 @@ pub enum ChunkFault {
 }
 
 impl Error {
-    /// Did the peer close too early (rather than send something wrong)?
+    /// Returns `true` if the peer closed too early rather than send something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

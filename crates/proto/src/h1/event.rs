@@ -1,4 +1,4 @@
-//! What [`Conn::step`](super::Conn::step) answers.
+//! Events returned by [`Conn::step`](super::Conn::step).
 //!
 //! ```
 //! use haul_proto::h1::{Event, RequestId};
@@ -20,80 +20,83 @@ use crate::head::Head;
 use core::fmt;
 use core::ops::Range;
 
-/// A request on one connection; numbers rise in the order of [`Conn::enqueue`](super::Conn::enqueue). In HTTP/2 it is the
-/// number of the stream.
+/// A request on one connection; numbers rise in the order of
+/// [`Conn::enqueue`](super::Conn::enqueue). In HTTP/2 the number is the stream's.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// How the end of a response's body is known (RFC 9112 §6.3).
+/// The way in which the end of a response's body is determined (RFC 9112 §6.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyFraming {
-    /// There is no body: an answer to HEAD, 204, 304.
+    /// No body: an answer to HEAD, 204, 304.
     None,
-    /// So many bytes.
+    /// A known number of bytes.
     Length(u64),
     /// Chunks; in HTTP/2, frames until one ends the stream.
     Chunked,
-    /// Everything until the peer closes.
+    /// All bytes until the peer closes.
     UntilClose,
 }
 
-/// The next thing in the input.
+/// The next event in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Nothing more can be done with these bytes: keep those that were not consumed, and read more after them.
+    /// More input is needed: keep the bytes that were not consumed, and read more after them.
     NeedInput,
-    /// An interim response (1xx but 101). Another head follows.
+    /// An interim response (1xx except 101). Another head follows.
     Interim {
-        /// Whose.
+        /// The request.
         id: RequestId,
         /// The head.
         head: Head,
     },
     /// The head of the final response.
     Head {
-        /// Whose.
+        /// The request.
         id: RequestId,
         /// The head.
         head: Head,
-        /// How its body ends.
+        /// The framing of the body.
         framing: BodyFraming,
     },
     /// Payload.
     Body {
-        /// Whose.
+        /// The request.
         id: RequestId,
-        /// Where it lies in the buffer given to `step`. No framing is inside.
+        /// The position in the buffer given to `step`, without framing.
         range: Range<usize>,
     },
     /// The response has been read to its end.
     Complete {
-        /// Whose.
+        /// The request.
         id: RequestId,
-        /// The trailer section of a chunked body, if there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        /// The trailer section of a chunked body, if there was one. Never merge it into the head
+        /// (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
-        /// May the connection take further requests, and if not, why?
+        /// `Ok` if the connection may take further requests, else the reason.
         reuse: Result<(), CloseReason>,
     },
-    /// The connection is no longer HTTP/1: 101, or 2xx to CONNECT. All input after the head belongs to the caller.
+    /// The connection is no longer HTTP/1 after 101, or 2xx to CONNECT. All input after the head
+    /// belongs to the caller.
     Tunnel {
-        /// Whose.
+        /// The request.
         id: RequestId,
         /// The head.
         head: Head,
     },
 }
 
-/// An event, and how much of the input it took.
+/// An event, and the number of bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Bytes consumed from the start of the input. The next call begins after them. Not only events consume: [`Event::NeedInput`] may, too.
+    /// The number of bytes consumed from the start of the input, after which the next call begins.
+    /// [`Event::NeedInput`] may consume bytes too.
     pub consumed: usize,
-    /// What they were.
+    /// The event.
     pub event: Event,
 }
 
-/// Why a connection takes no further request.
+/// The reason why a connection takes no further request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -105,16 +108,18 @@ pub enum CloseReason {
     Http10,
     /// The body lasts until the connection ends.
     UntilClose,
-    /// A response with both Transfer-Encoding and Content-Length: two parties may read it differently (RFC 9112 §6.1).
+    /// The response has both Transfer-Encoding and Content-Length, which two parties may read
+    /// differently (RFC 9112 §6.1).
     LengthAndCoding,
-    /// Transfer-Encoding in an HTTP/1.0 response, which does not have it (RFC 9112 §6.1).
+    /// The HTTP/1.0 response has Transfer-Encoding, which that version lacks (RFC 9112 §6.1).
     CodingInHttp10,
-    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or without CR, or
-    /// `Transfer-Encoding: identity, chunked`. A proxy on the way may read it differently.
+    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or
+    /// without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may read it
+    /// differently.
     LooseFraming,
     /// The response was complete before all of the request had been sent.
     RequestUnfinished,
-    /// Bytes came that no request had asked for.
+    /// Bytes arrived that no request had asked for.
     UnsolicitedBytes,
     /// The peer closed the connection.
     PeerClosed,

@@ -1,4 +1,5 @@
-//! How long a response's body is, and whether the connection outlives it (RFC 9112 §6.3, §9.3).
+//! The length of a response's body, and whether the connection can be used after it (RFC 9112 §6.3,
+//! §9.3).
 //!
 //! | the response | its body | the connection afterwards |
 //! |---|---|---|
@@ -13,15 +14,16 @@
 //! | neither | until the connection ends | closed |
 //!
 //! `gzip, chunked` is an error unless the request's TE asked for a coding, or
-//! [`Liberties::codings`](super::Liberties::codings) allows it: to deliver the coded bytes as the body would be a false
-//! success. If it was requested, the last coding frames the body: chunks, or everything until the close, even if there is a Content-Length.
+//! [`Liberties::codings`](super::Liberties::codings) allows it: to deliver the coded bytes as the
+//! body would be a false success. If it was requested, the last coding frames the body: chunks, or
+//! everything until the close, even with a Content-Length.
 
 use super::error::{CodingFault, Error, LengthFault};
 use super::{BodyFraming, CloseReason, Config};
 use crate::head::{Head, Version};
 use crate::syntax::{DecimalFault, decimal, list, trim_ows};
 
-/// The properties of a request that decide how its response is framed.
+/// The properties of a request that determine the framing of its response.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum AnswerTo {
     Head,
@@ -29,7 +31,8 @@ pub(crate) enum AnswerTo {
     Other,
 }
 
-/// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
+/// Returns the framing of a final response that is not a tunnel, and the reason to close the
+/// connection, if any.
 ///
 /// With [`Liberties::ignore_length`](super::Liberties::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
@@ -83,7 +86,8 @@ pub(crate) fn of_response(
     Ok((framing, faulty.or(kept)))
 }
 
-/// One value, or a list of equal ones, which some servers make of a field sent twice (RFC 9110 §8.6).
+/// Parses one value, or a list of equal ones, which some servers make of a field sent twice (RFC
+/// 9110 §8.6).
 pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {
@@ -102,12 +106,12 @@ pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
 /// The last coding of a list, as far as it decides about framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Coding {
-    /// The field was there but empty.
+    /// The field is present but empty.
     #[default]
     Unnamed,
     Identity,
     Chunked,
-    /// A coding that the reader of the body undoes, not followed by chunked.
+    /// A coding that the reader of the body decodes, not followed by chunked.
     Other,
 }
 
@@ -134,7 +138,8 @@ impl Codings {
             self.has_identity |= one == Coding::Identity;
             self.last = match (self.last, one) {
                 (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
-                // What stands behind chunked would be coded chunks, and not the other way round (RFC 9112 §7.1).
+                // What stands behind chunked would be coded chunks, and not the other way round
+                // (RFC 9112 §7.1).
                 (Coding::Chunked, _) => return Err(Error::TransferCoding(CodingFault::Unsupported)),
                 // It changes nothing.
                 (Coding::Other, Coding::Identity) => Coding::Other,
@@ -145,7 +150,7 @@ impl Codings {
     }
 }
 
-/// The tokens of Connection that matter here.
+/// The relevant tokens of Connection.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct Connection {
     pub(crate) close: bool,

@@ -1,4 +1,4 @@
-//! HTTP/1.1, client side (RFC 9112): requests in, responses out, in order.
+//! HTTP/1.1, client side (RFC 9112): requests out, responses in, in order.
 //!
 //! # States
 //!
@@ -86,44 +86,49 @@ use core::time::Duration;
 /// Settings of one connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What a response may cost besides its body.
+    /// Limits on the parts of a response besides its body.
     pub limits: Limits,
-    /// How long a body is held back for `100 Continue`, counted from [`Conn::enqueue`].
+    /// The time for which a body waits for `100 Continue`, counted from [`Conn::enqueue`].
     ///
-    /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such request.
+    /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such
+    /// request.
     pub expect_timeout: Duration,
-    /// Unanswered requests on the connection; 1 is no pipelining, and 0 is taken as 1.
+    /// The number of unanswered requests on the connection; 1 means no pipelining, 0 counts as 1.
     ///
-    /// Default 1. Each costs its head in the output buffer until it is sent, and about 50 bytes until it is answered.
-    /// Hazard: a slow response holds up all behind it, and a break leaves them unanswered; only idempotent requests
-    /// should be pipelined (RFC 9112 §9.3.2).
+    /// Default 1. Each request costs its head in the output buffer until it is sent, and about 50
+    /// bytes until it is answered. Hazard: a slow response holds up all responses after it, and a
+    /// break leaves them unanswered; pipeline only idempotent requests (RFC 9112 §9.3.2).
     pub max_pipeline: usize,
-    /// The peer is a proxy that the requests are addressed to: `Proxy-Connection` in its responses counts as `Connection`.
+    /// True if the peer is a proxy that the requests are addressed to: `Proxy-Connection` in its
+    /// responses counts as `Connection`.
     ///
-    /// Not in RFC 9112 (its appendix C.2.2 tells what it is), but what older proxies send, and clients heed.
+    /// RFC 9112 does not define the field (its appendix C.2.2 describes it), but older proxies send
+    /// it, and clients honour it.
     pub is_proxy: bool,
-    /// Deviations from RFC 9112 that the user asks for. Default: none.
+    /// Deviations from RFC 9112 on the user's request. Default: none.
     pub liberties: Liberties,
 }
 
-/// Deviations that only a user who knows the server can ask for. All are off by default.
+/// Deviations for a user who knows the server. All are off by default.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Liberties {
-    /// Requests say `HTTP/1.0`. A body of unknown length cannot be sent then.
+    /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
     pub http10: bool,
-    /// A response that does not begin with `HTTP/` is a body without a head, until the peer closes. Hazard: any server
-    /// of any protocol seems to answer.
+    /// Accepts a response that does not begin with `HTTP/` as a body without a head, until the peer
+    /// closes. Hazard: a server of any other protocol then seems to answer.
     pub http09: bool,
-    /// `Content-Length` of responses is ignored: bodies last until the peer closes. Hazard: a body that breaks off
-    /// looks whole.
+    /// Ignores `Content-Length` of responses: bodies last until the peer closes. Hazard: a
+    /// truncated body looks complete.
     pub ignore_length: bool,
-    /// Bodies are delivered as received: chunked ones with their framing, and other transfer codings undecoded.
+    /// Delivers bodies as received: chunked ones with their framing, and other transfer codings
+    /// undecoded.
     pub raw: bool,
-    /// Transfer codings other than chunked are taken even if no TE asked for them (RFC 9110 section 10.1.4): bodies are
-    /// delivered undecoded, and the caller undoes the codings that Transfer-Encoding names before chunked.
+    /// Accepts transfer codings other than chunked even if no TE asked for them (RFC 9110 section
+    /// 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
+    /// Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// A 101 to a request with an Upgrade field is a response whose content is everything that follows, until the peer
-    /// closes.
+    /// Treats a 101 to a request with an Upgrade field as a response whose content is everything
+    /// after it, until the peer closes.
     pub upgraded: bool,
 }
 

@@ -1,8 +1,9 @@
-//! Finding the end of a field section, and reading it.
+//! Finds the end of a field section, and parses the section.
 //!
-//! The search for the end remembers how far it went, so a head that trickles in byte by byte costs no more than one that arrives in one piece. Only a
-//! complete section goes to `httparse`. The rejected alternative, to try `httparse` at every read, is quadratic with a slow peer, and the error that
-//! is found would depend on how the bytes were cut.
+//! The search for the end remembers its position, so a head that arrives byte by byte costs no more
+//! than one in a single piece. Only a complete section goes to `httparse`. Rejected: calling
+//! `httparse` at every read, which is quadratic with a slow peer and reports errors that depend on
+//! how the bytes were cut.
 
 use super::error::{Error, FieldFault};
 use crate::fields::{Fields, Span};
@@ -16,26 +17,28 @@ use core::ptr;
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use memchr::memchr;
 
-/// Fields read without an allocation. A head with more is rare and takes a second pass.
+/// The number of fields read without an allocation. A head with more is rare and takes a second
+/// pass.
 const FIELDS_ON_STACK: usize = 96;
 
-/// A search for the empty line that ends a section. Each call is given the section from its first byte.
+/// A search for the empty line that ends a section. Each call gets the section from its first byte.
 #[derive(Default, Debug)]
 pub(crate) struct Scan {
-    /// Everything before this was looked at and holds no end.
+    /// The position from which to resume; the bytes before it contain no end.
     resume: usize,
     seen: usize,
-    /// A line was complete.
+    /// True if a line was complete.
     has_line: bool,
-    /// A line begins with a space or a tab.
+    /// True if a line begins with a space or a tab.
     folded: bool,
-    /// Bytes examined in all calls together.
+    /// The number of bytes examined in all calls together.
     #[cfg(test)]
     examined: usize,
 }
 
 impl Scan {
-    /// The length of the section with its empty line, once that has arrived. A line may end in LF without CR (RFC 9112 §2.2).
+    /// The length of the section with its empty line, once that has arrived. A line may end in LF
+    /// without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
@@ -63,12 +66,12 @@ impl Scan {
         }
     }
 
-    /// Bytes of the section that have been seen so far.
+    /// Returns the number of bytes of the section seen so far.
     pub(crate) fn seen(&self) -> usize {
         self.seen
     }
 
-    /// Whether the first line has ended.
+    /// Returns `true` if the first line has ended.
     pub(crate) fn has_line(&self) -> bool {
         self.has_line
     }
@@ -82,7 +85,8 @@ impl Scan {
     fn examine(&mut self, _bytes: usize) {}
 }
 
-/// Where the first line feed is. Lines of a head are short: examining eight bytes at a time takes half the time of a call of `memchr` for each line.
+/// Returns the position of the first line feed. Lines of a head are short: examining eight bytes at
+/// a time takes half the time of a `memchr` call for each line.
 fn line_feed(input: &[u8]) -> Option<usize> {
     const LINE_FEEDS: u64 = u64::from_ne_bytes([b'\n'; 8]);
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -90,7 +94,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     let (words, rest) = input.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let differs = u64::from_le_bytes(*word) ^ LINE_FEEDS;
-        // The lowest high bit that is set belongs to the first byte that is zero, and so to the first line feed.
+        // The lowest high bit that is set belongs to the first byte that is zero, and so to the
+        // first line feed.
         let found = differs.wrapping_sub(ONES) & !differs & HIGH_BITS;
         if found != 0 {
             return Some(8 * index + found.trailing_zeros() as usize / 8);
@@ -100,8 +105,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks as much of a status line's beginning as is there, so that something other than HTTP is recognised at its first byte, and not only at the
-/// limit.
+/// Checks the start of a status line as far as it has arrived, so that another protocol is
+/// recognised at its first byte instead of at the limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
@@ -116,8 +121,9 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Reads a whole head, as long as `scan` found it to be. Control bytes in values and in the reason phrase are kept, except CR, LF and NUL (RFC 9110
-/// §5.5). A line whose name is not a token (`Feature Policy: x`) is skipped, as by browsers and curl.
+/// Parses a whole head of the length that `scan` found. Keeps control bytes in values and in the
+/// reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a token
+/// (`Feature Policy: x`), as browsers and curl do.
 pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
@@ -130,7 +136,8 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
     }
 }
 
-/// The head with a space in place of each fold and the blanks around it. The line after the status line cannot be a fold.
+/// Returns the head with a space in place of each fold and the blanks around it. The line after the
+/// status line cannot be a fold.
 fn unfolded(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
@@ -153,8 +160,9 @@ fn unfolded(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The section with harmless bytes in place of those that the parser refuses needlessly: a control byte becomes one that only values may have, and a
-/// byte of an [odd name](is_odd_name) that no token may have becomes a letter.
+/// Returns the section with harmless bytes in place of those that the parser refuses needlessly. A
+/// control byte becomes one that only values may contain; a byte of an [odd name](is_odd_name) that
+/// no token may contain becomes a letter.
 fn harmless(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
@@ -166,8 +174,8 @@ fn harmless(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Whether a name is not a token and its line can be skipped: the line is not a fold, the name has no control bytes, and nobody could take it for a
-/// field that frames the content.
+/// Returns `true` if a name is not a token but its line can be skipped: the line is not a fold, the
+/// name contains no control bytes, and no parser could take it for a field that frames the content.
 fn is_odd_name(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
@@ -178,7 +186,7 @@ fn is_odd_name(name: &[u8]) -> bool {
         && !spells(b"transferencoding")
 }
 
-/// Parses `text`, which is as long as `input`, for the positions of things in `input`.
+/// Parses `text`, which is as long as `input`, to find positions in `input`.
 fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
     let too_many = Error::TooManyFields { limit };
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -207,7 +215,7 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
     Ok(Head::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
-/// Reads a head of any version back from the bytes that [`Head::raw`] gave.
+/// Parses a head of any version from the bytes of [`Head::raw`].
 pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
     const HTTP2: &[u8] = b"HTTP/2 ";
     let mut scan = Scan::default();
@@ -225,7 +233,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
     Some(Head::new(Version::Http2, status, (end, end), fields(raw, raw, headers)))
 }
 
-/// Reads a whole trailer section, as long as `scan` found it to be.
+/// Parses a whole trailer section of the length that `scan` found.
 pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields, Error> {
     if scan.folded {
         return Err(Error::Field(FieldFault::Folded));
@@ -238,7 +246,7 @@ pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields
     }
 }
 
-/// An upper bound of the number of fields.
+/// Returns an upper bound of the number of fields.
 fn lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
@@ -253,7 +261,8 @@ fn syntax(error: httparse::Error, too_many: Error) -> Error {
     }
 }
 
-/// The reason phrase follows `HTTP/1.x NNN `. httparse gives none if it holds bytes above 127.
+/// Returns the position of the reason phrase, which follows `HTTP/1.x NNN `. httparse returns none
+/// if the phrase contains bytes above 127.
 fn reason(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
@@ -261,7 +270,8 @@ fn reason(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a section and records the positions of its fields. `headers` borrow from `text`, whose length fits in 32 bits and is that of `input`.
+/// Copies a section and records the positions of its fields. `headers` borrow from `text`, which is
+/// as long as `input` and fits in 32 bits.
 fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
@@ -283,9 +293,9 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// The search may examine each byte twice (a line feed is examined again), never more often.
+    /// Examines each byte at most twice (a line feed is examined again).
     #[test]
-    fn a_trickled_head_costs_linear_work() {
+    fn head_in_single_bytes_costs_linear_work() {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
         for number in 0..2_000 {
             head.extend_from_slice(format!("X-{number}: {number}\r\n").as_bytes());
@@ -300,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_feed_is_found_wherever_it_is() {
+    fn first_line_feed_is_found_at_any_position() {
         // Neighbouring values that the word arithmetic might mistake for a line feed.
         for filler in [0x00, 0x09, 0x0b, 0x0d, 0x7f, 0x8a, 0xff] {
             let mut text = [filler; 40];
@@ -326,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_are_judged_at_the_first_byte_that_is_wrong() {
+    fn wrong_starts_are_refused_at_their_first_byte() {
         for cut in 0..b"HTTP/1.1 200 OK".len() {
             assert_eq!(check_start(&b"HTTP/1.1 200 OK"[..cut]), Ok(()));
         }

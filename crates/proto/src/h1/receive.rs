@@ -1,4 +1,4 @@
-//! The receiving half: heads, bodies, and how they end.
+//! The receiving half: heads, bodies, and their ends.
 
 use super::chunked::{Decoded, Decoder};
 use super::conn::Conn;
@@ -8,14 +8,15 @@ use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
 use crate::fields::Fields;
 use crate::head::Head;
 
-/// Empty lines tolerated before a status line. RFC 9112 §2.2 asks that of servers; some servers send an extra line end after a body.
+/// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks that of servers;
+/// some servers send an extra line end after a body.
 const EMPTY_LINES: usize = 4;
 
-/// What comes next.
+/// The next part of the input.
 #[derive(Debug)]
 enum State {
     Head(Scan),
-    /// Payload of known length; at 0, only the event is due.
+    /// Payload of known length; at 0, only the event is left to report.
     Length {
         total: u64,
         left: u64,
@@ -24,7 +25,7 @@ enum State {
     UntilClose {
         got: u64,
     },
-    /// The response is complete, but its request has not been sent to its end yet.
+    /// The response is complete, but its request has not been sent completely.
     Early(Option<Fields>),
     Closed,
 }
@@ -32,13 +33,14 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     state: State,
-    /// A byte of the current response was seen.
+    /// True if a byte of the current response was received.
     started: bool,
     empty_lines: usize,
     interim: u32,
-    /// Bytes of the current response's heads so far.
+    /// The number of bytes of the current response's heads so far.
     head_bytes: usize,
-    /// The response is a success on a connection that stays open: its server reads the rest of the request.
+    /// True if the response is a success on a connection that stays open: its server reads the rest
+    /// of the request.
     reads_on: bool,
 }
 
@@ -71,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// Has the body ended?
+    /// Returns `true` if the body has ended.
     pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
         let State::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
@@ -179,7 +181,8 @@ impl Conn {
         }
         let input = &input[skipped..];
         match parse::check_start(input) {
-            // Only for the first response of a connection: after another one it would be garbage that nobody asked for.
+            // Only for the first response of a connection: after another one it would be garbage
+            // that nobody asked for.
             Err(Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = State::UntilClose { got: 0 };
@@ -204,7 +207,7 @@ impl Conn {
         step(skipped + end, event)
     }
 
-    /// What a head means for the connection (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
+    /// Determines the effect of a head on the connection (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
     fn judge(&mut self, id: RequestId, head: Head) -> Result<Event, Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(Error::UnsolicitedBytes);
@@ -238,9 +241,11 @@ impl Conn {
                 let is_success = (200..300).contains(&head.status());
                 self.receiver.reads_on = is_success && self.closing.is_none() && !facts.close;
                 if only_one && self.sender.hold_until().is_some() {
-                    // A response while the body is held back: the body is not wanted, unless the server keeps the connection open to read it (RFC
-                    // 9110 §10.1.1). A success that closes says neither, since servers that respond while they read end the response after the body.
-                    // So the body is sent when the wait is over, unless the response is complete before.
+                    // A response while the body is held back: the body is not wanted, unless the
+                    // server keeps the connection open to read it (RFC 9110 §10.1.1). A success
+                    // that closes says neither, since servers that respond while they read end the
+                    // response after the body. So the body is sent when the wait is over, unless
+                    // the response is complete before.
                     if self.receiver.reads_on {
                         self.sender.release();
                     } else if !is_success {
@@ -264,20 +269,22 @@ impl Conn {
         Event::Tunnel { id, head }
     }
 
-    /// Has a response completed before its request was sent, and has the request been sent now? Then [`Conn::step`] reports it, without any input.
+    /// Returns `true` if a response completed before its request was sent, and the request has been
+    /// sent now. Then [`Conn::step`] reports the completion without any input.
     ///
-    /// A success on a connection that is kept does not end its request: the server reads on (RFC 9112 §9.3).
+    /// A success on a connection that stays open does not end its request: the server reads the
+    /// rest (RFC 9112 §9.3).
     pub fn has_due(&self) -> bool {
         matches!(self.receiver.state, State::Early(_)) && self.front_has_left()
     }
 
-    /// Has all of the request been sent whose response comes next?
+    /// Returns `true` if the request of the next response has been sent completely.
     fn front_has_left(&self) -> bool {
         self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
     }
 
-    /// The current response has ended. `more` says that bytes follow it in the input. [`Event::NeedInput`] if the rest of the request has to be sent
-    /// first.
+    /// Ends the current response. `more` means that bytes follow it in the input. Returns
+    /// [`Event::NeedInput`] if the rest of the request has to be sent first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
         let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {

@@ -1,7 +1,7 @@
-//! Requests: what a caller may ask for, and its head on the wire.
+//! Requests: validation, and the head on the wire.
 //!
-//! The caller decides all fields, Host included, and their order and spelling. Nothing that could break the framing is
-//! accepted: CR, LF and NUL are an error before a byte is written.
+//! The caller decides all fields, Host included, and their order and spelling. Text that could
+//! break the framing is refused: CR, LF and NUL are an error before a byte is written.
 //!
 //! ```
 //! use haul_proto::h1::{BodyLength, Config, Conn, Request, RequestError};
@@ -20,33 +20,37 @@ use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// How long a request's body is.
+/// The length of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyLength {
-    /// No body, and no field that says so. (A POST without content should say [`BodyLength::Known`] with 0, see
-    /// RFC 9110 §8.6.)
+    /// No body, and no field about it. (For a POST without content use [`BodyLength::Known`] with
+    /// 0, see RFC 9110 §8.6.)
     None,
-    /// This many bytes; `Content-Length` is added unless the caller gave it.
+    /// A known number of bytes; `Content-Length` is added unless the caller gave it.
     Known(u64),
-    /// Unknown; `Transfer-Encoding: chunked` is added unless the caller gave it.
+    /// An unknown number; `Transfer-Encoding: chunked` is added unless the caller gave it.
     Chunked,
 }
 
 /// A request's head.
 ///
-/// `Debug` prints the names of the fields but no value, and no target, because these hold credentials.
+/// `Debug` prints the names of the fields but no values and no target, because those hold
+/// credentials.
 #[derive(Copy, Clone)]
 pub struct Request<'a> {
-    /// A token, in the case that the server expects (`GET`). HEAD and CONNECT change how the response is read.
+    /// The method: a token, in the case that the server expects (`GET`). HEAD and CONNECT change
+    /// how the response is read.
     pub method: &'a str,
-    /// The request-target exactly as sent (RFC 9112 §3.2): origin-form, absolute-form, authority-form or `*`.
+    /// The request target exactly as sent (RFC 9112 §3.2): origin-form, absolute-form,
+    /// authority-form or `*`.
     pub target: &'a str,
-    /// All fields, in order. See [`BodyLength`] and `expect_continue` for those that are added.
+    /// All fields, in order. [`BodyLength`] and `expect_continue` add further ones.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// How long the body is.
+    /// The length of the body.
     pub body: BodyLength,
-    /// Hold the body back until the server says `100 Continue` or [`Config::expect_timeout`](super::Config) has passed.
-    /// `Expect: 100-continue` is added unless the caller gave Expect. Without a body this does nothing.
+    /// True to hold the body back until `100 Continue` arrives or
+    /// [`Config::expect_timeout`](super::Config) has passed. `Expect: 100-continue` is added unless
+    /// the caller gave Expect. Has no effect without a body.
     pub expect_continue: bool,
 }
 
@@ -67,62 +71,62 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// What the caller did wrong. Nothing was written, and the connection is as it was.
+/// A mistake of the caller. Nothing was written, and the connection is unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The connection takes no further request.
     Closed(CloseReason),
-    /// As many requests as [`Config::max_pipeline`](super::Config::max_pipeline) allows are unanswered.
+    /// [`Config::max_pipeline`](super::Config::max_pipeline) requests are unanswered already.
     PipelineFull {
         /// The limit.
         limit: usize,
     },
-    /// The body of the request before this one is not finished.
+    /// The body of the previous request is not finished.
     BodyPending,
-    /// The request before this one may turn the connection into a tunnel (CONNECT, Upgrade).
+    /// The previous request may turn the connection into a tunnel (CONNECT, Upgrade).
     TunnelPending,
     /// The method is not a token.
     Method,
-    /// The target is empty or holds a space or a control byte.
+    /// The target is empty or contains a space or a control byte.
     Target,
     /// The name of the field with this index is not a token.
     FieldName {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// The value of the field with this index holds CR, LF or NUL.
+    /// The value of the field with this index contains CR, LF or NUL.
     FieldValue {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// The field with this index (Content-Length, Transfer-Encoding) contradicts the body's length or another field, or
-    /// has no place among trailers.
+    /// The field with this index (Content-Length, Transfer-Encoding) contradicts the body's length
+    /// or another field, or is not allowed in trailers.
     FramingField {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// There is no body, or nothing of it is left to send.
+    /// The request has no body, or all of it was sent.
     NoBodyExpected,
-    /// More was given than the announced length.
+    /// The body exceeds its announced length.
     BodyTooLong {
-        /// The bytes that were still to come.
+        /// The number of bytes that were missing before.
         expected: u64,
     },
-    /// The end was declared before the announced length was reached.
+    /// The body ended before its announced length.
     BodyTooShort {
-        /// The bytes that were still to come.
+        /// The number of missing bytes.
         missing: u64,
     },
     /// Trailers need a chunked body.
     TrailersWithoutChunks,
-    /// A body of unknown length, which HTTP/1.0 cannot send as it has no chunks
+    /// The body has unknown length, but HTTP/1.0 has no chunks
     /// ([`Liberties::http10`](super::Liberties)).
     ChunksInHttp10,
 }
 
 impl RequestError {
-    /// The index of the field in question.
+    /// Returns the index of the field in question.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -167,20 +171,20 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// What the connection has to remember of a request.
+/// The properties of a request that the connection remembers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Facts {
     pub(crate) answer_to: AnswerTo,
-    /// It asked for another protocol, so 101 is a possible answer.
+    /// True if the request asked for another protocol, so that 101 is a possible answer.
     pub(crate) upgrade: bool,
-    /// It said `Connection: close`.
+    /// True if the request said `Connection: close`.
     pub(crate) close: bool,
     /// Its TE names a coding, so the response may have others than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
     missing: Missing,
 }
 
-/// Fields to be added.
+/// The fields to add.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Missing {
     length: Option<u64>,
@@ -188,7 +192,7 @@ struct Missing {
     expect: bool,
 }
 
-/// Judges a request without writing anything.
+/// Validates a request without writing anything.
 pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -230,7 +234,7 @@ pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
     Ok(Facts { answer_to, upgrade, close: connection.close, asks_coding, missing })
 }
 
-/// Writes the head of a request that [`check`] has passed.
+/// Writes the head of a request that passed [`check`].
 pub(crate) fn write(request: &Request<'_>, facts: &Facts, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);
@@ -253,7 +257,7 @@ pub(crate) fn write(request: &Request<'_>, facts: &Facts, http10: bool, out: &mu
     out.extend_from_slice(b"\r\n");
 }
 
-/// Judges trailers without writing anything.
+/// Validates trailers without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, _)| is_framing(name)) {
@@ -262,7 +266,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Field lines, without the empty line behind them.
+/// Writes field lines, without the empty line after them.
 pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
     for (name, value) in fields {
         out.extend_from_slice(name.as_bytes());
@@ -284,7 +288,8 @@ fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Whether there is such a byte. All are examined without an early exit, so that the compiler can vectorise the loop.
+/// Returns `true` if a byte matches. Examines all bytes without an early exit, so that the compiler
+/// can vectorise the loop.
 fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))
 }
@@ -297,7 +302,8 @@ fn is_framing(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }
 
-/// Does the caller's own framing field say what the body will be? (RFC 9112 §6.1, §6.2)
+/// Returns `true` if the caller's framing field agrees with the body's length (RFC 9112 §6.1,
+/// §6.2).
 fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
     let is_length = name.eq_ignore_ascii_case("content-length");
     match body {

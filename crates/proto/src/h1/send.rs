@@ -4,16 +4,16 @@ use super::request::{self, BodyLength, RequestError};
 use crate::output::Output;
 use crate::time::Time;
 
-/// Body bytes are taken only while less than this waits to be sent. 64 KiB fill a socket's buffer for one wake-up and
-/// bound the memory of a connection.
+/// The number of waiting bytes below which body bytes are taken. 64 KiB fill a socket's buffer for
+/// one wake-up and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The longest size line of a chunk that fits the buffer, and the line end after its payload.
+/// The longest size line of a chunk that fits the buffer, with the line end after its payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Body {
-    /// Nothing is left to send.
+    /// The end: no bytes are left to send.
     #[default]
     Finished,
     Known {
@@ -26,12 +26,12 @@ enum Body {
 pub(crate) struct Sender {
     pub(crate) output: Output,
     body: Body,
-    /// The body is held back until then.
+    /// The time until which the body is held back.
     hold_until: Option<Time>,
 }
 
 impl Sender {
-    /// The body that follows the head just written.
+    /// Starts the body after the head just written.
     pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Time>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => Body::Finished,
@@ -49,12 +49,12 @@ impl Sender {
         self.hold_until
     }
 
-    /// Lets the body go.
+    /// Releases the body that was held back.
     pub(crate) fn release(&mut self) {
         self.hold_until = None;
     }
 
-    /// Nothing more of the body is sent.
+    /// Drops the rest of the body.
     pub(crate) fn abandon(&mut self) {
         self.body = Body::Finished;
         self.hold_until = None;

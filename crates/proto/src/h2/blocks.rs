@@ -1,4 +1,4 @@
-//! Header blocks: assembled, decoded, and what they mean for their stream (RFC 9113 §8.1).
+//! Header blocks: assembly, decoding, and the effect on their stream (RFC 9113 §8.1).
 
 use super::conn::Conn;
 use super::error::FrameFault;
@@ -10,7 +10,7 @@ use crate::h1::framing::{AnswerTo, content_length};
 use crate::head::Head;
 use alloc::vec::Vec;
 
-/// A header block that is not complete yet.
+/// An incomplete header block.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) id: u32,
@@ -57,7 +57,7 @@ impl Conn {
         self.block(block.id, block.end_stream, &block.bytes)
     }
 
-    /// A whole header block.
+    /// Processes a complete header block.
     fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), Error> {
         let section = match self.streams.get_mut(id) {
             None if self.stale.block() => Section::Unwanted,
@@ -95,7 +95,7 @@ impl Conn {
         Ok(())
     }
 
-    /// What a head means. An error ends the stream.
+    /// Processes a head. An error ends the stream.
     fn head(&mut self, id: u32, end_stream: bool, head: Head) -> Result<(), Error> {
         let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         let request = RequestId(u64::from(id));
@@ -146,7 +146,8 @@ impl Conn {
         if end_stream {
             self.complete(id, None);
         } else if was_head {
-            // A HEAD request ends with the head. Some servers never end the stream, or send the body of a GET.
+            // A HEAD request ends with the head. Some servers never end the stream, or send the
+            // body of a GET.
             self.drop_stream(id, Some(ErrorCode::CANCEL));
             self.due.push_back(Event::Complete { id: request, trailers: None });
         }

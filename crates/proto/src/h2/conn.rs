@@ -1,9 +1,11 @@
-//! The connection: requests in, events out.
+//! The connection: takes requests, returns events.
 //!
-//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as [`Conn::body_credit`] allows), then
-//! [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then [`Conn::step`] with what its socket gave, until [`Event::NeedInput`],
-//! and [`Conn::release`] for the payload that was taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request
-//! bodies in `send.rs`; the state diagram and an example are in [`h2`](super).
+//! A driver calls, in this order: [`Conn::enqueue`], with [`Conn::send_body`] and
+//! [`Conn::finish_body`] as [`Conn::body_credit`] allows; then [`Conn::output`], and
+//! [`Conn::advance_output`] for the bytes that the socket took; then [`Conn::step`] with the bytes
+//! that the socket delivered, until [`Event::NeedInput`]; and [`Conn::release`] for consumed
+//! payload. `receive.rs` reads, `control.rs` has frames about the connection, `send.rs` request
+//! bodies; [`h2`](super) has the state diagram and an example.
 
 use super::floods::Tally;
 use super::flow::Intake;
@@ -20,10 +22,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// Streams that a peer is taken to accept before it has said so. RFC 9113 §6.5.2 advises peers to allow at least that.
+/// The number of streams that a peer is assumed to accept before its SETTINGS arrive. RFC 9113
+/// §6.5.2 advises peers to allow at least that.
 const STREAMS_ASSUMED: u32 = 100;
 
-/// The size of the compression table for requests. A larger one would help only with very many different cookies.
+/// The size of the compression table for requests. A larger one would help only with very many
+/// different cookies.
 const ENCODER_TABLE: u32 = 4096;
 
 /// One HTTP/2 connection, client side.
@@ -39,24 +43,25 @@ pub struct Conn {
     pub(crate) tally: Tally,
     pub(crate) peer: Peer,
     pub(crate) clocks: Clocks,
-    /// Events that are due before anything more is read.
+    /// Events to report before more is read.
     pub(crate) due: VecDeque<Event>,
     /// The send window of the connection.
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The last stream that the peer's GOAWAY left in.
+    /// The last stream that the peer's GOAWAY allows.
     pub(crate) last_allowed: u32,
-    /// Acknowledgements since the output was empty.
+    /// The number of acknowledgements since the output was empty.
     pub(crate) unread: u32,
-    /// What the peer may still send on streams that we have reset, since it may cross our RST_STREAM.
+    /// The bytes that the peer may still send on streams that were reset locally, since they may
+    /// cross the RST_STREAM.
     pub(crate) stale: Stale,
     pub(crate) name: Vec<u8>,
 }
 
 impl Conn {
-    /// A connection that is open and has carried nothing yet. Its output begins with the preface and our SETTINGS;
-    /// requests may follow at once (RFC 9113 §3.4).
+    /// Creates an open connection that has transferred nothing yet. The output begins with the
+    /// preface and our SETTINGS; requests may follow at once (RFC 9113 §3.4).
     pub fn new(mut config: Config) -> Conn {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -110,7 +115,7 @@ impl Conn {
         }
     }
 
-    /// Would [`Conn::enqueue`] take a (valid) request now?
+    /// Returns `true` if [`Conn::enqueue`] would accept a valid request now.
     pub fn can_enqueue(&self) -> bool {
         self.refusal().is_none()
     }
@@ -130,14 +135,15 @@ impl Conn {
         }
     }
 
-    /// Requests that may be unanswered at a time: what the peer said (100 before it did) or
-    /// [`Config::max_streams`], whichever is less.
+    /// Returns the number of requests that may be unanswered at a time: the peer's limit (100 until
+    /// it is known) or [`Config::max_streams`], whichever is less.
     pub fn max_concurrent(&self) -> u32 {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
-    /// Makes responses begin with a window of this many bytes from now on, and raises those of open requests, if that is more than
-    /// [`Config::stream_window`] and fits the connection's window. It never shrinks a window: the peer may be using all of it already.
+    /// Raises the initial window of responses to this many bytes, also for open requests, if that
+    /// exceeds [`Config::stream_window`] and fits the connection's window. Never shrinks a window,
+    /// since the peer may be using all of it.
     pub fn widen(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -147,7 +153,7 @@ impl Conn {
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
-    /// Appends a request's head to the output. On an error nothing has changed.
+    /// Appends a request's head to the output. An error leaves everything unchanged.
     pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -189,13 +195,13 @@ impl Conn {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Bytes to be sent, in one piece. Ask after every round of [`Conn::step`] and [`Conn::release`], too: updates of
-    /// windows and acknowledgements gather here.
+    /// Returns the bytes to send, in one piece. Call it after every round of [`Conn::step`] and
+    /// [`Conn::release`] too: window updates and acknowledgements collect here.
     pub fn output(&self) -> &[u8] {
         self.output.pending()
     }
 
-    /// The transport took so many bytes of [`Conn::output`].
+    /// Records that the transport took `n` bytes of [`Conn::output`].
     pub fn advance_output(&mut self, n: usize) {
         self.output.advance(n);
         if self.output.pending().is_empty() {
@@ -203,11 +209,12 @@ impl Conn {
         }
     }
 
-    /// Reads the next thing from the input, which begins at the first byte that was not consumed before.
+    /// Reads the next event from `input`, which begins at the first byte not consumed before.
     ///
-    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, including parts of frames, so the caller never keeps a
-    /// remainder. After an error there is nothing to read any more ([`Error::Closed`]); the output then ends with a GOAWAY that tells the peer why,
-    /// and [`Conn::unanswered`] says what was lost.
+    /// Call `step` until [`Event::NeedInput`]: all of the input is consumed then, even parts of
+    /// frames, so the caller never keeps a remainder. After an error no more can be read
+    /// ([`Error::Closed`]); the output then ends with a GOAWAY that tells the peer the reason, and
+    /// [`Conn::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.start_clocks(now);
         let result = self.receive(now, input);
@@ -217,10 +224,11 @@ impl Conn {
         result
     }
 
-    /// The sink took this many bytes of the request's body: they no longer count against the windows, which are raised in large steps.
+    /// Records that the sink took this many bytes of the response's body. They no longer count
+    /// against the windows, which are raised in large steps.
     ///
-    /// Every byte of every [`Event::Body`] has to be released sooner or later, even after the response is complete or was reset. Unreleased bytes
-    /// stop the peer, which bounds the memory.
+    /// Release every byte of every [`Event::Body`] sooner or later, even after the response is
+    /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
     pub fn release(&mut self, now: Time, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = number(id);
@@ -241,8 +249,8 @@ impl Conn {
         }
     }
 
-    /// The response to this request is not wanted, or not any longer: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
-    /// follows. Returns whether the request was open.
+    /// Cancels a response: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
+    /// follows. Returns `true` if the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
         let open = self.drop_stream(number(id), Some(code)).is_some();
         // Its last events may be due already.
@@ -251,7 +259,8 @@ impl Conn {
         open || self.due.len() < before
     }
 
-    /// Removes a stream. With a code its other half may still be open, so the peer is told, and may go on sending for a while.
+    /// Removes a stream. With a code its other half may still be open: the peer is told, and may
+    /// continue to send for a while.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<Stream> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -268,14 +277,14 @@ impl Conn {
         Some(stream)
     }
 
-    /// Bytes received that nobody holds.
+    /// Releases received bytes that nobody holds.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         if let Some(increment) = self.intake.give(bytes) {
             frame::window_update(0, increment, self.output.tail());
         }
     }
 
-    /// The response is malformed: the stream ends, the connection goes on.
+    /// Ends the stream of a malformed response; the connection continues.
     pub(crate) fn violated(&mut self, id: u32, error: Error) {
         if self.drop_stream(id, Some(error.code())).is_some() {
             let reason = ResetReason::Violation(error);
@@ -283,10 +292,10 @@ impl Conn {
         }
     }
 
-    /// The peer closed its side. All input must have been given to [`Conn::step`] before.
+    /// Records that the peer closed its side. Pass all input to [`Conn::step`] first.
     ///
-    /// No response may end this way in HTTP/2, so the result is always an error that names what was cut off ([`Error::EndedIdle`] where nothing was
-    /// lost).
+    /// A response in HTTP/2 cannot end this way, so the result is always an error that names the
+    /// truncated part ([`Error::EndedIdle`] if nothing was lost).
     pub fn end_of_input(&mut self) -> Error {
         let error = match self.closing {
             Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => return Error::Closed(reason),
@@ -311,7 +320,7 @@ impl Conn {
         self.closing = Some(CloseReason::Broken);
     }
 
-    /// Sends GOAWAY once: no further requests. Those that are open go on.
+    /// Sends GOAWAY once and takes no further requests. Open requests continue.
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
@@ -319,33 +328,34 @@ impl Conn {
         }
     }
 
-    /// Requests without a complete response, in order.
+    /// Iterates over the requests without a complete response, in order.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.streams.ids().map(|id| RequestId(u64::from(id)))
     }
 
-    /// Has anything of the response to this open request been received?
+    /// Returns `true` if anything of the response to this open request was received.
     pub fn response_started(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Has a byte of this open request been sent? One that has not been sent may use another connection, whatever its method.
+    /// Returns `true` if a byte of this open request was sent. A request without any may use
+    /// another connection, whatever its method.
     pub fn request_left(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
     }
 
-    /// The shortest round trip that was measured.
+    /// Returns the shortest round trip measured.
     pub fn rtt(&self) -> Option<Duration> {
         self.intake.rtt()
     }
 
-    /// Is the connection open with nothing to send and nothing unanswered?
+    /// Returns `true` if the connection is open with nothing to send and no unanswered request.
     pub fn is_idle(&self) -> bool {
         self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
     }
 
-    /// Why no further request is taken. With requests open after [`CloseReason::GoAway`] and [`CloseReason::Local`] it
-    /// is to be closed when the last of them is complete.
+    /// Returns the reason to take no further request. After [`CloseReason::GoAway`] and
+    /// [`CloseReason::Local`], close the connection when the last open request is complete.
     pub fn close_reason(&self) -> Option<CloseReason> {
         match self.closing {
             None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),
@@ -354,7 +364,7 @@ impl Conn {
     }
 }
 
-/// The number of a request's stream; 0, which no request has, for an id that never existed.
+/// Returns the number of a request's stream; 0, which no request has, for an id that never existed.
 pub(crate) fn number(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Frames about the connection itself, and time.
+//! Frames about the connection itself, and timeouts.
 
 use super::conn::Conn;
 use super::error::FrameFault;
@@ -8,7 +8,7 @@ use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, ResetReason}
 use crate::time::Time;
 use alloc::vec::Vec;
 
-/// What our PINGs carry. They are told apart by time, not by content: there is never more than one.
+/// The payload of our PINGs. There is never more than one, so all carry the same.
 const PING: &[u8; 8] = b"haulping";
 
 fn word(payload: &[u8], at: usize) -> u32 {
@@ -49,8 +49,8 @@ impl Conn {
         self.acknowledged()
     }
 
-    /// A new initial window moves the windows of open streams by the difference, below zero if need be (RFC 9113
-    /// §6.9.2).
+    /// Applies a new initial window to open streams: their windows change by the difference, below
+    /// zero if need be (RFC 9113 §6.9.2).
     fn shift_windows(&mut self, value: u32) -> Result<(), Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
@@ -63,7 +63,7 @@ impl Conn {
         Ok(())
     }
 
-    /// An acknowledgement was written: has the peer stopped reading?
+    /// Counts a written acknowledgement; fails if the peer has stopped reading them.
     fn acknowledged(&mut self) -> Result<(), Error> {
         self.unread += 1;
         self.tally.check_absolute(Flood::Unread, self.unread)
@@ -143,7 +143,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The first call that passes a time starts the timers.
+    /// Starts the timers at the first call with a time.
     pub(crate) fn start_clocks(&mut self, now: Time) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
@@ -151,8 +151,9 @@ impl Conn {
         }
     }
 
-    /// When [`Conn::handle_timeout`] wants to be called: for the acknowledgement of our SETTINGS, for a keep-alive
-    /// PING, for a body that waits for `100 Continue`.
+    /// Returns the time of the next timeout: call [`Conn::handle_timeout`] then. There is one for
+    /// the acknowledgement of our SETTINGS, for a keep-alive PING, and for a body that waits for
+    /// `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.is_over() {
             return None;
@@ -167,7 +168,7 @@ impl Conn {
         [settings, ping, hold].into_iter().flatten().min()
     }
 
-    /// Time has passed. An error ends the connection, as in [`Conn::step`].
+    /// Handles timeouts. An error ends the connection, as in [`Conn::step`].
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), Error> {
         if self.is_over() {
             return Ok(());
@@ -206,7 +207,8 @@ impl Conn {
         Ok(())
     }
 
-    /// `100 Continue` lets the body go; a final response before that says that it is not wanted (RFC 9110 §10.1.1).
+    /// Ends the wait for `100 Continue`, which releases the body. A final response before it means
+    /// that the body is not wanted (RFC 9110 §10.1.1).
     pub(crate) fn stop_holding(&mut self, id: u32, wanted: bool) {
         if let Some(stream) = self.streams.get_mut(id)
             && stream.hold_until.take().is_some()
@@ -218,7 +220,7 @@ impl Conn {
         }
     }
 
-    /// Checks the length of a frame, as far as its type decides it, and the stream it may be on.
+    /// Checks the length of a frame, as far as its type determines it, and its stream.
     pub(crate) fn check_header(&self, header: Header) -> Result<(), Error> {
         use frame::kind;
         let length = header.length;

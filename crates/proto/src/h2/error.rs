@@ -1,8 +1,9 @@
-//! What a peer can do wrong, each with its own name.
+//! Errors of a peer, each with its own name.
 //!
-//! Returned by [`Conn::step`](super::Conn::step), an [`Error`] ends the connection; inside
-//! [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response and the connection goes on
-//! (RFC 9113 §5.4). What the caller did wrong is a [`RequestError`](super::RequestError).
+//! An [`Error`] returned by [`Conn::step`](super::Conn::step) ends the connection. Inside
+//! [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
+//! connection continues (RFC 9113 §5.4). A mistake of the caller is a
+//! [`RequestError`](super::RequestError).
 //!
 //! ```
 //! use haul_proto::h2::{Error, ErrorCode, Flood};
@@ -17,51 +18,51 @@ use crate::h1::LengthFault;
 use crate::hpack;
 use core::fmt;
 
-/// Why a connection, or one response, can no longer be understood.
+/// The violation that makes a connection, or one response, unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The connection does not begin with the peer's SETTINGS. `http1`: it looks like an HTTP/1 response.
+    /// The connection does not begin with the peer's SETTINGS.
     NotHttp2 {
-        /// It begins with `HTTP/`.
+        /// True if the input looks like an HTTP/1 response.
         http1: bool,
     },
-    /// A frame above [`Config::max_frame_size`](super::Config::max_frame_size), or of a length that its type cannot
-    /// have.
+    /// The frame exceeds [`Config::max_frame_size`](super::Config::max_frame_size), or has a length
+    /// that its type cannot have.
     FrameSize {
         /// The frame's type.
         kind: u8,
-        /// Its length.
+        /// The frame's length.
         length: u32,
     },
-    /// A frame that is out of place or malformed.
+    /// The frame is out of place or malformed.
     Frame(FrameFault),
-    /// A header block that cannot be decoded.
+    /// The header block cannot be decoded.
     Hpack(hpack::Error),
-    /// A setting outside its range (RFC 9113 §6.5.2).
+    /// The setting is outside its range (RFC 9113 §6.5.2).
     Setting {
-        /// Its identifier.
+        /// The setting's identifier.
         id: u16,
-        /// Its value.
+        /// The setting's value.
         value: u32,
     },
-    /// PUSH_PROMISE though push was switched off.
+    /// PUSH_PROMISE arrived although push is switched off.
     Push,
-    /// DATA above the window of its stream or of the connection.
+    /// DATA exceed the window of their stream or of the connection.
     FlowControl,
-    /// A window was raised above 2³¹−1.
+    /// A window exceeds 2³¹−1.
     WindowOverflow,
-    /// WINDOW_UPDATE by nothing.
+    /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
-    /// More frames of one kind that serve no purpose than [`Floods`](super::Floods) allows.
+    /// The peer sent more useless frames of one kind than [`Floods`](super::Floods) allows.
     Flood {
         /// The kind.
         of: Flood,
         /// The limit.
         limit: u32,
     },
-    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does
-    /// before it is decoded.
+    /// All heads of this response together exceed
+    /// [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does before it is decoded.
     HeadTooLarge {
         /// The limit in bytes.
         limit: usize,
@@ -71,52 +72,54 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// More interim responses than [`Limits::interim`](crate::Limits::interim).
+    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
     TooManyInterim {
         /// The limit.
         limit: u32,
     },
-    /// The trailer section passes [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
     TrailersTooLarge {
         /// The limit in bytes.
         limit: usize,
     },
-    /// More trailer fields than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    /// More trailer fields arrived than
+    /// [`Limits::trailer_fields`](crate::Limits::trailer_fields).
     TooManyTrailers {
         /// The limit.
         limit: usize,
     },
     /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
-    /// A Content-Length that is not a length, or several that differ.
+    /// A Content-Length is not a length, or several differ.
     ContentLength(LengthFault),
-    /// DATA differ from Content-Length (RFC 9113 §8.1.1).
+    /// The DATA received differ from Content-Length (RFC 9113 §8.1.1).
     Length {
         /// The length announced.
         expected: u64,
-        /// The length received, or a part of it.
+        /// The length received so far.
         got: u64,
     },
-    /// DATA in a response that has no body: 204, 304.
+    /// DATA arrived in a response without a body: 204, 304.
     UnexpectedBody,
-    /// SETTINGS were not acknowledged in [`Config::settings_timeout`](super::Config::settings_timeout).
+    /// SETTINGS were not acknowledged in
+    /// [`Config::settings_timeout`](super::Config::settings_timeout).
     SettingsTimeout,
     /// A PING was not answered in [`Config::keepalive`](super::Config::keepalive).
     PingTimeout,
-    /// The peer closed an idle connection. Nobody is to blame.
+    /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
-    /// The peer closed before a byte of any awaited response.
+    /// The peer closed before a byte of any expected response.
     EndedBeforeResponse,
-    /// The peer closed while responses were under way.
+    /// The peer closed in the middle of responses.
     EndedInResponse {
-        /// How many were not complete.
+        /// The number of incomplete responses.
         open: usize,
     },
-    /// The connection had ended already; there is nothing more to read from it.
+    /// The connection had ended already; no more can be read from it.
     Closed(CloseReason),
 }
 
-/// How a frame is out of place or malformed.
+/// A mistake in a frame's place or form.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FrameFault {
@@ -142,7 +145,7 @@ pub enum FrameFault {
     InterimEnd,
 }
 
-/// How a field makes its message malformed.
+/// A mistake in a field that makes its message malformed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {
@@ -150,15 +153,15 @@ pub enum FieldFault {
     Name,
     /// The name holds an upper-case letter.
     Uppercase,
-    /// The value holds CR, LF, NUL or another control byte.
+    /// The value contains CR, LF, NUL or another control byte.
     Value,
-    /// A field about an HTTP/1 connection (Connection, Transfer-Encoding and their like).
+    /// A field about an HTTP/1 connection (such as Connection or Transfer-Encoding).
     ConnectionSpecific,
     /// A pseudo-field that responses do not have.
     UnknownPseudo,
     /// `:status` twice.
     RepeatedPseudo,
-    /// A pseudo-field behind a regular one.
+    /// A pseudo-field after a regular one.
     LatePseudo,
     /// No `:status`.
     MissingStatus,
@@ -168,7 +171,7 @@ pub enum FieldFault {
     Status,
 }
 
-/// Frames that cost resources without making progress.
+/// Frames that cost resources without progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Flood {
@@ -176,7 +179,7 @@ pub enum Flood {
     Ping,
     /// SETTINGS and their acknowledgements.
     Settings,
-    /// DATA without payload that do not end the stream.
+    /// DATA without payload that does not end the stream.
     EmptyData,
     /// WINDOW_UPDATE.
     WindowUpdate,
@@ -195,7 +198,7 @@ pub enum Flood {
 }
 
 impl Error {
-    /// The error code that the peer is sent (RFC 9113 §7).
+    /// Returns the error code to send to the peer (RFC 9113 §7).
     pub fn code(&self) -> ErrorCode {
         match self {
             Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
@@ -219,13 +222,13 @@ impl Error {
         }
     }
 
-    /// Did the connection end before anything of a response was seen? Such a request may be tried again on a fresh
-    /// connection if it is idempotent (RFC 9110 §9.2.2).
+    /// Returns `true` if the connection ended before anything of a response was received. An
+    /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
         matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
     }
 
-    /// Did the peer close or fall silent (rather than send something wrong)?
+    /// Returns `true` if the peer closed or fell silent rather than send something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What [`Conn::step`](super::Conn::step) answers.
+//! Events returned by [`Conn::step`](super::Conn::step).
 //!
 //! ```
 //! use haul_proto::h2::{ErrorCode, Event, RequestId, ResetReason};
@@ -26,69 +26,72 @@ use crate::head::Head;
 use core::fmt;
 use core::ops::Range;
 
-/// The next thing in the input.
+/// The next event in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// All of the input was consumed, and there are no further events.
+    /// All of the input was consumed, and no events are left.
     NeedInput,
-    /// The peer's settings arrived, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have
-    /// changed.
+    /// The peer's settings arrived, at the beginning or later:
+    /// [`Conn::can_enqueue`](super::Conn::can_enqueue) may have changed.
     Settings {
-        /// How many requests the peer accepts at a time.
+        /// The number of requests that the peer accepts at a time.
         max_concurrent: u32,
     },
     /// An interim response (1xx). Another head follows.
     Interim {
-        /// Whose.
+        /// The request.
         id: RequestId,
         /// The head.
         head: Head,
     },
-    /// The head of the final response. (2xx to CONNECT: body and response body are the tunnel.)
+    /// The head of the final response. (After 2xx to CONNECT, request body and response body are
+    /// the tunnel.)
     Head {
-        /// Whose.
+        /// The request.
         id: RequestId,
         /// The head.
         head: Head,
-        /// How its body ends. `Length(0)` also where the stream ended with the head.
+        /// The framing of the body. `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
     },
-    /// Payload. Give it back with [`Conn::release`](super::Conn::release) when it has been taken.
+    /// Payload. Call [`Conn::release`](super::Conn::release) when it has been consumed.
     Body {
-        /// Whose.
+        /// The request.
         id: RequestId,
-        /// Where it lies in the buffer given to `step`. No framing and no padding is inside.
+        /// The position in the buffer given to `step`, without framing and padding.
         range: Range<usize>,
     },
-    /// The response has been read to its end, and its length is what it said. Nothing more comes with this id.
+    /// The response is complete and has its announced length. No further event has this id.
     Complete {
-        /// Whose.
+        /// The request.
         id: RequestId,
-        /// The trailer section, where there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        /// The trailer section, where there was one. Never merge it into the head (RFC 9110
+        /// §6.5.1).
         trailers: Option<Fields>,
     },
-    /// The response ended early. Nothing more comes with this id; the connection goes on.
+    /// The response ended early. No further event has this id; the connection continues.
     Reset {
-        /// Whose.
+        /// The request.
         id: RequestId,
-        /// Why.
+        /// The reason.
         reason: ResetReason,
-        /// The peer has not processed the request, so it may be sent again whatever its method (RFC 9113 §8.7).
+        /// True if the peer has not processed the request, which may be sent again whatever its
+        /// method (RFC 9113 §8.7).
         retryable: bool,
     },
-    /// The peer accepts no further requests. Those up to `last` go on; a [`Event::Reset`] follows for each of the
-    /// others.
+    /// The peer accepts no further requests. Those up to `last` continue; an [`Event::Reset`]
+    /// follows for each of the others.
     GoAway {
         /// The last request that the peer may have processed.
         last: RequestId,
-        /// Why.
+        /// The peer's error code.
         code: ErrorCode,
     },
 }
 
 impl Event {
-    /// The request that it is about.
+    /// Returns the request that the event is about.
     pub fn id(&self) -> Option<RequestId> {
         match self {
             Event::NeedInput | Event::Settings { .. } | Event::GoAway { .. } => None,
@@ -101,25 +104,25 @@ impl Event {
     }
 }
 
-/// An event, and how much of the input it took.
+/// An event, and the number of bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Bytes consumed from the start of the input. The next call begins after them. With [`Event::NeedInput`] it is all
-    /// of them.
+    /// The number of bytes consumed from the start of the input, after which the next call begins.
+    /// [`Event::NeedInput`] consumes all of them.
     pub consumed: usize,
-    /// What they were.
+    /// The event.
     pub event: Event,
 }
 
-/// Why one response ended early.
+/// The reason why one response ended early.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResetReason {
     /// The peer reset the stream.
     Peer(ErrorCode),
-    /// The peer's GOAWAY excluded it.
+    /// The peer's GOAWAY excluded the request.
     GoAway(ErrorCode),
-    /// The response is malformed or exceeds a limit; we have reset the stream.
+    /// The response is malformed or exceeds a limit; the stream was reset locally.
     Violation(Error),
 }
 
@@ -133,13 +136,13 @@ impl fmt::Display for ResetReason {
     }
 }
 
-/// Why a connection takes no further request.
+/// The reason why a connection takes no further request.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// The peer sent GOAWAY.
     GoAway(ErrorCode),
-    /// We sent GOAWAY: [`Conn::go_away`](super::Conn::go_away).
+    /// [`Conn::go_away`](super::Conn::go_away) sent GOAWAY.
     Local,
     /// All 2³⁰ stream numbers are used up.
     StreamsExhausted,
@@ -183,7 +186,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Nothing is wrong.
+    /// No error.
     NO_ERROR = 0x0;
     /// The protocol was broken in a way that no other code names.
     PROTOCOL_ERROR = 0x1;
@@ -205,10 +208,10 @@ codes! {
     COMPRESSION_ERROR = 0x9;
     /// The tunnel's far end broke.
     CONNECT_ERROR = 0xa;
-    /// Too much of something.
+    /// The peer sends too much.
     ENHANCE_YOUR_CALM = 0xb;
     /// The transport is not secure enough.
     INADEQUATE_SECURITY = 0xc;
-    /// Send it by HTTP/1.1.
+    /// Repeat the request over HTTP/1.1.
     HTTP_1_1_REQUIRED = 0xd;
 }

@@ -1,12 +1,13 @@
 //! Counts frames that make no progress.
 //!
-//! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a client busy for ever with
-//! frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus one
-//! for each frame that made progress (a head, payload, a body frame that we sent). So a peer that answers each frame of
-//! an upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a constant rate.
+//! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a
+//! client busy for ever with allowed frames. The rule for all kinds is: in any ten seconds, no more
+//! frames of a kind than its limit, plus one for each frame that made progress (a head, payload, a
+//! body frame that we sent). A peer that answers each frame of an upload with two WINDOW_UPDATEs
+//! never gets near the limit, and a hostile peer's cost is a constant rate.
 //!
-//! A limit for the whole connection, the rejected alternative, ends every long-lived connection some day; one that
-//! ignores progress ends busy ones.
+//! Rejected: a limit for the whole connection, which ends every long-lived connection some day, and
+//! one that ignores progress, which ends busy ones.
 
 use super::{Error, Flood};
 use crate::time::Time;
@@ -14,31 +15,33 @@ use core::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// How many frames of a kind may arrive without progress in ten seconds.
+/// The number of frames of each kind that may arrive without progress in ten seconds.
 ///
-/// Nothing is kept of them except what [`Floods::unread`] counts.
+/// Such frames cost no memory, except those that [`Floods::unread`] counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Floods {
     /// PING. Default 1,000. Hazard: some servers measure with a PING each round trip.
     pub ping: u32,
     /// SETTINGS and their acknowledgements. Default 100.
     pub settings: u32,
-    /// DATA without payload that do not end the stream. Default 1,000.
+    /// DATA without payload that does not end the stream. Default 1,000.
     pub empty_data: u32,
     /// WINDOW_UPDATE. Default 10,000, and four more for each body frame sent.
     pub window_update: u32,
     /// PRIORITY. Default 1,000.
     pub priority: u32,
-    /// RST_STREAM on streams that had ended. Default 1,000. (One on an open stream ends a request, and so is no flood.)
+    /// RST_STREAM on streams that had ended. Default 1,000. (A reset of an open stream ends a
+    /// request and is no flood.)
     pub reset: u32,
     /// GOAWAY. Default 16.
     pub go_away: u32,
     /// Frames of unknown types. Default 1,000.
     pub unknown: u32,
-    /// CONTINUATION frames of one header block, however long it takes. Default 64: a head of 300 KiB needs 19.
+    /// CONTINUATION frames of one header block, in any time. Default 64: a head of 300 KiB needs
+    /// 19.
     pub continuation: u32,
-    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, however long it
-    /// takes. Default 2,000, about 34 KB.
+    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read,
+    /// in any time. Default 2,000, about 34 KB.
     pub unread: u32,
 }
 
@@ -90,12 +93,12 @@ impl Tally {
         Tally { limits, since: Time(0), useful: 0, counts: [0; Flood::Unread as usize + 1] }
     }
 
-    /// A frame made progress.
+    /// Records frames that made progress.
     pub(crate) fn useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
 
-    /// A frame did not.
+    /// Counts a frame that made no progress.
     pub(crate) fn count(&mut self, now: Time, of: Flood) -> Result<(), Error> {
         if now - self.since >= PERIOD {
             *self = Tally { since: now, ..Tally::new(self.limits) };
@@ -104,7 +107,7 @@ impl Tally {
         self.check(of, self.counts[of as usize], self.useful)
     }
 
-    /// A count that is kept elsewhere, and that neither time nor progress reduces.
+    /// Checks a count kept elsewhere, which neither time nor progress reduces.
     pub(crate) fn check_absolute(&self, of: Flood, count: u32) -> Result<(), Error> {
         self.check(of, count, 0)
     }
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn use_and_time_make_room() {
+    fn progress_and_time_reset_flood_counts() {
         let mut tally = Tally::new(Floods { ping: 2, ..Floods::default() });
         let flood = Err(Error::Flood { of: Flood::Ping, limit: 2 });
         assert_eq!([0; 3].map(|_| tally.count(Time(5), Flood::Ping)), [Ok(()), Ok(()), flood]);

@@ -1,4 +1,5 @@
-//! Receive windows (RFC 9113 §5.2, §6.9): how much may be on its way or unreleased, and how streams share it.
+//! Receive windows (RFC 9113 §5.2, §6.9): the amount that may be in flight or unreleased, and its
+//! division among streams.
 //!
 //! ```text
 //!   connection  |<──────────────────────────── total (the memory budget) ─────────────────────────────>|
@@ -7,67 +8,71 @@
 //!   budget      |  initial × streams that may open  |             pool for growth             |
 //! ```
 //!
-//! **Bound.** The peer can never send more than the connection's window, and only released bytes open it. So all streams together hold at most
-//! `total`, whichever of them is not read.
+//! **Bound.** The peer can never send more than the connection's window, and only released bytes
+//! reopen it. All streams together therefore hold at most `total`, whichever of them are not read.
 //!
-//! **No starvation.** A stream's target (window and held together) is its own part of `total`, and a stream is only
-//! begun when its initial window is still free. So streams that nobody reads cannot use up what another was promised.
+//! **No starvation.** A stream's target (window and held bytes together) is its own part of
+//! `total`, and a stream begins only while its initial window is free. Streams that nobody reads
+//! therefore cannot use up the part promised to another.
 //!
-//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the peer has no more left than
-//! could be announced: that is half of the total when all is released, and less when much is held, so that a remainder is never withheld.
+//! **Batching.** A stream's window is announced when half of its target is free. The connection's
+//! window is announced when the peer has no more left than could be announced: half of the total
+//! when all is released, and less when much is held, so that a remainder is never withheld.
 //!
-//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a time t < RTT, so the product
-//! of bandwidth and delay is more than W/2, and by the time an update has arrived the window is empty. Its target is doubled then, up to its share of
-//! the pool. The round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The rejected alternative, a
-//! PING for each measurement, looks like a flood to some servers. A driver that does not release takes longer than a round trip, and so its windows
-//! stay as they are.
+//! **Growth.** A stream that uses up half of its window within one round trip is limited by it: its
+//! rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2, and the window
+//! is empty before an update arrives. Its target is then doubled, up to its share of the pool. The
+//! round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive
+//! PINGs. Rejected: a PING for each measurement, which looks like a flood to some servers. A driver
+//! that does not release takes longer than a round trip, so its windows stay as they are.
 
 use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Time;
 use core::time::Duration;
 
-/// Smaller updates of the connection's window are not worth a frame, unless the peer has nothing left.
+/// The smallest update of the connection's window that is worth a frame, unless the peer has
+/// nothing left.
 const WORTH_A_FRAME: u64 = 4 * 1024;
 
-/// What one stream may receive.
+/// The receive window of one stream.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// What the peer may still send.
+    /// The number of bytes that the peer may still send.
     pub(crate) window: i64,
-    /// What has come (or is announced by the header of a frame) and is not released.
+    /// The number of bytes received, or announced by a frame's header, and not released.
     pub(crate) held: u64,
-    /// The target for the two together.
+    /// The target for `window` and `held` together.
     target: u64,
-    /// When the window was last announced.
+    /// The time of the last announcement of the window.
     since: Option<Time>,
 }
 
 impl Inbound {
-    /// A frame of this length.
+    /// Records a frame of this length.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// All windows are raised.
+    /// Raises the window.
     pub(crate) fn widen(&mut self, difference: u32) {
         self.window += i64::from(difference);
         self.target += u64::from(difference);
     }
 }
 
-/// What the connection may receive.
+/// The receive window of the connection.
 #[derive(Debug)]
 pub(crate) struct Intake {
     total: u64,
     initial: u64,
-    /// What the peer may still send.
+    /// The number of bytes that the peer may still send.
     window: i64,
-    /// Released but not announced yet.
+    /// The number of released bytes that were not announced yet.
     pending: u64,
-    /// Held by streams that have ended.
+    /// The number of bytes held by streams that have ended.
     orphaned: u64,
-    /// What all open streams have above the initial window.
+    /// The sum of the windows of all open streams above the initial window.
     grown: u64,
     rtt: Option<Duration>,
 }
@@ -85,7 +90,7 @@ impl Intake {
         }
     }
 
-    /// The increment that is due at once, from the size that every window begins with to the total.
+    /// Returns the first increment, from the size that every window begins with to the total.
     pub(crate) fn open(&mut self) -> Option<u32> {
         self.announce()
     }
@@ -98,7 +103,7 @@ impl Intake {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Is there room for one more stream than are open?
+    /// Returns `true` if there is room for one more stream beside `open` ones.
     pub(crate) fn admits(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -107,8 +112,8 @@ impl Intake {
         initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
-    /// Makes windows begin with this much from now on, unless that is no increase or is not free for all open streams and one more. Returns by how
-    /// much open ones have to be raised.
+    /// Raises the initial window, unless that is no increase or not free for all open streams and
+    /// one more. Returns the increment for open streams.
     pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
@@ -123,29 +128,30 @@ impl Intake {
         Inbound { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
-    /// A frame of this length.
+    /// Records a frame of this length.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
         self.window >= 0
     }
 
-    /// A stream is gone; the bytes it held are still with the driver.
+    /// Ends a stream; the driver still has the bytes that it held.
     pub(crate) fn end(&mut self, inbound: &Inbound) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
 
-    /// Bytes that nobody holds: padding, or payload of a stream that is gone. Gives the increment, if one is due.
+    /// Releases bytes that nobody holds: padding, or payload of a stream that is gone. Returns the
+    /// increment to announce, if any.
     ///
-    /// Also called with 0 after each frame: it may have left the peer with less than is pending, and if nobody released anything more, the rest would
-    /// never be announced.
+    /// Also called with 0 after each frame: the frame may have left the peer with less than is
+    /// pending, and without further releases the rest would never be announced.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
         if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
     }
 
-    /// Bytes of a stream that had ended are released, at most as many as are held.
+    /// Releases bytes of a stream that had ended, at most as many as are held.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
@@ -159,9 +165,11 @@ impl Intake {
         if increment == 0 { None } else { Some(increment as u32) }
     }
 
-    /// Bytes of a stream are released. Returns the increments of the stream and of the connection that are due.
+    /// Releases bytes of a stream. Returns the increments of the stream and of the connection to
+    /// announce.
     ///
-    /// `left` is how much of the body is still to come, if known; `open` and `expected` are how many streams are open and how many may be.
+    /// `left` is the rest of the body, if known; `open` and `expected` are the numbers of streams
+    /// that are open and that may be.
     pub(crate) fn release(
         &mut self,
         inbound: &mut Inbound,
@@ -185,8 +193,9 @@ impl Intake {
     ) -> Option<u32> {
         let window = inbound.window.max(0) as u64;
         if left.is_some_and(|left| left < window) {
-            // The rest fits, so an update would be useless. It is not if the rest fits exactly: a server that learns of the end after the last byte
-            // sends a DATA frame without payload, and some send none while the window is 0.
+            // The rest fits, so an update would be useless. It is not if the rest fits exactly: a
+            // server that learns of the end after the last byte sends a DATA frame without payload,
+            // and some send none while the window is 0.
             return None;
         }
         let free = inbound.target.saturating_sub(window + inbound.held);
@@ -206,9 +215,11 @@ impl Intake {
         Some(increment as u32)
     }
 
-    /// How much a stream may grow by: at most its present size, what is left of its share of the pool, and what is left of the pool.
+    /// Returns the growth allowed to a stream: at most its present size, the rest of its share of
+    /// the pool, and the rest of the pool.
     ///
-    /// The pool is what the streams that may still open do not need, but at least half of the budget.
+    /// The pool is the part of the budget that further streams do not need, but at least half of
+    /// it.
     fn growth(&self, inbound: &Inbound, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
@@ -238,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_grows_when_half_of_it_lasts_no_round_trip() {
+    fn window_grows_if_half_lasts_under_a_roundtrip() {
         let mut intake = Intake::new(4096 * KIB, 64 * KIB);
         assert_eq!(intake.open(), Some(4096 * KIB - INITIAL_WINDOW));
         intake.round_trip(Duration::from_nanos(300));
@@ -260,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_keeps_no_rest_back() {
+    fn connection_window_withholds_no_remainder() {
         let mut intake = Intake::new(1024 * KIB, 256 * KIB);
         intake.open();
         let mut stuck = [(); 3].map(|()| intake.begin());
@@ -279,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_rest_needs_no_update() {
+    fn known_remainder_needs_no_window_update() {
         let mut intake = Intake::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin();
         assert!(stream.take(48 * KIB));

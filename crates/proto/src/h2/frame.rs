@@ -3,7 +3,7 @@
 use super::ErrorCode;
 use alloc::vec::Vec;
 
-/// Bytes of a frame's header.
+/// The length of a frame's header in bytes.
 pub(crate) const HEADER: usize = 9;
 
 /// The first bytes that a client sends (RFC 9113 §3.4).
@@ -15,7 +15,7 @@ pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 /// The size of a window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
 pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 
-/// The values that `SETTINGS_MAX_FRAME_SIZE` may have (RFC 9113 §6.5.2).
+/// The allowed values of `SETTINGS_MAX_FRAME_SIZE` (RFC 9113 §6.5.2).
 pub(crate) const FRAME_SIZES: core::ops::RangeInclusive<u32> = 16_384..=16_777_215;
 
 pub(crate) mod kind {
@@ -48,7 +48,7 @@ pub(crate) mod setting {
     pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// The header of one frame.
+/// The header of a frame.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) length: u32,
@@ -107,15 +107,15 @@ pub(crate) fn rst_stream(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// No stream of the peer was processed: push is off, so there are none.
+/// Writes GOAWAY. The last stream is 0: push is off, so the peer has none.
 pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&header(8, kind::GOAWAY, 0, 0));
     out.extend_from_slice(&0u32.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Puts frames around a header block that was written from `start` on, with room for the first frame's header before
-/// it.
+/// Puts frames around a header block written from `start` on, with room for the first frame's
+/// header before it.
 pub(crate) fn wrap_block(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
     let length = out.len() - start - HEADER;

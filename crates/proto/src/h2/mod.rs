@@ -1,8 +1,9 @@
-//! HTTP/2, client side (RFC 9113): requests in, responses out, side by side on one connection.
+//! HTTP/2, client side (RFC 9113): requests out, responses in, in parallel on one connection.
 //!
-//! The sibling of [`h1`](crate::h1): the same words, heads and ids. What differs follows from many responses at a time: each call about a body names
-//! its request; payload is given back with [`Conn::release`], because windows are how a peer is stopped; all input is always consumed, so a driver
-//! keeps no remainder; a response can fail alone ([`Event::Reset`]).
+//! The sibling of [`h1`](crate::h1), with the same words, heads and ids. The differences come from
+//! parallel responses: each call about a body names its request; payload is released with
+//! [`Conn::release`], because windows stop a peer; all input is always consumed, so a driver keeps
+//! no remainder; a single response can fail ([`Event::Reset`]).
 //!
 //! # States of a request
 //!
@@ -98,39 +99,45 @@ use core::time::Duration;
 /// Settings of one connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What a response may cost besides its body. `head_bytes` and `trailer_bytes` count as RFC 9113 §6.5.2 does: 32
-    /// bytes for each field above its name and value.
+    /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
+    /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
     pub limits: Limits,
-    /// How many frames may arrive without progress.
+    /// Limits on frames without progress.
     pub floods: Floods,
-    /// How much of one response the peer may send before anything is released, in bytes; at most [`Config::connection_window`].
+    /// The number of bytes of one response that the peer may send before anything is released; at
+    /// most [`Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). It grows by itself if it slows a response down. As many requests may be open as initial windows fit the
-    /// connection's. Hazard: a small one costs round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. As many
+    /// requests may be open as initial windows fit the connection's. Hazard: a small window costs
+    /// round trips at the beginning of each body.
     pub stream_window: u32,
-    /// How much the peer may send on all streams together before anything is released, in bytes: the memory budget of the connection. At least
-    /// 65,535, at most 2³¹−1.
+    /// The number of bytes that the peer may send on all streams together before anything is
+    /// released: the memory budget of the connection. At least 65,535, at most 2³¹−1.
     ///
-    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to hold if nobody takes bodies.
+    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to hold if nobody
+    /// takes bodies.
     pub connection_window: u32,
     /// The largest frame taken, in bytes: 16,384 to 16,777,215.
     ///
-    /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers; other frames that arrive in pieces are, up to
-    /// [`Limits::head_bytes`] for heads and this for the rest. Hazard: a large frame holds up other responses.
+    /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers. Other
+    /// frames that arrive in pieces are buffered, up to [`Limits::head_bytes`] for heads and this
+    /// size for the rest. Hazard: a large frame holds up other responses.
     pub max_frame_size: u32,
-    /// The size of the table with which the peer compresses heads, in bytes.
+    /// The size in bytes of the table with which the peer compresses heads.
     ///
     /// Default 4,096. Worst case of memory: twice that, and as much again for offsets.
     pub header_table_size: u32,
-    /// Requests open at a time, if the peer takes that many. Default 1,000; each costs about 200 bytes.
+    /// The number of requests open at a time, if the peer allows as many. Default 1,000; each costs
+    /// about 200 bytes.
     pub max_streams: u32,
-    /// How long a body is held back for `100 Continue`, counted from [`Conn::enqueue`]. Default 1 s, as curl.
+    /// The time for which a body waits for `100 Continue`, counted from [`Conn::enqueue`]. Default
+    /// 1 s, as in curl.
     pub expect_timeout: Duration,
-    /// How long the peer may take to acknowledge our SETTINGS, counted from the first call with a time. Default 30 s,
-    /// because a server may acknowledge them only when it has something to send.
+    /// The time for the peer to acknowledge our SETTINGS, counted from the first call with a time.
+    /// Default 30 s, because a server may acknowledge them only when it has something to send.
     pub settings_timeout: Duration,
-    /// If nothing arrives for this long while requests are open, a PING is sent; if nothing arrives for this long again, the connection is given up.
-    /// Default none.
+    /// The time without input, while requests are open, after which a PING is sent; after the same
+    /// time again the connection is given up. Default none.
     pub keepalive: Option<Duration>,
 }
 

@@ -1,8 +1,9 @@
 //! The receiving half: frames and bodies. (Heads are in `blocks.rs`, the rest in `control.rs`.)
 //!
-//! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut. Other frames are decoded
-//! in place if they are complete in the input, and in a buffer of our own if not; so all input is consumed, and a
-//! driver whose records are decrypted in place never has to join two of them.
+//! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut.
+//! Other frames are decoded in place if they are complete in the input, else from a buffer. All
+//! input is therefore consumed, and a driver whose records are decrypted in place never has to join
+//! two of them.
 
 use super::blocks::Gathered;
 use super::conn::Conn;
@@ -15,24 +16,24 @@ use crate::time::Time;
 use alloc::vec::Vec;
 use core::mem;
 
-/// What comes next.
+/// The next part of the input.
 #[derive(Debug, Default)]
 enum State {
-    /// The header of a frame, of which `partial` holds the beginning.
+    /// A frame's header; `partial` holds its beginning.
     #[default]
     Header,
-    /// The payload of this frame, of which `partial` holds the beginning.
+    /// The payload of this frame; `partial` holds its beginning.
     Payload(Header),
     /// The length of the padding of this DATA frame.
     PadLength(Header),
-    /// Payload of this stream; padding behind it; and whether the stream ends then.
+    /// Payload of a stream, the padding after it, and whether the stream ends then.
     Data {
         id: u32,
         left: u32,
         padding: u32,
         end: bool,
     },
-    /// This many bytes to skip.
+    /// A number of bytes to skip.
     Skip(u32),
     Closed,
 }
@@ -50,7 +51,8 @@ impl Reader {
         *self = Reader { state: State::Closed, ..Reader::default() };
     }
 
-    /// This stream is gone: the rest of its frame is skipped. Returns how much payload will not be delivered.
+    /// Skips the rest of the frame of a stream that is gone. Returns the number of payload bytes
+    /// that will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             State::Data { id, left, padding, .. } if id == stream => {
@@ -95,7 +97,7 @@ impl Conn {
         }
     }
 
-    /// This much of a DATA frame is left. Padding follows it, and then the next frame.
+    /// Records delivered payload; `left` is the rest of the DATA frame, before its padding.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = State::Data { id, left, padding, end };
@@ -111,7 +113,7 @@ impl Conn {
         }
     }
 
-    /// The error if a body ends here: its length is not the announced one.
+    /// Returns the error if a body ends here with another length than announced.
     pub(super) fn shortfall(&self, id: u32) -> Option<Error> {
         match self.streams.get(id)?.phase {
             Phase::Body { expected: Some(expected), got, .. } if got != expected => {
@@ -125,7 +127,7 @@ impl Conn {
         self.reader.state = if bytes > 0 { State::Skip(bytes) } else { State::Header };
     }
 
-    /// Consumes something other than payload from input that is not empty; returns how much.
+    /// Consumes bytes other than payload from input that is not empty; returns their number.
     fn advance(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
         match self.reader.state {
             State::Header => self.header(now, input),
@@ -183,7 +185,7 @@ impl Conn {
         Ok(take)
     }
 
-    /// The state after a header whose payload is incomplete, or need not be complete.
+    /// Sets the state after a header whose payload is incomplete, or need not be complete.
     fn begin(&mut self, now: Time, header: Header) -> Result<(), Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(Error::Frame(FrameFault::Padding)),
@@ -231,7 +233,7 @@ impl Conn {
         Ok(header)
     }
 
-    /// A whole frame that is not DATA.
+    /// Processes a complete frame other than DATA.
     fn frame(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
         match header.kind {
             kind::HEADERS => self.headers(header, payload),
@@ -244,7 +246,7 @@ impl Conn {
         }
     }
 
-    /// The header of a DATA frame, and the first byte of its payload if that is the length of its padding.
+    /// Processes the header of a DATA frame, and the length of its padding if it has one.
     fn data(&mut self, now: Time, header: Header, padding: Option<u8>) -> Result<(), Error> {
         let (id, length) = (header.stream, header.length);
         let behind = u32::from(padding.unwrap_or(0));
@@ -297,7 +299,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The response has ended.
+    /// Ends a response.
     pub(super) fn complete(&mut self, id: u32, trailers: Option<response::Decoded>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(response::Decoded::into_fields);
@@ -312,7 +314,7 @@ impl Conn {
         self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// All of a request was given: if its response has ended already, it is complete now.
+    /// Completes a response that ended before its request, once all of the request was given.
     pub(super) fn complete_early(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
@@ -321,13 +323,13 @@ impl Conn {
         }
     }
 
-    /// Has [`Conn::step`] an event to report without any input?
+    /// Returns `true` if [`Conn::step`] has an event to report without any input.
     pub fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
 }
 
-/// Does a frame of this type have to be complete before it is decoded?
+/// Returns `true` if a frame of this type must be complete before it is decoded.
 fn is_gathered(of: u8) -> bool {
     matches!(
         of,

@@ -1,8 +1,9 @@
-//! Requests: what a caller can send, and its header block.
+//! Requests: validation, and the header block.
 //!
-//! Names are sent in lower case. Fields that belong to an HTTP/1 connection are left out, because callers give the same
-//! fields whichever version is used (RFC 9113 §8.2.2): Connection and the fields it names, Keep-Alive,
-//! Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but `trailers`. Host becomes `:authority`.
+//! Names are sent in lower case. Callers give the same fields for every version, so fields that
+//! belong to an HTTP/1 connection are left out (RFC 9113 §8.2.2): Connection and the fields it
+//! names, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but
+//! `trailers`. Host becomes `:authority`.
 //!
 //! ```
 //! use haul_proto::h2::{BodyLength, Config, Conn, Request, RequestError};
@@ -33,28 +34,31 @@ use core::fmt;
 
 /// A request's head.
 ///
-/// `Debug` prints the names of the fields but no value, and no path, because these hold credentials.
+/// `Debug` prints the names of the fields but no values and no path, because those hold
+/// credentials.
 #[derive(Copy, Clone)]
 pub struct Request<'a> {
-    /// A token, in the case that the server expects (`GET`). HEAD changes how the response is read; CONNECT is sent
-    /// without scheme and path (RFC 9113 §8.5).
+    /// The method: a token, in the case that the server expects (`GET`). HEAD changes how the
+    /// response is read; CONNECT is sent without scheme and path (RFC 9113 §8.5).
     pub method: &'a str,
     /// `https` or `http`.
     pub scheme: &'a str,
-    /// Host and port as in a URL, without user information. A Host field replaces it.
+    /// Host and port as in a URL, without userinfo. A Host field replaces it.
     pub authority: &'a str,
     /// Path and query, beginning with a slash; or `*` for OPTIONS.
     pub path: &'a str,
     /// All other fields, in order.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// How long the body is. `Known` adds Content-Length unless the caller gave it; `Chunked` is a body of unknown
-    /// length.
+    /// The length of the body. `Known` adds Content-Length unless the caller gave it; `Chunked` is
+    /// a body of unknown length.
     pub body: BodyLength,
-    /// Hold the body back until the server says `100 Continue` or [`Config::expect_timeout`](super::Config) has passed.
-    /// `Expect: 100-continue` is added unless the caller gave Expect. Without a body this does nothing.
+    /// True to hold the body back until `100 Continue` arrives or
+    /// [`Config::expect_timeout`](super::Config) has passed. `Expect: 100-continue` is added unless
+    /// the caller gave Expect. Has no effect without a body.
     pub expect_continue: bool,
-    /// Fields (lower case) that must never enter a compression table, beside Authorization, Proxy-Authorization and a
-    /// Cookie of less than 20 bytes. These could be guessed from the lengths of encrypted blocks (RFC 7541 §7.1.3).
+    /// Names of fields (in lower case) that must never enter a compression table, in addition to
+    /// Authorization, Proxy-Authorization and a Cookie of less than 20 bytes. Lengths of encrypted
+    /// blocks could reveal their values (RFC 7541 §7.1.3).
     pub sensitive: &'a [&'a str],
 }
 
@@ -76,60 +80,63 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// What the caller did wrong, or why the request has to wait. Nothing was written, and the connection is as it was.
+/// A mistake of the caller, or a reason to wait. Nothing was written, and the connection is
+/// unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The connection takes no further request.
     Closed(CloseReason),
-    /// As many requests as the peer accepts at a time are unanswered.
+    /// As many requests are unanswered as the peer accepts at a time.
     TooManyStreams {
-        /// The limit: the peer's, 100 until it is known, or [`Config::max_streams`](super::Config::max_streams).
+        /// The limit: the peer's, 100 until it is known, or
+        /// [`Config::max_streams`](super::Config::max_streams).
         limit: u32,
     },
-    /// Windows and unreleased bytes take up all of [`Config::connection_window`](super::Config::connection_window).
+    /// Windows and unreleased bytes take up all of
+    /// [`Config::connection_window`](super::Config::connection_window).
     NoWindow,
     /// The method is not a token.
     Method,
     /// The scheme is neither `http` nor `https`.
     Scheme,
-    /// The authority is empty or holds a space, a control byte or user information.
+    /// The authority is empty or contains a space, a control byte or userinfo.
     Authority,
-    /// The path is empty or holds a space or a control byte, or does not begin with a slash.
+    /// The path is empty, does not begin with a slash, or contains a space or a control byte.
     Path,
     /// The name of the field with this index is not a token.
     FieldName {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// The value of the field with this index holds CR, LF or NUL.
+    /// The value of the field with this index contains CR, LF or NUL.
     FieldValue {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// The field with this index (Content-Length) contradicts the body's length or another field, or has no place among
-    /// trailers.
+    /// The field with this index (Content-Length) contradicts the body's length or another field,
+    /// or is not allowed in trailers.
     FramingField {
-        /// Index into the fields.
+        /// The index into the fields.
         index: usize,
     },
-    /// The head is larger than the peer accepts (`SETTINGS_MAX_HEADER_LIST_SIZE`).
+    /// The head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
     HeadTooLarge {
-        /// The peer's limit in bytes, counted as RFC 9113 §6.5.2 says.
+        /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
         limit: u32,
     },
     /// No open request has this id.
     UnknownRequest,
-    /// There is no body, or nothing of it is left to send.
+    /// The request has no body, or all of it was sent.
     NoBodyExpected,
-    /// More was given than the announced length.
+    /// The body exceeds its announced length.
     BodyTooLong {
-        /// The bytes that were still to come.
+        /// The number of bytes that were missing before.
         expected: u64,
     },
-    /// The end was declared before the announced length was reached.
+    /// The body ended before its announced length.
     BodyTooShort {
-        /// The bytes that were still to come.
+        /// The number of missing bytes.
         missing: u64,
     },
     /// Trailers need a body of unknown length.
@@ -137,7 +144,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// The index of the field in question.
+    /// Returns the index of the field in question.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -186,20 +193,20 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// What follows from a request.
+/// The properties of a request that the connection remembers.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) answer_to: AnswerTo,
     authority: &'a [u8],
-    /// Content-Length, to be added.
+    /// The Content-Length to add.
     length: Option<u64>,
-    /// Expect, to be added.
+    /// True if Expect has to be added.
     expect: bool,
-    /// There is a Connection field, so others may have to be left out.
+    /// True if there is a Connection field, whose tokens exclude other fields.
     nominates: bool,
 }
 
-/// Judges a request without writing anything. `room` is how large a head the peer accepts.
+/// Validates a request without writing anything. `room` is the largest head that the peer accepts.
 pub(crate) fn check<'a>(request: &Request<'a>, room: Option<u32>) -> Result<Facts<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -263,7 +270,7 @@ fn check_target(request: &Request<'_>, facts: &Facts<'_>) -> Result<(), RequestE
     Ok(())
 }
 
-/// An upper bound, as RFC 9113 §6.5.2 counts.
+/// Returns an upper bound of the head's size, counted as in RFC 9113 §6.5.2.
 fn list_size(request: &Request<'_>, facts: &Facts<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + request.scheme.len() + request.path.len() + facts.authority.len();
@@ -271,7 +278,7 @@ fn list_size(request: &Request<'_>, facts: &Facts<'_>) -> u64 {
     (fields + pseudo + 300) as u64
 }
 
-/// Writes the block of a request that [`check`] has passed. `name` is scratch space.
+/// Writes the block of a request that passed [`check`]. `name` is scratch space.
 pub(crate) fn write(
     request: &Request<'_>,
     facts: &Facts<'_>,
@@ -318,7 +325,7 @@ fn write_fields(
     }
 }
 
-/// Judges trailers without writing anything.
+/// Validates trailers without writing anything.
 pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
     check_fields(trailers)?;
     match trailers.iter().position(|(name, value)| {
@@ -329,7 +336,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Writes the block of trailers that [`check_trailers`] has passed.
+/// Writes the block of trailers that passed [`check_trailers`].
 pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut Encoder, name: &mut Vec<u8>, out: &mut Vec<u8>) {
     encoder.begin(out);
     write_fields(trailers, &[], false, encoder, name, out);
@@ -351,7 +358,7 @@ fn has_body(length: BodyLength) -> bool {
     !matches!(length, BodyLength::None | BodyLength::Known(0))
 }
 
-/// Fields that HTTP/2 must not carry, and Host, which became `:authority`.
+/// Returns `true` for fields that HTTP/2 must not carry, and for Host, which became `:authority`.
 fn is_dropped(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
@@ -366,7 +373,7 @@ fn is_dropped(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Does a Connection field name it? TE has to be named there and stays.
+/// Returns `true` if a Connection field names this field. TE must be named there and is kept.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields

@@ -1,7 +1,7 @@
-//! From a header block to a head or trailers (RFC 9113 §8.1 to §8.3).
+//! Decodes a header block into a head or trailers (RFC 9113 §8.1 to §8.3).
 //!
-//! The lines are decoded straight into the buffer of the result. A faulty block is still decoded to its end, to keep
-//! the table in step, but none of it is kept.
+//! Lines are decoded straight into the buffer of the result. A malformed block is still decoded to
+//! its end, to keep the table in step, but none of it is kept.
 
 use super::error::{Error, FieldFault};
 use crate::Limits;
@@ -11,28 +11,28 @@ use crate::hpack::{Block, Decoder, Line};
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
-/// What a block is.
+/// The kinds of blocks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Section {
-    /// A head; earlier heads of this response took this many bytes.
+    /// A head; `before` counts the bytes of earlier heads of this response.
     Head {
         before: usize,
     },
     Trailers,
-    /// Of a stream that is gone.
+    /// A block of a stream that is gone.
     Unwanted,
 }
 
-/// How many times the size limit of a head is decoded in one block, only to keep the table in step, before the
-/// connection is given up. A block of 300 KiB can name a gigabyte.
+/// The factor of a head's size limit up to which one block is decoded, only to keep the table in
+/// step, before the connection is given up. A block of 300 KiB can name a gigabyte.
 const FOLLOWED: usize = 16;
 
-/// A section that is well formed.
+/// A well-formed section.
 pub(crate) struct Decoded {
-    /// 0 for trailers.
+    /// The status; 0 for trailers.
     status: u16,
     fields: Fields,
-    /// As RFC 9113 §6.5.2 counts.
+    /// The size, counted as in RFC 9113 §6.5.2.
     pub(crate) size: usize,
 }
 
@@ -49,7 +49,8 @@ impl Decoded {
     }
 }
 
-/// How large the last section was: the next one is likely to be similar, and then takes two allocations.
+/// The size of the last section: the next one is likely to be similar, and then takes two
+/// allocations.
 #[derive(Debug)]
 pub(crate) struct Hint {
     bytes: usize,
@@ -62,7 +63,7 @@ impl Default for Hint {
     }
 }
 
-/// The outer error ends the connection, the inner one the stream.
+/// Decodes a block. The outer error ends the connection, the inner one the stream.
 pub(crate) fn decode(
     decoder: &mut Decoder,
     block: &[u8],
@@ -143,7 +144,8 @@ impl Reading<'_> {
         if is_connection_specific(&self.text[name.clone()]) {
             return Err(Error::Field(FieldFault::ConnectionSpecific));
         }
-        // RFC 9113 §8.2.1 calls spaces around a value malformed; some servers send them, and they do no harm.
+        // RFC 9113 §8.2.1 calls spaces around a value malformed; some servers send them, and they
+        // do no harm.
         while !value.is_empty() && matches!(self.text[value.start], b' ' | b'\t') {
             value.start += 1;
         }
@@ -203,7 +205,7 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes that a value may have: the same as in HTTP/1.
+/// The bytes allowed in a value, as in HTTP/1.
 static VALUE: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;
@@ -215,7 +217,7 @@ static VALUE: [bool; 256] = {
     allowed
 };
 
-/// Bytes that a name may have.
+/// The bytes allowed in a name.
 static NAME: [bool; 256] = {
     let mut allowed = [false; 256];
     let mut byte = 0;

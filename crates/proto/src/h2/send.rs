@@ -6,13 +6,13 @@ use super::request;
 use super::streams::Upload;
 use super::{CloseReason, RequestError, RequestId};
 
-/// Body bytes are taken only while less than this waits to be sent: it fills a socket's buffer for one wake-up and
-/// bounds the memory of a connection, however many uploads it carries.
+/// The number of waiting bytes below which body bytes are taken. The limit fills a socket's buffer
+/// for one wake-up and bounds the memory of a connection, however many uploads it carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl Conn {
-    /// How many bytes of this request's body can be taken now; `None` if no body bytes are expected, or none any
-    /// longer. At most 64 KiB of all bodies wait in the output.
+    /// Returns the number of bytes of this request's body that can be taken now; `None` if no more
+    /// body bytes are expected. At most 64 KiB of all bodies wait in the output.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(number(id))?;
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
@@ -25,11 +25,11 @@ impl Conn {
         }
     }
 
-    /// Appends body bytes to the output, framed, and returns how many it took: all of them, or as many as
-    /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
+    /// Appends body bytes to the output, in frames. Returns the number of bytes taken: all of them,
+    /// or as many as [`Conn::body_credit`] allowed. A body of known length ends with its last byte.
     ///
-    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. The driver chooses
-    /// between several uploads; giving each a part in turn shares the connection's window.
+    /// Bytes given right after [`Conn::enqueue`] follow the head in one output slice. The driver
+    /// chooses between several uploads; giving each a part in turn shares the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);
@@ -70,8 +70,8 @@ impl Conn {
         Ok(data.len())
     }
 
-    /// Ends a body of unknown length, with trailers if there are any; for a body of known length, checks that all of it
-    /// was given.
+    /// Ends a body of unknown length, with any trailers. For a body of known length, checks that
+    /// all of it was given.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };
@@ -107,7 +107,7 @@ impl Conn {
         }
     }
 
-    /// Is nothing to be sent any more?
+    /// Returns `true` if nothing is left to send.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }

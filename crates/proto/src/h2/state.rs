@@ -1,11 +1,11 @@
-//! What a connection remembers of its peer.
+//! The state of the peer and of the timers.
 
 use crate::time::Time;
 
-/// What the peer's SETTINGS say.
+/// The values of the peer's SETTINGS.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// They have come.
+    /// True if the SETTINGS have arrived.
     pub(crate) seen: bool,
     pub(crate) max_streams: u32,
     pub(crate) window: u32,
@@ -13,8 +13,9 @@ pub(crate) struct Peer {
     pub(crate) max_head: Option<u32>,
 }
 
-/// How much may arrive on streams that are gone, as one account for all of them: to remember each stream that was ever
-/// reset would take unbounded memory, and to forget some would end connections by mistake.
+/// The number of bytes that may arrive on streams that are gone, as one account for all of them.
+/// Remembering every reset stream would take unbounded memory; forgetting some would end
+/// connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct Stale {
     bytes: u64,
@@ -43,22 +44,23 @@ impl Stale {
     }
 }
 
-/// Times that matter.
+/// The times relevant to timeouts.
 #[derive(Default, Debug)]
 pub(crate) struct Clocks {
-    /// When our SETTINGS were sent, until they are acknowledged.
+    /// The time at which our SETTINGS were sent, until they are acknowledged.
     pub(crate) settings: Option<Time>,
     pub(crate) settings_done: bool,
-    /// When something was last received.
+    /// The time at which input last arrived.
     pub(crate) heard: Time,
-    /// When a PING was sent that has not been answered.
+    /// The time at which a PING was sent that has not been answered.
     pub(crate) ping: Option<Time>,
-    /// Bodies that are held back.
+    /// The number of bodies that are held back.
     pub(crate) holding: u32,
 }
 
 impl Clocks {
-    /// Since when nothing was received, or since an unanswered PING if that is later.
+    /// Returns the time since which nothing was received, or the time of an unanswered PING if that
+    /// is later.
     pub(crate) fn silent_since(&self) -> Time {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }

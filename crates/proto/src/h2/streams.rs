@@ -1,8 +1,9 @@
-//! The streams that are open: found by number, in the order in which they were begun.
+//! The open streams, found by number, in the order in which they began.
 //!
-//! Numbers rise, so a new one goes to the end of a sorted list and a look-up is a binary search in it; the streams
-//! themselves do not move. A queue indexed by number, the rejected alternative, would be one step faster and would grow
-//! without bound behind one long download; a tree allocates for each stream.
+//! Numbers rise, so a new one goes to the end of a sorted list, and a look-up is a binary search;
+//! the streams themselves do not move. Rejected: a queue indexed by number, which is one step
+//! faster but grows without bound behind one long download, and a tree, which allocates for each
+//! stream.
 
 use super::flow::Inbound;
 use crate::h1::framing::AnswerTo;
@@ -10,10 +11,10 @@ use crate::head::Fields;
 use crate::time::Time;
 use alloc::vec::Vec;
 
-/// How much of a request's body is still to be sent.
+/// The rest of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Upload {
-    /// All was given, the end of the stream included.
+    /// All was given, including the end of the stream.
     Finished,
     Known {
         left: u64,
@@ -26,13 +27,14 @@ pub(crate) enum Upload {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Head,
-    /// `expected` is the Content-Length; `none`: the response cannot have a body.
+    /// The body. `expected` is the Content-Length; `none` means that the response cannot have a
+    /// body.
     Body {
         expected: Option<u64>,
         got: u64,
         none: bool,
     },
-    /// The response is complete, but its request is not: the peer reads on.
+    /// The response is complete, but its request is not: the peer continues to read.
     Ended,
 }
 
@@ -40,26 +42,26 @@ pub(crate) enum Phase {
 pub(crate) struct Stream {
     pub(crate) answer_to: AnswerTo,
     pub(crate) upload: Upload,
-    /// The body is held back until this time.
+    /// The time until which the body is held back.
     pub(crate) hold_until: Option<Time>,
-    /// How much the peer lets us send.
+    /// The number of bytes that the peer allows us to send.
     pub(crate) send_window: i64,
     pub(crate) inbound: Inbound,
     pub(crate) phase: Phase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
-    /// Something of the response was received.
+    /// True if something of the response was received.
     pub(crate) started: bool,
-    /// The response is a success, so its end does not end the request.
+    /// True if the response is a success, whose end does not end the request.
     pub(crate) reads_on: bool,
     /// The trailers of a response that has ended.
     pub(crate) trailers: Option<Fields>,
-    /// Where the request begins in the output.
+    /// The position of the request's first byte in the output.
     pub(crate) start: u64,
 }
 
 impl Stream {
-    /// How much of the body is still to come, if known.
+    /// Returns the rest of the body, if known.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
             Phase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
@@ -72,12 +74,12 @@ impl Stream {
 pub(crate) struct Streams {
     slots: Vec<Option<Stream>>,
     free: Vec<u32>,
-    /// Numbers, rising, and their slots.
+    /// Numbers in rising order, with their slots.
     index: Vec<(u32, u32)>,
 }
 
 impl Streams {
-    /// `id` has to be above all others.
+    /// Inserts a stream; `id` must be above all others.
     pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -115,7 +117,7 @@ impl Streams {
         self.index.is_empty()
     }
 
-    /// Numbers, rising.
+    /// Iterates over the numbers, in rising order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.index.iter().map(|&(id, _)| id)
     }

@@ -1,37 +1,38 @@
-//! From blocks to lines (RFC 7541 §3, §6).
+//! Decodes blocks into lines (RFC 7541 §3, §6).
 
 use super::table::Table;
 use super::{Error, fixed, huffman, integer};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A block that is being decoded.
+/// A block being decoded.
 #[derive(Clone, Debug)]
 pub struct Block<'a> {
     rest: &'a [u8],
-    /// A field was read, so no change of the table's size may follow.
+    /// True if a field was read, after which the table's size may not change.
     begun: bool,
 }
 
 impl<'a> Block<'a> {
-    /// A whole block: the fragments of HEADERS and its CONTINUATIONs put together.
+    /// Creates a decoder state for a whole block: the fragments of HEADERS and its CONTINUATIONs,
+    /// joined.
     pub fn new(bytes: &'a [u8]) -> Block<'a> {
         Block { rest: bytes, begun: false }
     }
 }
 
-/// Where one field stands in the buffer that it was written to.
+/// The position of one field in the buffer that it was written to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// The name.
     pub name: Range<usize>,
     /// The value.
     pub value: Range<usize>,
-    /// It must never enter a table, not even an intermediary's (RFC 7541 §7.1.3).
+    /// True if the field must never enter a table, not even an intermediary's (RFC 7541 §7.1.3).
     pub sensitive: bool,
 }
 
-/// The receiving half.
+/// The receiving half: a decoder with its dynamic table.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
@@ -40,23 +41,24 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// `limit` is what the peer may set the dynamic table to (`SETTINGS_HEADER_TABLE_SIZE`), in bytes. The table has
-    /// this size from the start; its memory grows with its entries, up to about twice that.
+    /// Creates a decoder. `limit` is the largest size in bytes that the peer may give the dynamic
+    /// table (`SETTINGS_HEADER_TABLE_SIZE`). The table has this size from the start; its memory
+    /// grows with its entries, up to about twice that.
     pub fn new(limit: u32) -> Decoder {
         Decoder { table: Table::new(limit as usize), limit }
     }
 
-    /// Sets another limit, which the peer has acknowledged. If it is lower than the present size of the table, the next
-    /// block has to begin with the change.
+    /// Sets another limit, which the peer has acknowledged. If it is lower than the present size of
+    /// the table, the next block must begin with the change.
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Appends the next field to `out` as `name: value` and CR LF, and returns where its parts are; `None` at the
-    /// block's end.
+    /// Appends the next field to `out` as `name: value` and CR LF, and returns the position of its
+    /// parts; `None` at the block's end.
     ///
-    /// Only the coding is checked. Every block of a connection has to be decoded to its end, in order, or the tables
-    /// differ from then on, even if its fields are not wanted.
+    /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
+    /// fields are not wanted; otherwise the tables differ from then on.
     pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, Error> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };

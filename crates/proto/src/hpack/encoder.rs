@@ -1,28 +1,30 @@
-//! From fields to blocks (RFC 7541 §6, §7.1).
+//! Encodes fields into blocks (RFC 7541 §6, §7.1).
 
 use super::table::Table;
 use super::{fixed, huffman, integer};
 use alloc::vec::Vec;
 
-/// May a field enter the table?
+/// The indexing of a field in the table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Indexing {
-    /// Yes: it will come again.
+    /// Add the field: it will occur again.
     Add,
-    /// No: it would only push others out. (If a table has it already, its index is sent.)
+    /// Do not add the field: it would only evict others. (If a table has it already, its index is
+    /// sent.)
     Skip,
-    /// No, and no intermediary may put it there either: it is a secret whose value could be guessed from the lengths of
-    /// blocks (RFC 7541 §7.1).
+    /// Do not add the field, and forbid intermediaries to: it is a secret that the lengths of
+    /// blocks could reveal (RFC 7541 §7.1).
     Never,
 }
 
-/// The sending half.
+/// The sending half: an encoder with its dynamic table.
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// The largest table we are willing to hold, whatever the peer offers.
+    /// The largest table held here, whatever the peer offers.
     own: u32,
-    /// The smallest size since the last block, and whether a change has to be announced (RFC 7541 §4.2).
+    /// The smallest size since the last block, and whether a change must be announced (RFC 7541
+    /// §4.2).
     lowest: u32,
     changed: bool,
 }
@@ -31,13 +33,14 @@ pub struct Encoder {
 const INITIAL: u32 = 4096;
 
 impl Encoder {
-    /// `own` is the most that the dynamic table may take here, in bytes; the peer may make it smaller.
+    /// Creates an encoder. `own` is the largest size in bytes of the dynamic table; the peer may
+    /// make it smaller.
     pub fn new(own: u32) -> Encoder {
         let size = own.min(INITIAL);
         Encoder { table: Table::new(size as usize), own, lowest: size, changed: size < INITIAL }
     }
 
-    /// The peer's `SETTINGS_HEADER_TABLE_SIZE`. The change goes with the next block.
+    /// Sets the peer's `SETTINGS_HEADER_TABLE_SIZE`. The next block announces the change.
     pub fn set_peer_limit(&mut self, limit: u32) {
         let size = limit.min(self.own);
         if size as usize != self.table.max() {
@@ -47,7 +50,7 @@ impl Encoder {
         }
     }
 
-    /// Begins a block. Every block that is begun has to be sent, in order.
+    /// Begins a block. Every block that was begun must be sent, in order.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.changed {
             self.changed = false;
@@ -59,10 +62,11 @@ impl Encoder {
         }
     }
 
-    /// Appends one field. `name` has to be in lower case already.
+    /// Appends a field. `name` must be in lower case.
     pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
         let mut index = 0;
-        // The dynamic table first: it has most fields of a further request, and it is the shorter one.
+        // The dynamic table first: it has most fields of a further request, and it is the shorter
+        // one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
                 let here = (fixed::TABLE.len() + place) as u32 + 1;
@@ -95,7 +99,7 @@ impl Encoder {
     }
 }
 
-/// Huffman-coded where that is shorter.
+/// Appends a string, Huffman-coded if that is shorter.
 fn string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if coded < text.len() {

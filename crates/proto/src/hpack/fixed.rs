@@ -1,6 +1,6 @@
 //! The static table (RFC 7541, Appendix A).
 
-/// Entries in the order of the appendix; the first has index 1.
+/// The entries in the order of the appendix; the first has index 1.
 pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -65,7 +65,7 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// This many entries at the beginning are pseudo-fields; no others are.
+/// The number of pseudo-fields, which are the first entries.
 const PSEUDO: usize = 14;
 
 /// A match for a field in the static table.
@@ -73,13 +73,13 @@ const PSEUDO: usize = 14;
 pub(super) enum Found {
     /// Name and value.
     Field(u32),
-    /// The name, under this index.
+    /// The name alone, under this index.
     Name(u32),
     Nothing,
 }
 
-/// Looks a field up. Names of one length are few, so the walk compares little more than lengths; a hash of the name
-/// would cost as much as the walk.
+/// Looks up a field. Few names have the same length, so the walk compares little more than lengths;
+/// a hash of the name would cost as much.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
     let mut found = Found::Nothing;
     let part = if name.first() == Some(&b':') { 0..PSEUDO } else { PSEUDO..TABLE.len() };

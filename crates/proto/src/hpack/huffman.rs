@@ -1,11 +1,12 @@
 //! The Huffman code of RFC 7541, Appendix B.
 //!
-//! The code is canonical: symbols of one length have consecutive codes in the order of their values, and shorter codes
-//! come first. So only the lengths are written down; codes and decoding tables are derived from them at compile time.
+//! The code is canonical: symbols of one length have consecutive codes in the order of their
+//! values, and shorter codes come first. Only the lengths are therefore listed; codes and decoding
+//! tables are computed from them at compile time.
 //!
-//! Decoding looks ten bits up at once, which finds every letter and digit in one step, and walks the lengths only for
-//! longer codes. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the
-//! first-level cache, for strings of some twenty bytes.
+//! Decoding looks up ten bits at once, which finds every letter and digit in one step, and searches
+//! the lengths only for longer codes. Rejected: a state machine over whole bytes, which needs 256
+//! KiB of tables: more than the first-level cache, for strings of some twenty bytes.
 
 use super::Error;
 use alloc::vec::Vec;
@@ -26,18 +27,19 @@ const LENGTHS: [u8; 257] = [
 
 const EOS: usize = 256;
 const LONGEST: usize = 30;
-/// Bits looked up at once.
+/// The number of bits looked up at once.
 const PEEK: u32 = 10;
 
-/// Tables derived from the lengths.
+/// Tables computed from the lengths.
 struct Tables {
     /// Code by symbol, in the low bits.
     codes: [u32; 257],
-    /// By the next [`PEEK`] bits: symbol, and length in the high byte; 0 where the code is longer.
+    /// By the next [`PEEK`] bits: the symbol, and the length in the high byte; 0 if the code is
+    /// longer.
     short: [u16; 1 << PEEK],
     /// Symbols in the order of their codes.
     ordered: [u16; 257],
-    /// By length: the first code, and where its symbol stands in `ordered`.
+    /// By length: the first code, and the position of its symbol in `ordered`.
     first: [u32; LONGEST + 2],
     offset: [u16; LONGEST + 2],
 }
@@ -82,7 +84,7 @@ const fn tables() -> Tables {
     tables
 }
 
-/// The length in bytes of `text` once coded.
+/// Returns the length in bytes of `text` once coded.
 pub(crate) fn encoded_len(text: &[u8]) -> usize {
     let bits: u64 = text.iter().map(|&byte| u64::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8) as usize
@@ -146,7 +148,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     }
 }
 
-/// The last bits: symbols, then fewer than eight ones.
+/// Decodes the last bits: symbols, then fewer than eight ones.
 fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
@@ -164,7 +166,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> 
     Ok(())
 }
 
-/// The symbol at the top, and the length of its code.
+/// Returns the symbol at the top, and the length of its code.
 fn symbol(bits: u64) -> Result<(u8, u32), Error> {
     let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
     if entry != 0 {
@@ -199,7 +201,7 @@ mod tests {
         decode(bytes, &mut out).map(|()| out)
     }
 
-    /// Rows of RFC 7541, Appendix B: the first, the longest, and some between.
+    /// Compares rows of RFC 7541, Appendix B: the first, the longest, and some between.
     #[test]
     fn codes_are_those_of_the_rfc() {
         let rows = [(0, 0x1ff8), (10, 0x3fff_fffc), (48, 0), (97, 3), (58, 0x5c), (92, 0x7fff0), (255, 0x3ff_ffee)];
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_alone_and_in_every_place() {
+    fn every_byte_survives_a_round_trip() {
         for byte in 0..=255u8 {
             for before in 0..9 {
                 for behind in 0..9 {
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_ends() {
+    fn malformed_ends_are_refused() {
         assert_eq!(decoded(&[]), Ok(vec![]));
         assert_eq!(decoded(&[0xff]), Err(Error::Huffman), "eight ones of padding");
         assert_eq!(decoded(&[0x1f, 0xff]), Err(Error::Huffman), "a letter, then more than seven ones");

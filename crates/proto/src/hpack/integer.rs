@@ -3,7 +3,7 @@
 use super::Error;
 use alloc::vec::Vec;
 
-/// Appends `value` behind a pattern that leaves the low `prefix` bits (1 to 8) of its byte free.
+/// Appends `value` after a pattern that leaves the low `prefix` bits (1 to 8) of its byte free.
 pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let full = (1u32 << prefix) - 1;
     if value < full {
@@ -25,7 +25,8 @@ pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
     let full = (1u32 << prefix) - 1;
     let mut value = u64::from(u32::from(first) & full);
     if value == u64::from(full) {
-        // Five bytes of seven bits hold 32 bits. A longer run of zeros adds nothing and could go on for ever.
+        // Five bytes of seven bits hold 32 bits. A longer run of zeros adds nothing and could go on
+        // for ever.
         let mut shift = 0;
         loop {
             let (&byte, behind) = rest.split_first().ok_or(Error::Truncated)?;
@@ -58,7 +59,7 @@ mod tests {
         assert!(input.is_empty());
     }
 
-    /// RFC 7541, Appendix C.1.
+    /// Checks the examples of RFC 7541, Appendix C.1.
     #[test]
     fn examples_of_the_rfc() {
         both(10, 5, &[0x0a]);
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn edges() {
+    fn largest_and_malformed_integers() {
         both(0, 1, &[0]);
         both(127, 7, &[0x7f, 0]);
         both(126, 7, &[0x7e]);

@@ -1,5 +1,5 @@
-//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`Encoder`] and a [`Decoder`], each with its own
-//! dynamic table.
+//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`Encoder`] and a [`Decoder`],
+//! each with its own dynamic table.
 //!
 //! ```text
 //!  fields ──▶ Encoder ──▶ block ──(HEADERS, CONTINUATION)──▶ block ──▶ Decoder ──▶ lines `name: value CR LF`
@@ -7,14 +7,14 @@
 //!               └─ the same entries, if every block is decoded, in order ┘
 //! ```
 //!
-//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a field is copied
-//! once: from the block, or from a table. Both tables keep all their entries in one buffer; an insertion or an eviction
-//! moves two numbers. (One allocation an entry, the rejected alternative, costs two allocations for each new field of
-//! each response.)
+//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a
+//! field is copied once: from the block, or from a table. Both tables keep all entries in one
+//! buffer; an insertion or an eviction moves two numbers. (Rejected: one allocation an entry, which
+//! costs two allocations for each new field of each response.)
 //!
-//! Nothing here limits the length of a field section: one byte can name a table entry of 4,096 bytes again and again.
-//! The caller counts after each line and applies its own limit; one line is never longer than a table entry or than 8/5
-//! of the block.
+//! The decoder does not limit the length of a field section: one byte can name a table entry of
+//! 4,096 bytes again and again. The caller counts after each line and applies its own limit. A line
+//! is never longer than a table entry or 8/5 of the block.
 //!
 //! ```
 //! use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
@@ -47,32 +47,34 @@ pub use encoder::{Encoder, Indexing};
 
 use core::fmt;
 
-/// Why a block cannot be decoded. The tables of the two ends may differ from then on, so this ends the connection
-/// (`COMPRESSION_ERROR`, RFC 9113 §4.3).
+/// The reason why a block cannot be decoded. The tables of the two ends may differ afterwards, so
+/// the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The block ends within a field.
     Truncated,
-    /// An integer above 2³²−1, or one with more than five continuation bytes (RFC 7541 §5.1).
+    /// An integer exceeds 2³²−1, or has more than five continuation bytes (RFC 7541 §5.1).
     Integer,
-    /// An index that no table has (RFC 7541 §2.3.3).
+    /// No table has the index (RFC 7541 §2.3.3).
     Index {
         /// The index.
         index: u32,
     },
-    /// A Huffman-coded string with EOS inside, or padded with anything but at most seven ones (RFC 7541 §5.2).
+    /// A Huffman-coded string contains EOS, or is padded with anything but at most seven ones (RFC
+    /// 7541 §5.2).
     Huffman,
-    /// A dynamic table larger than allowed (RFC 7541 §6.3).
+    /// The dynamic table is larger than allowed (RFC 7541 §6.3).
     TableSize {
-        /// The size asked for, in bytes.
+        /// The size requested, in bytes.
         size: u32,
-        /// The size allowed.
+        /// The size allowed, in bytes.
         limit: u32,
     },
-    /// A change of the table's size after a field (RFC 7541 §4.2).
+    /// The table's size changes after a field (RFC 7541 §4.2).
     LateTableSize,
-    /// The allowed size was lowered, and the block does not begin with the required change (RFC 7541 §4.2).
+    /// The allowed size was lowered, and the block does not begin with the required change (RFC
+    /// 7541 §4.2).
     MissingTableSize,
 }
 

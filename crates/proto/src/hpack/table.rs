@@ -3,22 +3,22 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The overhead that each entry counts (RFC 7541 §4.1).
+/// The size that each entry counts in addition to its text (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
 struct Entry {
-    /// Where the name begins, counted from the first byte ever inserted; the value stands right behind it.
+    /// The start of the name, counted from the first byte ever inserted; the value follows it.
     at: u64,
     name: u32,
     value: u32,
 }
 
-/// Entries, the newest first, all their bytes in one buffer in the order of insertion.
+/// The entries, newest first, with all their bytes in one buffer in the order of insertion.
 #[derive(Debug)]
 pub(super) struct Table {
     bytes: Vec<u8>,
-    /// The place of `bytes[0]`, counted as [`Entry::at`] is.
+    /// The position of `bytes[0]`, counted like [`Entry::at`].
     base: u64,
     entries: VecDeque<Entry>,
     size: usize,
@@ -44,17 +44,18 @@ impl Table {
         self.evict(max);
     }
 
-    /// Name and value, by age.
+    /// Returns name and value by age.
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         self.entries.get(index).map(|entry| self.parts(entry))
     }
 
-    /// All names and values, the newest first.
+    /// Iterates over all names and values, newest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| self.parts(entry))
     }
 
-    /// An entry larger than the whole table empties it and is not kept (RFC 7541 §4.4).
+    /// Inserts an entry. An entry larger than the whole table empties it and is not kept (RFC 7541
+    /// §4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         if size > self.max {
@@ -78,8 +79,8 @@ impl Table {
         }
     }
 
-    /// Drops the bytes of entries that are gone, once they are the larger part: on average each byte is moved at most
-    /// once.
+    /// Drops the bytes of removed entries once they are the larger part: on average each byte moves
+    /// at most once.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {

@@ -16,7 +16,7 @@ pub(crate) enum Seen {
     Error(Error),
 }
 
-/// How the input ends.
+/// The end of the input.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Open,

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Ask,
-    /// Payload for one of the streams: which, how much of what its windows leave (of 255), padded or not.
+    /// Payload for one of the streams: which, how much of what its windows leave (of 255), padded
+    /// or not.
     Send(u8, u8, bool),
     End(u8),
     /// A part (of 255) of what one stream holds is released.
@@ -40,12 +41,12 @@ struct Model {
     conn: Conn,
     config: Config,
     now: Time,
-    /// What windows begin with, by the SETTINGS that were heard.
+    /// The initial window, by the SETTINGS received.
     initial: i64,
-    /// What we may send, as our peer sees it.
+    /// The number of bytes that we may send, as the peer counts it.
     window: i64,
     windows: BTreeMap<u32, i64>,
-    /// What was delivered and not released, by stream, also of those that have ended.
+    /// The number of bytes delivered and not released, by stream, ended ones included.
     held: BTreeMap<u32, u64>,
 }
 
@@ -189,10 +190,10 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The peer is never allowed more than the budget, whatever is held nobody else is starved, and when all is
-    /// released all can go on.
+    /// The peer is never allowed more than the budget, whatever is held nobody else is starved, and
+    /// when all is released all can go on.
     #[test]
-    fn receiving(
+    fn peer_stays_within_the_windows(
         ops in prop::collection::vec(op(), 0..150),
         stream_window in 1u32..70_000,
         connection_window in 65_535u32..300_000,
@@ -215,9 +216,9 @@ proptest! {
         model.check();
     }
 
-    /// We never send more than the peer's windows, and with open windows a body gets through.
+    /// Sends never more than the peer's windows allow; with open windows every body completes.
     #[test]
-    fn sending(
+    fn bodies_respect_the_peers_windows(
         lengths in prop::collection::vec(0u64..150_000, 1..5),
         steps in prop::collection::vec((0usize..5, 1u32..40_000, any::<bool>(), 0u32..70_000), 0..60),
     ) {

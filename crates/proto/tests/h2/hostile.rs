@@ -1,4 +1,5 @@
-//! Hostile or broken peers, by class. Each has to end in exactly this error, in one piece and byte by byte.
+//! Hostile or broken peers, by class. Each has to end in exactly this error, in one piece and byte
+//! by byte.
 
 use super::peer::{
     CONTINUATION, DATA, END, GOAWAY, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, Seen, WHOLE,
@@ -52,7 +53,7 @@ fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: Error) 
 }
 
 #[test]
-fn not_http2() {
+fn other_protocols_are_refused() {
     refused_raw("HTTP/1", b"HTTP/1.1 200 OK\r\n\r\n", Error::NotHttp2 { http1: true });
     refused_raw("another protocol", b"220 mail.example.org ESMTP", Error::NotHttp2 { http1: false });
     refused_raw("no preface", &headers(1, END, OK), Error::NotHttp2 { http1: false });
@@ -60,7 +61,7 @@ fn not_http2() {
 }
 
 #[test]
-fn frame_sizes() {
+fn invalid_frame_sizes_are_refused() {
     let size = |kind, length| Error::FrameSize { kind, length };
     refused("SETTINGS of 5", &[frame(SETTINGS, 0, 0, &[0; 5])], size(SETTINGS, 5));
     refused("a long ack", &[frame(SETTINGS, 1, 0, &[0; 6])], size(SETTINGS, 6));
@@ -75,7 +76,7 @@ fn frame_sizes() {
 }
 
 #[test]
-fn frames_out_of_place() {
+fn misplaced_frames_are_refused() {
     let fault = Error::Frame;
     for kind in [DATA, HEADERS] {
         refused("stream 0", &[frame(kind, 0, 0, &[0; 4])], fault(FrameFault::StreamZero));
@@ -105,7 +106,7 @@ fn frames_out_of_place() {
 }
 
 #[test]
-fn padding() {
+fn excessive_padding_is_refused() {
     let fault = Error::Frame(FrameFault::Padding);
     let head = headers(1, 0, OK);
     refused("DATA of padding", &[head.clone(), frame(DATA, PADDED, 1, &[3, 0, 0])], fault);
@@ -116,7 +117,7 @@ fn padding() {
 }
 
 #[test]
-fn windows() {
+fn window_violations_are_refused() {
     let head = headers(1, 0, OK);
     let config = Config { connection_window: 1, stream_window: 20_000, ..Config::default() };
     for (class, count, stream) in [("a stream's", 2, 20_000), ("the connection's", 4, 65_535)] {
@@ -142,7 +143,7 @@ fn windows() {
 }
 
 #[test]
-fn impossible_settings() {
+fn impossible_settings_are_refused() {
     for (id, value) in [(2, 1), (2, 9), (4, 0x8000_0000), (5, 16_383), (5, 0x100_0000)] {
         refused("a setting", &[settings(&[(id, value)])], Error::Setting { id, value });
     }
@@ -150,7 +151,7 @@ fn impossible_settings() {
 
 /// One more than the limit, none of them of use to anybody.
 #[test]
-fn floods() {
+fn floods_end_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
     let flood = |of, limit| Error::Flood { of, limit };
     let head = headers(1, 0, OK);
@@ -173,7 +174,7 @@ fn floods() {
 }
 
 #[test]
-fn a_peer_that_does_not_read() {
+fn unread_acknowledgements_are_bounded() {
     let mut conn = asked(Config::default(), &get(), 1);
     let mut wire = [settings(&[]), vec![frame(PING, 0, 0, &[0; 8]); 900].concat()].concat();
     let mut now = Time(0);
@@ -197,7 +198,7 @@ fn a_peer_that_does_not_read() {
 }
 
 #[test]
-fn streams_that_we_reset_are_no_way_round() {
+fn reset_streams_do_not_bypass_limits() {
     let config = Config { stream_window: 20_000, ..Config::default() };
     let mut conn = asked(config, &get(), 1);
     answer(&mut conn, &[headers(1, 0, OK)]);
@@ -208,7 +209,7 @@ fn streams_that_we_reset_are_no_way_round() {
 }
 
 #[test]
-fn malformed_heads() {
+fn malformed_heads_are_refused() {
     let field = |fault| Error::Field(fault);
     let with_ok = |name: &'static str, value: &'static str| headers(1, END, &[(":status", "200"), (name, value)]);
     let cases: &[(&str, &str, FieldFault)] = &[
@@ -252,7 +253,7 @@ fn malformed_heads() {
 }
 
 #[test]
-fn lengths() {
+fn length_mismatches_are_refused() {
     let says = |length: &'static str, flags| headers(1, flags, &[(":status", "200"), ("content-length", length)]);
     let differ = |expected, got| Error::Length { expected, got };
     reset_for("too long", "GET", &[says("5", 0), data(1, 0, b"hel"), data(1, END, b"lo!")], differ(5, 6));
@@ -273,7 +274,7 @@ fn lengths() {
 }
 
 #[test]
-fn what_came_of_a_body_that_ends_early_is_handed_out() {
+fn truncated_body_is_delivered_before_its_error() {
     let head = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
     let wire = [settings(&[]), head, data(1, END, b"hell")].concat();
     let mut conn = asked(Config::default(), &get(), 1);
@@ -283,7 +284,7 @@ fn what_came_of_a_body_that_ends_early_is_handed_out() {
 }
 
 #[test]
-fn large_heads() {
+fn large_heads_are_refused() {
     let long = "v".repeat(60_000);
     let fields: Vec<(&str, &str)> = [(":status", "200")].into_iter().chain(vec![("x", &*long); 6]).collect();
     let whole = block(&fields);
@@ -317,7 +318,7 @@ fn large_heads() {
 }
 
 #[test]
-fn interim_heads_without_end() {
+fn endless_interim_heads_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];
     reset_for("65 interim heads", "GET", &wire, Error::TooManyInterim { limit: 64 });
     let limits = Limits { head_bytes: 1_000, interim: 1_000, ..Limits::default() };
@@ -329,7 +330,7 @@ fn interim_heads_without_end() {
 }
 
 #[test]
-fn broken_compression() {
+fn broken_compression_ends_the_connection() {
     let block = |bytes: &[u8]| [frame(HEADERS, WHOLE | END, 1, bytes)];
     refused("an index", &block(&[0xbe]), Error::Hpack(hpack::Error::Index { index: 62 }));
     refused("cut", &block(&[0x88, 0x40, 9, b'x']), Error::Hpack(hpack::Error::Truncated));
@@ -339,7 +340,7 @@ fn broken_compression() {
 
 /// The table follows also where a head is refused or is not wanted.
 #[test]
-fn compression_survives_what_is_refused() {
+fn compression_survives_refused_heads() {
     let entry = [&[0x40, 1, b'x', 1, b'y'][..]].concat();
     let bad = [&[0x88][..], &block(&[("UPPER", "case")]), &entry].concat();
     let late = [&[0x88][..], &[0x40, 1, b'z', 1, b'w']].concat();
@@ -358,7 +359,7 @@ fn compression_survives_what_is_refused() {
 }
 
 #[test]
-fn the_neighbours_are_accepted() {
+fn valid_neighbours_are_accepted() {
     let mut conn: Conn = asked(Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,

@@ -191,7 +191,7 @@ pub(crate) fn feed(conn: &mut Conn, wire: &[u8], cuts: &[usize]) -> Vec<Seen> {
     seen
 }
 
-/// What comes behind the server's SETTINGS.
+/// The input after the server's SETTINGS.
 pub(crate) fn answer(conn: &mut Conn, frames: &[Vec<u8>]) -> Vec<Seen> {
     let wire = [settings(&[]), frames.concat()].concat();
     let mut seen = feed(conn, &wire, &[]);

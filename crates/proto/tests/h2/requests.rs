@@ -32,7 +32,7 @@ fn head_of(request: &Request<'_>) -> (String, Vec<String>) {
 }
 
 #[test]
-fn heads() {
+fn heads_are_encoded() {
     let fields: &[(&str, &[u8])] = &[
         ("User-Agent", b"haul"),
         ("X-Trimmed", b" a b\t"),
@@ -72,7 +72,7 @@ fn heads() {
 }
 
 #[test]
-fn the_same_head_again_costs_little() {
+fn repeated_head_is_short() {
     let fields: &[(&str, &[u8])] = &[("User-Agent", b"haul/0.1"), ("Accept", b"*/*"), ("X-A", b"some value")];
     let mut conn = asked(Config::default(), &Request { fields, ..get() }, 1);
     conn.enqueue(Time(0), &Request { fields, path: "/", ..get() }).expect("valid");
@@ -80,7 +80,7 @@ fn the_same_head_again_costs_little() {
 }
 
 #[test]
-fn refusals_change_nothing() {
+fn refused_requests_change_nothing() {
     let field = |name: &'static str, value: &'static [u8]| -> &'static [(&'static str, &'static [u8])] {
         Box::leak(Box::new([("ok", &b""[..]), (name, value)]))
     };
@@ -147,7 +147,7 @@ fn a_small_body_goes_with_its_head() {
 }
 
 #[test]
-fn a_body_of_unknown_length_with_trailers() {
+fn unknown_length_body_ends_with_trailers() {
     let mut conn = asked(Config::default(), &get(), 0);
     let id = conn.enqueue(Time(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.send_body(id, &[7; 20_000]), Ok(20_000));
@@ -164,7 +164,7 @@ fn a_body_of_unknown_length_with_trailers() {
 }
 
 #[test]
-fn windows_hold_a_body() {
+fn windows_bound_a_body() {
     let mut conn = asked(Config::default(), &get(), 0);
     let id = conn.enqueue(Time(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
     assert_eq!(conn.send_body(id, &[0; 100_000]).map(|taken| taken > 60_000), Ok(true), "64 KiB wait at most");
@@ -185,7 +185,7 @@ fn windows_hold_a_body() {
 }
 
 #[test]
-fn a_body_that_waits_for_100() {
+fn body_waits_for_100_continue() {
     let config = Config { expect_timeout: Duration::from_nanos(10), ..Config::default() };
     let request = Request { expect_continue: true, ..with("POST", BodyLength::Known(3)) };
     let (a, b, c) = (RequestId(1), RequestId(3), RequestId(5));
@@ -229,7 +229,8 @@ fn an_early_success_does_not_end_the_upload() {
     let mut conn = answered(BodyLength::Chunked);
     assert_eq!((conn.finish_body(id, &[]), conn.has_due()), (Ok(()), true));
     assert_eq!(feed(&mut conn, b"", &[]), [complete(1)]);
-    // A peer that wants no more of it says so; anything else is a failure, and so is what comes behind the end.
+    // A peer that wants no more of it says so; anything else is a failure, and so is what comes
+    // behind the end.
     assert_eq!(feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::NO_ERROR), &[]), [complete(1)]);
     let seen = feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::CANCEL), &[]);
     assert_eq!(seen, [Seen::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
@@ -240,7 +241,7 @@ fn an_early_success_does_not_end_the_upload() {
 }
 
 #[test]
-fn a_tunnel() {
+fn connect_opens_a_tunnel() {
     let mut conn = asked(Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
     let seen =
         answer(&mut conn, &[headers(1, 0, &[(":status", "200"), ("content-length", "3")]), data(1, 0, b"hello")]);

@@ -14,7 +14,7 @@ use std::time::Duration;
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
-fn the_first_output() {
+fn first_output_is_preface_and_settings() {
     let conn = Conn::new(Config::default());
     assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     let frames = super::peer::frames(conn.output());
@@ -26,7 +26,7 @@ fn the_first_output() {
 }
 
 #[test]
-fn framings() {
+fn framings_follow_length_and_end() {
     let mut conn = asked(Config::default(), &get(), 5);
     let seen = answer(
         &mut conn,
@@ -62,7 +62,7 @@ fn framings() {
 }
 
 #[test]
-fn heads_say_what_they_are() {
+fn heads_have_version_status_and_fields() {
     let mut conn = asked(Config::default(), &with("HEAD", BodyLength::None), 1);
     let wire = [settings(&[]), headers(1, END, &[(":status", "418"), ("x-a", " 1\t"), ("x-a", "")])].concat();
     let mut wire = wire;
@@ -76,7 +76,7 @@ fn heads_say_what_they_are() {
 }
 
 #[test]
-fn a_head_that_answers_head_is_complete_where_the_server_does_not_end_the_stream() {
+fn response_to_head_completes_without_end_of_stream() {
     let says = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
     let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::None), complete(1)];
     let trailers = headers(1, END, &[("a", "b")]);
@@ -91,7 +91,7 @@ fn a_head_that_answers_head_is_complete_where_the_server_does_not_end_the_stream
 }
 
 #[test]
-fn interim_heads() {
+fn interim_heads_precede_the_final_one() {
     let mut conn = asked(Config::default(), &get(), 1);
     let early = [(":status", "103"), ("link", "</x>")];
     let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
@@ -101,7 +101,7 @@ fn interim_heads() {
 }
 
 #[test]
-fn many_at_a_time_within_the_limit_of_the_peer() {
+fn requests_stay_within_the_peers_limit() {
     let mut conn = asked(Config::default(), &get(), 100);
     assert!(!conn.can_enqueue());
     assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
@@ -117,7 +117,7 @@ fn many_at_a_time_within_the_limit_of_the_peer() {
 }
 
 #[test]
-fn no_more_than_have_a_window() {
+fn requests_stay_within_the_windows() {
     let config = Config { connection_window: 1 << 20, stream_window: 400_000, ..Config::default() };
     let mut conn = asked(config, &get(), 2);
     assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::NoWindow));
@@ -126,7 +126,7 @@ fn no_more_than_have_a_window() {
 }
 
 #[test]
-fn refused_and_reset() {
+fn refused_and_reset_requests_are_reported() {
     let mut conn = asked(Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,
@@ -165,7 +165,7 @@ fn go_away_lets_the_earlier_ones_end() {
 }
 
 #[test]
-fn our_go_away() {
+fn local_go_away_lets_requests_end() {
     let mut conn = asked(Config::default(), &get(), 1);
     conn.go_away();
     conn.go_away();
@@ -175,7 +175,7 @@ fn our_go_away() {
 }
 
 #[test]
-fn what_crosses_our_reset_is_ignored() {
+fn frames_crossing_a_reset_are_ignored() {
     let mut conn = asked(Config::default(), &get(), 2);
     answer(&mut conn, &[headers(1, 0, OK), data(1, 0, b"some")]);
     assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
@@ -195,7 +195,7 @@ fn what_crosses_our_reset_is_ignored() {
 }
 
 #[test]
-fn a_reset_within_a_frame_and_with_events_due() {
+fn reset_within_a_frame_drops_its_events() {
     let mut conn = asked(Config::default(), &get(), 2);
     let mut wire = [settings(&[]), headers(1, 0, OK), data(1, END, b"0123456789"), headers(3, END, OK)].concat();
     let cut = wire.len() - headers(3, END, OK).len() - 4;
@@ -230,7 +230,7 @@ fn pings_and_settings_are_acknowledged() {
 }
 
 #[test]
-fn time_that_passes() {
+fn timeouts_follow_the_settings() {
     let config = Config {
         settings_timeout: Duration::from_nanos(100),
         keepalive: Some(Duration::from_nanos(30)),
@@ -260,7 +260,7 @@ fn time_that_passes() {
 }
 
 #[test]
-fn ends() {
+fn early_ends_name_the_truncated_part() {
     let mut conn = asked(Config::default(), &get(), 2);
     assert!(conn.request_left(RequestId(1)) && !conn.response_started(RequestId(1)));
     assert_eq!(conn.end_of_input(), Error::EndedBeforeResponse);

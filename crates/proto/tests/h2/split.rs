@@ -83,7 +83,7 @@ fn one_cut_at_every_position() {
 }
 
 #[test]
-fn a_cut_at_every_position_at_once() {
+fn cuts_at_every_position_at_once() {
     for (number, wire) in sessions().iter().enumerate() {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &cuts), session(wire, &[]), "session {number}");
@@ -91,7 +91,7 @@ fn a_cut_at_every_position_at_once() {
 }
 
 #[test]
-fn the_sessions_are_what_they_are_meant_to_be() {
+fn sessions_cover_every_kind_of_frame() {
     let seen: Vec<Vec<Seen>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
     let complete = |seen: &[Seen]| seen.iter().filter(|event| matches!(event, Seen::Complete(..))).count();
     assert_eq!(complete(&seen[0]), 3);
