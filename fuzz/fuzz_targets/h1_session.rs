@@ -91,6 +91,7 @@ fn enqueue(conn: &mut Conn, now: Time, pick: u8) {
         fields: FIELDS[part(2)],
         body: BODIES[part(4)],
         expect_continue: part(6) > 1,
+        ..Request::default()
     };
     let possible = conn.can_enqueue();
     let before = conn.output().len();

@@ -5,7 +5,7 @@
 
 use haul_cli::persona::Persona;
 use haul_cli::write_out::{TransferFacts, WriteOut};
-use haul_proto::h1::{BodyLength, Config, Conn, Event, Request};
+use haul_proto::h1::{Config, Conn, Event, Request};
 use haul_proto::time::Time;
 use libfuzzer_sys::fuzz_target;
 
@@ -14,13 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let (format, fields) = rest.split_at(usize::from(length).min(rest.len()));
     let mut wire = [b"HTTP/1.1 200 OK\r\n", fields, b"\r\n\r\n"].concat();
     let mut conn = Conn::new(Config::default());
-    let request = Request {
-        method: "GET",
-        target: "/",
-        fields: &[("Host", b"h")],
-        body: BodyLength::None,
-        expect_continue: false,
-    };
+    let request = Request { fields: &[("Host", b"h")], ..Request::default() };
     conn.enqueue(Time(0), &request).expect("a valid request");
     conn.advance_output(conn.output().len());
     let head = match conn.step(Time(0), &mut wire).map(|step| step.event) {

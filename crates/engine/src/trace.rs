@@ -22,8 +22,8 @@ use std::{fmt, io};
 use haul_policy::retry;
 use haul_policy::secrets::is_hidden_field;
 
-use haul_proto::h1::Request;
 use haul_proto::head::{Fields, Head};
+use haul_proto::request::Request;
 
 use crate::Error;
 use crate::transfer::Outcome;

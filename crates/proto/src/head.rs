@@ -3,8 +3,7 @@
 //! ```
 //! # use haul_proto::{h1, time::Time};
 //! # let mut conn = h1::Conn::new(h1::Config::default());
-//! # conn.enqueue(Time(0), &h1::Request { method: "GET", target: "/", fields: &[], body: h1::BodyLength::None,
-//! #     expect_continue: false }).unwrap();
+//! # conn.enqueue(Time(0), &h1::Request::default()).unwrap();
 //! # conn.advance_output(conn.output().len());
 //! # let mut wire = *b"HTTP/1.1 404 Not Found\r\nServer: x\r\nContent-Length: 0\r\n\r\n";
 //! # let h1::Event::Head { head, .. } = conn.step(Time(0), &mut wire).unwrap().event else { panic!() };

@@ -34,16 +34,22 @@
 
 extern crate alloc;
 
+mod close_reason;
 pub mod fields;
+mod framing;
 pub mod h1;
 pub mod h2;
 pub mod head;
 pub mod hpack;
 mod limits;
 mod output;
+pub mod request;
 mod syntax;
 pub mod time;
 
+pub use close_reason::CloseReason;
 pub use fields::Fields;
+pub use framing::{BodyFraming, LengthFault, RequestId};
 pub use head::Head;
 pub use limits::Limits;
+pub use request::{BodyLength, Request, RequestError};

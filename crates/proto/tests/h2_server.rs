@@ -13,7 +13,7 @@ fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> Request<'a> 
         method,
         scheme: "https",
         authority: "example.org",
-        path,
+        target: path,
         fields: &[("User-Agent", b"haul"), ("Accept", b"*/*")],
         body,
         expect_continue: false,

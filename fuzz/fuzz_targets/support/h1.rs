@@ -1,7 +1,7 @@
 //! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without regard to the cuts.
 
 use haul_proto::Limits;
-use haul_proto::h1::{BodyLength, Config, Conn, Error, Event, Request};
+use haul_proto::h1::{Config, Conn, Error, Event, Request};
 use haul_proto::time::Time;
 
 /// What was seen: heads and trailers as raw bytes, neighbouring bodies as one.
@@ -33,7 +33,7 @@ pub fn limits() -> Limits {
 pub fn asked(method: &str, requests: usize) -> Conn {
     let mut conn = Conn::new(Config { limits: limits(), max_pipeline: requests, ..Config::default() });
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };
-    let request = Request { method, target: "/", fields, body: BodyLength::None, expect_continue: false };
+    let request = Request { method, fields, ..Request::default() };
     for _ in 0..requests {
         conn.enqueue(Time(0), &request).expect("a valid request");
     }

@@ -41,7 +41,7 @@ pub fn request(method: &str, body: BodyLength) -> Request<'_> {
         method,
         scheme: "https",
         authority: "h",
-        path: "/",
+        target: "/",
         fields: &[],
         body,
         expect_continue: false,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_proto::{h1, h2};
+use haul_proto::RequestId;
+use haul_proto::request::{Request, RequestError};
 
 use super::fields::{Callers, Field, Line};
 use super::{Disposition, Transfer};
@@ -13,13 +14,11 @@ use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
 /// Why a machine does not take a request. It knows its fields by number, and who gave one knows it by name.
-fn cannot_be_sent(error: Box<dyn std::error::Error + Send + Sync>, fields: &[Line<'_>]) -> Error {
-    let of_h1 = error.downcast_ref().and_then(h1::RequestError::field);
-    let of_h2 = error.downcast_ref().and_then(h2::RequestError::field);
-    if let Some(h1::RequestError::ChunksInHttp10) = error.downcast_ref() {
+fn cannot_be_sent(error: RequestError, fields: &[Line<'_>]) -> Error {
+    if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
     }
-    let message = match of_h1.or(of_h2).and_then(|index| fields.get(index)) {
+    let message = match error.field().and_then(|index| fields.get(index)) {
         Some((name, _)) => format!("the request cannot be sent for its header {name:?}"),
         None => "the request cannot be sent".to_owned(),
     };
@@ -27,7 +26,7 @@ fn cannot_be_sent(error: Box<dyn std::error::Error + Send + Sync>, fields: &[Lin
 }
 
 /// How many bytes it is without its content, as HTTP/1.1 writes it.
-fn bytes_of(request: &h1::Request<'_>) -> u64 {
+fn bytes_of(request: &Request<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
 }
@@ -39,14 +38,14 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the content needs a length;
     /// [`ErrorKind::Read`] if the netrc file is malformed;
     /// [`ErrorKind::Rewind`] if the content is gone.
-    pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
+    pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
         let own = std::mem::take(&mut self.own.fields);
         let outcome = self.put(&own, conn, now);
         self.own.fields = own;
         outcome
     }
 
-    fn put(&mut self, own: &[Field], conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
+    fn put(&mut self, own: &[Field], conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
         self.disposition = Disposition::Unknown;
         self.asked_pause = None;
         self.wants_fresh = false;
@@ -68,17 +67,19 @@ impl Transfer {
         let written = self.written(&callers, &given, framing, authorization, signature);
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
-        let request = h1::Request {
+        let request = Request {
             method: &self.aim.method,
+            scheme: self.aim.target.scheme().as_str(),
             target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,
+            ..Request::default()
         };
         if let Some(trace) = &options.trace {
             trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
         }
-        let taken = conn.take(clock::time(now), self.aim.target.scheme().as_str(), &request);
+        let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| cannot_be_sent(error, &fields));
         let bytes = bytes_of(&request);
         self.has_sent |= taken.is_ok();

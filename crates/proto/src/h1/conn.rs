@@ -6,11 +6,12 @@
 //! that the socket delivered, until [`Event::NeedInput`] or [`Event::Complete`]. `receive.rs` has
 //! the reading half; [`h1`](super) has the state diagram and an example.
 
-use super::framing::AnswerTo;
 use super::receive::Receiver;
-use super::request::{self, BodyLength, Facts, Request, RequestError};
+use super::request::{self, RequestProperties};
 use super::send::Sender;
+use super::{BodyLength, Request, RequestError};
 use super::{CloseReason, Config, Error, Event, RequestId, Step};
+use crate::framing::ResponseTo;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use alloc::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) id: RequestId,
-    pub(crate) facts: Facts,
+    pub(crate) facts: RequestProperties,
     /// The position of the request's first byte in the output.
     start: u64,
     /// The position of the request's end in the output, once known.
@@ -66,7 +67,7 @@ impl Conn {
         if last.facts.close {
             // RFC 9112 §9.6: a client that sends close must not send further requests.
             Some(RequestError::Closed(CloseReason::ClientClose))
-        } else if last.facts.upgrade || last.facts.answer_to == AnswerTo::Connect {
+        } else if last.facts.upgrade || last.facts.response_to == ResponseTo::Connect {
             Some(RequestError::TunnelPending)
         } else if !self.sender.is_finished() {
             Some(RequestError::BodyPending)

@@ -12,7 +12,7 @@
 //! assert!(Error::EndedBeforeResponse.is_early_end());
 //! ```
 
-use super::CloseReason;
+use super::{CloseReason, LengthFault};
 use core::fmt;
 
 /// The violation that makes the connection unusable.
@@ -139,19 +139,6 @@ pub enum FieldFault {
     LineEnd,
     /// A trailer field continues on the next line (folds are accepted in heads only).
     Folded,
-}
-
-/// A mistake in a Content-Length.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum LengthFault {
-    /// The value is not a plain decimal number: a sign, a unit, an empty value, an empty list
-    /// element.
-    Malformed,
-    /// The number exceeds 2⁶⁴−1.
-    TooLarge,
-    /// Two values differ, in one field or in two.
-    Conflicting,
 }
 
 /// A mistake in a Transfer-Encoding.

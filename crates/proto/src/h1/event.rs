@@ -15,28 +15,11 @@
 //! deliver(b"hello", Event::Body { id: RequestId(0), range: 0..5 });
 //! ```
 
+use crate::close_reason::CloseReason;
 use crate::fields::Fields;
+use crate::framing::{BodyFraming, RequestId};
 use crate::head::Head;
-use core::fmt;
 use core::ops::Range;
-
-/// A request on one connection; numbers rise in the order of
-/// [`Conn::enqueue`](super::Conn::enqueue). In HTTP/2 the number is the stream's.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub u64);
-
-/// The way in which the end of a response's body is determined (RFC 9112 §6.3).
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum BodyFraming {
-    /// No body: an answer to HEAD, 204, 304.
-    None,
-    /// A known number of bytes.
-    Length(u64),
-    /// Chunks; in HTTP/2, frames until one ends the stream.
-    Chunked,
-    /// All bytes until the peer closes.
-    UntilClose,
-}
 
 /// The next event in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,56 +77,4 @@ pub struct Step {
     pub consumed: usize,
     /// The event.
     pub event: Event,
-}
-
-/// The reason why a connection takes no further request.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
-#[non_exhaustive]
-pub enum CloseReason {
-    /// The response said `Connection: close`.
-    ServerClose,
-    /// The request said `Connection: close`.
-    ClientClose,
-    /// An HTTP/1.0 response without `Connection: keep-alive`.
-    Http10,
-    /// The body lasts until the connection ends.
-    UntilClose,
-    /// The response has both Transfer-Encoding and Content-Length, which two parties may read
-    /// differently (RFC 9112 §6.1).
-    LengthAndCoding,
-    /// The HTTP/1.0 response has Transfer-Encoding, which that version lacks (RFC 9112 §6.1).
-    CodingInHttp10,
-    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or
-    /// without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may read it
-    /// differently.
-    LooseFraming,
-    /// The response was complete before all of the request had been sent.
-    RequestUnfinished,
-    /// Bytes arrived that no request had asked for.
-    UnsolicitedBytes,
-    /// The peer closed the connection.
-    PeerClosed,
-    /// The peer broke the protocol, or closed within a response.
-    Broken,
-    /// The connection became a tunnel.
-    Tunnel,
-}
-
-impl fmt::Display for CloseReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            CloseReason::ServerClose => "the server asked for it",
-            CloseReason::ClientClose => "the request asked for it",
-            CloseReason::Http10 => "an HTTP/1.0 server did not offer to keep it",
-            CloseReason::UntilClose => "the body lasted until the connection ended",
-            CloseReason::LengthAndCoding => "the response had both Transfer-Encoding and Content-Length",
-            CloseReason::CodingInHttp10 => "an HTTP/1.0 server sent Transfer-Encoding",
-            CloseReason::LooseFraming => "the framing of the response was not what RFC 9112 allows",
-            CloseReason::RequestUnfinished => "the response was complete before the request was",
-            CloseReason::UnsolicitedBytes => "the server sent bytes that no request had asked for",
-            CloseReason::PeerClosed => "the server closed it",
-            CloseReason::Broken => "the server broke the protocol",
-            CloseReason::Tunnel => "it became a tunnel",
-        })
-    }
 }

@@ -18,18 +18,11 @@
 //! body would be a false success. If it was requested, the last coding frames the body: chunks, or
 //! everything until the close, even with a Content-Length.
 
-use super::error::{CodingFault, Error, LengthFault};
-use super::{BodyFraming, CloseReason, Config};
+use super::error::{CodingFault, Error};
+use super::{BodyFraming, CloseReason, Config, LengthFault};
+use crate::framing::{ResponseTo, content_length};
 use crate::head::{Head, Version};
-use crate::syntax::{DecimalFault, decimal, list, trim_ows};
-
-/// The properties of a request that determine the framing of its response.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum AnswerTo {
-    Head,
-    Connect,
-    Other,
-}
+use crate::syntax::list;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
 /// connection, if any.
@@ -37,7 +30,7 @@ pub(crate) enum AnswerTo {
 /// With [`Liberties::ignore_length`](super::Liberties::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
     head: &Head,
-    answer_to: AnswerTo,
+    response_to: ResponseTo,
     asks_coding: bool,
     config: &Config,
 ) -> Result<(BodyFraming, Option<CloseReason>), Error> {
@@ -45,7 +38,7 @@ pub(crate) fn of_response(
     let mut length = None;
     let mut coding = None;
     let mut connection = Connection::default();
-    let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
+    let bodiless = response_to == ResponseTo::Head || matches!(head.status(), 204 | 304);
     // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
         match name.len() {
@@ -84,23 +77,6 @@ pub(crate) fn of_response(
         (Some(Coding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
     };
     Ok((framing, faulty.or(kept)))
-}
-
-/// Parses one value, or a list of equal ones, which some servers make of a field sent twice (RFC
-/// 9110 §8.6).
-pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
-    let mut length = None;
-    for element in value.split(|&byte| byte == b',') {
-        let one = decimal(trim_ows(element)).map_err(|fault| match fault {
-            DecimalFault::NotANumber => LengthFault::Malformed,
-            DecimalFault::TooLarge => LengthFault::TooLarge,
-        })?;
-        if length.is_some_and(|known| known != one) {
-            return Err(LengthFault::Conflicting);
-        }
-        length = Some(one);
-    }
-    length.ok_or(LengthFault::Malformed)
 }
 
 /// The last coding of a list, as far as it decides about framing.

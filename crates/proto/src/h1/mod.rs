@@ -32,7 +32,7 @@
 //!     target: "/form",
 //!     fields: &[("Host", b"example.org"), ("Content-Type", b"application/x-www-form-urlencoded")],
 //!     body: BodyLength::Known(3),
-//!     expect_continue: false,
+//!     ..Request::default()
 //! })?;
 //! assert_eq!(conn.send_body(b"a=1")?, 3);
 //! assert_eq!(conn.body_credit(), None, "nothing is left to give");
@@ -68,17 +68,19 @@ mod chunked;
 mod conn;
 mod error;
 mod event;
-pub(crate) mod framing;
+mod framing;
 mod parse;
 mod receive;
-pub(crate) mod request;
+mod request;
 mod send;
 
+pub use crate::close_reason::CloseReason;
+pub use crate::framing::{BodyFraming, LengthFault, RequestId};
+pub use crate::request::{BodyLength, Request, RequestError};
 pub use conn::Conn;
-pub use error::{ChunkFault, CodingFault, Error, FieldFault, LengthFault};
-pub use event::{BodyFraming, CloseReason, Event, RequestId, Step};
+pub use error::{ChunkFault, CodingFault, Error, FieldFault};
+pub use event::{Event, Step};
 pub(crate) use parse::reread;
-pub use request::{BodyLength, Request, RequestError};
 
 use crate::Limits;
 use core::time::Duration;

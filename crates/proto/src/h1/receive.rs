@@ -2,10 +2,11 @@
 
 use super::chunked::{Decoded, Decoder};
 use super::conn::Conn;
-use super::framing::{self, AnswerTo};
+use super::framing;
 use super::parse::{self, Scan};
 use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
 use crate::fields::Fields;
+use crate::framing::ResponseTo;
 use crate::head::Head;
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks that of servers;
@@ -232,9 +233,9 @@ impl Conn {
                 }
                 Ok(Event::Interim { id, head })
             }
-            200..=299 if facts.answer_to == AnswerTo::Connect => Ok(self.tunnel(id, head)),
+            200..=299 if facts.response_to == ResponseTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
-                let (framing, closing) = framing::of_response(&head, facts.answer_to, facts.asks_coding, &self.config)?;
+                let (framing, closing) = framing::of_response(&head, facts.response_to, facts.asks_coding, &self.config)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }

@@ -1,6 +1,7 @@
 //! The sending half: the output buffer, the body being sent, and the wait for `100 Continue`.
 
-use super::request::{self, BodyLength, RequestError};
+use super::request;
+use super::{BodyLength, RequestError};
 use crate::output::Output;
 use crate::time::Time;
 

@@ -6,7 +6,7 @@ use super::frame::{Header, flag};
 use super::response::{self, Section};
 use super::streams::Phase;
 use super::{BodyFraming, Error, ErrorCode, Event, Flood, LengthFault, RequestId};
-use crate::h1::framing::{AnswerTo, content_length};
+use crate::framing::{ResponseTo, content_length};
 use crate::head::Head;
 use alloc::vec::Vec;
 
@@ -116,8 +116,8 @@ impl Conn {
             return Ok(());
         }
         // A successful response to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
-        let tunnel = stream.answer_to == AnswerTo::Connect && status < 300;
-        let none = stream.answer_to == AnswerTo::Head || matches!(status, 204 | 304);
+        let tunnel = stream.response_to == ResponseTo::Connect && status < 300;
+        let none = stream.response_to == ResponseTo::Head || matches!(status, 204 | 304);
         let mut expected = None;
         if !none && !tunnel {
             for value in head.get_all("content-length") {
@@ -140,7 +140,7 @@ impl Conn {
         stream.phase = Phase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
-        let was_head = stream.answer_to == AnswerTo::Head;
+        let was_head = stream.response_to == ResponseTo::Head;
         self.stop_holding(id, wanted);
         self.due.push_back(Event::Head { id: request, head, framing });
         if end_stream {

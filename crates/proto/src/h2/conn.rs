@@ -11,10 +11,12 @@ use super::floods::Tally;
 use super::flow::Intake;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::Reader;
-use super::request::{self, Request, RequestError};
+use super::request;
 use super::state::{Clocks, Peer, Stale};
 use super::streams::{Phase, Stream, Streams, Upload};
-use super::{BodyLength, CloseReason, Config, Error, ErrorCode, Event, RequestId, ResetReason, Step};
+use super::{
+    BodyLength, CloseReason, Config, Error, ErrorCode, Event, Request, RequestError, RequestId, ResetReason, Step,
+};
 use crate::hpack::{Decoder, Encoder};
 use crate::output::Output;
 use crate::time::Time;
@@ -178,7 +180,7 @@ impl Conn {
         self.streams.insert(
             id,
             Stream {
-                answer_to: facts.answer_to,
+                response_to: facts.response_to,
                 upload,
                 hold_until: hold.then(|| now + self.config.expect_timeout),
                 send_window: i64::from(self.peer.window),

@@ -14,7 +14,7 @@
 //! ```
 
 use super::{CloseReason, ErrorCode};
-use crate::h1::LengthFault;
+use crate::framing::LengthFault;
 use crate::hpack;
 use core::fmt;
 

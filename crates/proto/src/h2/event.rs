@@ -136,34 +136,6 @@ impl fmt::Display for ResetReason {
     }
 }
 
-/// The reason why a connection takes no further request.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
-#[non_exhaustive]
-pub enum CloseReason {
-    /// The peer sent GOAWAY.
-    GoAway(ErrorCode),
-    /// [`Conn::go_away`](super::Conn::go_away) sent GOAWAY.
-    Local,
-    /// All 2³⁰ stream numbers are used up.
-    StreamsExhausted,
-    /// The peer closed the connection.
-    PeerClosed,
-    /// The peer broke the protocol, or fell silent.
-    Broken,
-}
-
-impl fmt::Display for CloseReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CloseReason::GoAway(code) => write!(f, "the server went away: {code}"),
-            CloseReason::Local => f.write_str("it was shut down"),
-            CloseReason::StreamsExhausted => f.write_str("its stream numbers are used up"),
-            CloseReason::PeerClosed => f.write_str("the server closed it"),
-            CloseReason::Broken => f.write_str("the server broke the protocol"),
-        }
-    }
-}
-
 /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 pub struct ErrorCode(pub u32);

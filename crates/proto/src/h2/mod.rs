@@ -24,7 +24,7 @@
 //! # A walk
 //!
 //! ```
-//! use haul_proto::h2::{BodyFraming, BodyLength, Config, Conn, Event, Request};
+//! use haul_proto::h2::{BodyFraming, Config, Conn, Event, Request};
 //! use haul_proto::time::Time;
 //!
 //! let mut conn = Conn::new(Config::default());
@@ -33,11 +33,9 @@
 //!     method: "GET",
 //!     scheme: "https",
 //!     authority: "example.org",
-//!     path: "/hello",
+//!     target: "/hello",
 //!     fields: &[("User-Agent", b"example/1"), ("Accept", b"*/*")],
-//!     body: BodyLength::None,
-//!     expect_continue: false,
-//!     sensitive: &[],
+//!     ..Request::default()
 //! })?;
 //! assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "preface, SETTINGS and the request in one slice");
 //! conn.advance_output(conn.output().len()); // as much as the socket took
@@ -86,12 +84,13 @@ mod send;
 mod state;
 mod streams;
 
-pub use crate::h1::{BodyFraming, BodyLength, LengthFault, RequestId};
+pub use crate::close_reason::CloseReason;
+pub use crate::framing::{BodyFraming, LengthFault, RequestId};
+pub use crate::request::{BodyLength, Request, RequestError};
 pub use conn::Conn;
 pub use error::{Error, FieldFault, Flood, FrameFault};
-pub use event::{CloseReason, ErrorCode, Event, ResetReason, Step};
+pub use event::{ErrorCode, Event, ResetReason, Step};
 pub use floods::Floods;
-pub use request::{Request, RequestError};
 
 use crate::Limits;
 use core::time::Duration;

@@ -6,7 +6,7 @@
 //! stream.
 
 use super::flow::Inbound;
-use crate::h1::framing::AnswerTo;
+use crate::framing::ResponseTo;
 use crate::head::Fields;
 use crate::time::Time;
 use alloc::vec::Vec;
@@ -40,7 +40,7 @@ pub(crate) enum Phase {
 
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) answer_to: AnswerTo,
+    pub(crate) response_to: ResponseTo,
     pub(crate) upload: Upload,
     /// The time until which the body is held back.
     pub(crate) hold_until: Option<Time>,

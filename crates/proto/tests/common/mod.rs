@@ -1,7 +1,7 @@
 //! A driver in memory: it feeds a connection in given pieces and writes down what happens.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use haul_proto::h1::{BodyFraming, BodyLength, CloseReason, Config, Conn, Error, Event, Request, RequestId};
+use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, Request, RequestId};
 use haul_proto::time::Time;
 
 /// An event without regard to how the input was cut: neighbouring bodies are one.
@@ -29,7 +29,7 @@ pub(crate) fn get() -> Request<'static> {
 }
 
 pub(crate) fn with_method(method: &'static str) -> Request<'static> {
-    Request { method, target: "/", fields: &[("Host", b"h")], body: BodyLength::None, expect_continue: false }
+    Request { method, fields: &[("Host", b"h")], ..Request::default() }
 }
 
 /// A connection on which these requests are enqueued and sent.

@@ -110,7 +110,7 @@ pub(crate) fn with(method: &'static str, body: BodyLength) -> Request<'static> {
         method,
         scheme: "https",
         authority: "h",
-        path: "/",
+        target: "/",
         fields: &[],
         body,
         expect_continue: false,

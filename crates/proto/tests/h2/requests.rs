@@ -52,7 +52,7 @@ fn heads_are_encoded() {
         ("Cookie", b"session=0123456789abcdef"),
         ("X-Token", b"t"),
     ];
-    let request = Request { authority: "example.org:8443", path: "/a?b", fields, sensitive: &["x-token"], ..get() };
+    let request = Request { authority: "example.org:8443", target: "/a?b", fields, sensitive: &["x-token"], ..get() };
     let (text, secret) = head_of(&request);
     let expected = ":method: GET\n:authority: example.org:8443\n:scheme: https\n:path: /a?b\nuser-agent: haul\n\
         x-trimmed: a b\nte: trailers\nte: trailers\nauthorization: Basic YTpi\ncookie: a=b\ncookie: session=0123456789abcdef\n\
@@ -75,7 +75,7 @@ fn heads_are_encoded() {
 fn repeated_head_is_short() {
     let fields: &[(&str, &[u8])] = &[("User-Agent", b"haul/0.1"), ("Accept", b"*/*"), ("X-A", b"some value")];
     let mut conn = asked(Config::default(), &Request { fields, ..get() }, 1);
-    conn.enqueue(Time(0), &Request { fields, path: "/", ..get() }).expect("valid");
+    conn.enqueue(Time(0), &Request { fields, target: "/", ..get() }).expect("valid");
     assert_eq!(sent(&mut conn)[0].3.len(), 7, "every field is an index");
 }
 
@@ -90,10 +90,10 @@ fn refused_requests_change_nothing() {
         (Request { authority: "", ..get() }, RequestError::Authority),
         (Request { authority: "a b", ..get() }, RequestError::Authority),
         (Request { authority: "user@h", ..get() }, RequestError::Authority),
-        (Request { path: "", ..get() }, RequestError::Path),
-        (Request { path: "*", ..get() }, RequestError::Path),
-        (Request { path: "/a b", ..get() }, RequestError::Path),
-        (Request { path: "/\r\n", ..get() }, RequestError::Path),
+        (Request { target: "", ..get() }, RequestError::Target),
+        (Request { target: "*", ..get() }, RequestError::Target),
+        (Request { target: "/a b", ..get() }, RequestError::Target),
+        (Request { target: "/\r\n", ..get() }, RequestError::Target),
         (Request { fields: field("a b", b""), ..get() }, RequestError::FieldName { index: 1 }),
         (Request { fields: field(":path", b"/"), ..get() }, RequestError::FieldName { index: 1 }),
         (Request { fields: field("a", b"x\ny"), ..get() }, RequestError::FieldValue { index: 1 }),
@@ -109,7 +109,7 @@ fn refused_requests_change_nothing() {
         assert!(conn.output().is_empty() && conn.is_idle());
         assert!(error.to_string().starts_with("request refused"));
     }
-    assert!(conn.enqueue(Time(0), &Request { path: "*", ..with("OPTIONS", BodyLength::None) }).is_ok());
+    assert!(conn.enqueue(Time(0), &Request { target: "*", ..with("OPTIONS", BodyLength::None) }).is_ok());
     feed(&mut conn, &settings(&[(6, 400)]), &[]);
     let fields = field("x", &[b'v'; 100]);
     assert_eq!(conn.enqueue(Time(0), &Request { fields, ..get() }), Err(RequestError::HeadTooLarge { limit: 400 }));

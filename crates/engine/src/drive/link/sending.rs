@@ -4,11 +4,11 @@
 //!  Upload ──feed──▶ Machine ──pump──▶ Stream
 //! ```
 
-use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-use haul_proto::h1::{Request, RequestId};
+use haul_proto::RequestId;
+use haul_proto::request::{Request, RequestError};
 use haul_proto::time::Time;
 
 use crate::ErrorKind;
@@ -51,12 +51,7 @@ pub trait Machine {
     ///
     /// # Errors
     /// A request that cannot be sent.
-    fn take(
-        &mut self,
-        now: Time,
-        scheme: &'static str,
-        request: &Request<'_>,
-    ) -> Result<RequestId, Box<dyn Error + Send + Sync>>;
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError>;
 
     /// How much of a request's content it takes now; `None` where nothing of it is expected any more, because all was
     /// given or the response came first.

@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use haul_proto::h1::{Conn, Request, RequestId};
+use haul_proto::h1::{Conn, RequestId};
+use haul_proto::request::{Request, RequestError};
 use haul_proto::time::Time;
 
 use super::super::sending::{Fed, Machine, feed, unreadable};
@@ -113,13 +114,8 @@ impl Machine for Conn {
         if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
     }
 
-    fn take(
-        &mut self,
-        now: Time,
-        _scheme: &'static str,
-        request: &Request<'_>,
-    ) -> Result<RequestId, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(self.enqueue(now, request)?)
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(now, request)
     }
 
     fn content_credit(&self, _id: RequestId) -> Option<u64> {

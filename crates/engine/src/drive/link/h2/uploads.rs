@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Instant;
 
-use haul_proto::h1;
-use haul_proto::h2::{self, Conn, RequestId};
+use haul_proto::h2::{Conn, RequestId};
+use haul_proto::request::{Request, RequestError};
 use haul_proto::time::Time;
 
 use super::super::sending::{Fed, Machine, feed, unreadable};
@@ -104,32 +104,8 @@ impl Machine for Conn {
         "HTTP/2"
     }
 
-    fn take(
-        &mut self,
-        now: Time,
-        scheme: &'static str,
-        request: &h1::Request<'_>,
-    ) -> Result<h1::RequestId, Box<dyn std::error::Error + Send + Sync>> {
-        // A request that a proxy is to forward says all of it in one (RFC 9112 section 3.2.2).
-        let (scheme, path) = match request.target.split_once("://") {
-            Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
-            _ => (scheme, request.target),
-        };
-        let host = request.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| *value);
-        let authority = std::str::from_utf8(host.unwrap_or_default())?;
-        Ok(self.enqueue(
-            now,
-            &h2::Request {
-                method: request.method,
-                scheme,
-                authority,
-                path,
-                fields: request.fields,
-                body: request.body,
-                expect_continue: request.expect_continue,
-                sensitive: &[],
-            },
-        )?)
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(now, request)
     }
 
     fn content_credit(&self, id: RequestId) -> Option<u64> {

@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
-use haul_proto::h1::{self, BodyLength, Event};
+use haul_proto::h1::{self, Event};
 use haul_proto::h2::{self, ErrorCode, RequestId};
 use haul_proto::head::Head;
+use haul_proto::request::{BodyLength, Request};
 use haul_proto::time::Time;
 
 use crate::clock;
@@ -103,36 +104,22 @@ impl Exchange {
         hop.leave_out(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         self.again = false;
+        let request = Request {
+            method: "CONNECT",
+            authority: &authority,
+            target: &authority,
+            fields: &fields,
+            ..Request::default()
+        };
         let taken = match &mut self.speaks {
-            Speaks::Http1 { conn, .. } => {
-                let request = h1::Request {
-                    method: "CONNECT",
-                    target: &authority,
-                    fields: &fields,
-                    body: BodyLength::None,
-                    expect_continue: false,
-                };
-                conn.enqueue(Time(0), &request).map(drop).map_err(Into::into)
-            }
+            Speaks::Http1 { conn, .. } => conn.enqueue(Time(0), &request).map(drop),
             Speaks::Http2 { conn, id } => {
-                let request = h2::Request {
-                    method: "CONNECT",
-                    scheme: "https",
-                    authority: &authority,
-                    path: "",
-                    fields: &fields,
-                    // The bytes in the tunnel.
-                    body: h2::BodyLength::Chunked,
-                    expect_continue: false,
-                    sensitive: &[],
-                };
-                let asked = conn.enqueue(clock::time(Instant::now()), &request);
-                asked.map(|asked| *id = asked).map_err(Into::into)
+                // The body is the bytes in the tunnel.
+                let request = Request { body: BodyLength::Chunked, ..request };
+                conn.enqueue(clock::time(Instant::now()), &request).map(|asked| *id = asked)
             }
         };
-        taken.map_err(|error: Box<dyn std::error::Error + Send + Sync>| {
-            Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error)
-        })
+        taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
     }
 
     /// What is to be sent.

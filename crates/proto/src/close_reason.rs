@@ -1,0 +1,65 @@
+//! Reasons to close a connection, the same type for every HTTP version.
+
+use crate::h2::ErrorCode;
+use core::fmt;
+
+/// The reason why a connection takes no further request.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The response said `Connection: close`.
+    ServerClose,
+    /// The request said `Connection: close`.
+    ClientClose,
+    /// An HTTP/1.0 response without `Connection: keep-alive`.
+    Http10,
+    /// The body lasts until the connection ends.
+    UntilClose,
+    /// The response has both Transfer-Encoding and Content-Length, which two parties may read
+    /// differently (RFC 9112 §6.1).
+    LengthAndCoding,
+    /// The HTTP/1.0 response has Transfer-Encoding, which that version lacks (RFC 9112 §6.1).
+    CodingInHttp10,
+    /// The framing breaks RFC 9112, but can be read in one way only: chunk lines with blanks or
+    /// without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may read it
+    /// differently.
+    LooseFraming,
+    /// The response was complete before all of the request had been sent.
+    RequestUnfinished,
+    /// Bytes arrived that no request had asked for.
+    UnsolicitedBytes,
+    /// The peer closed the connection.
+    PeerClosed,
+    /// The peer broke the protocol, closed within a response, or fell silent.
+    Broken,
+    /// The connection became a tunnel.
+    Tunnel,
+    /// HTTP/2: the peer sent GOAWAY.
+    GoAway(ErrorCode),
+    /// HTTP/2: [`Conn::go_away`](crate::h2::Conn::go_away) sent GOAWAY.
+    Local,
+    /// HTTP/2: all 2³⁰ stream numbers are used up.
+    StreamsExhausted,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CloseReason::GoAway(code) => return write!(f, "the server went away: {code}"),
+            CloseReason::Local => "it was shut down",
+            CloseReason::StreamsExhausted => "its stream numbers are used up",
+            CloseReason::ServerClose => "the server asked for it",
+            CloseReason::ClientClose => "the request asked for it",
+            CloseReason::Http10 => "an HTTP/1.0 server did not offer to keep it",
+            CloseReason::UntilClose => "the body lasted until the connection ended",
+            CloseReason::LengthAndCoding => "the response had both Transfer-Encoding and Content-Length",
+            CloseReason::CodingInHttp10 => "an HTTP/1.0 server sent Transfer-Encoding",
+            CloseReason::LooseFraming => "the framing of the response was not what RFC 9112 allows",
+            CloseReason::RequestUnfinished => "the response was complete before the request was",
+            CloseReason::UnsolicitedBytes => "the server sent bytes that no request had asked for",
+            CloseReason::PeerClosed => "the server closed it",
+            CloseReason::Broken => "the server broke the protocol",
+            CloseReason::Tunnel => "it became a tunnel",
+        })
+    }
+}

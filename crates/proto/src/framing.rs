@@ -1,0 +1,60 @@
+//! The framing of messages, as far as all HTTP versions share it: the ids of requests, the end of a
+//! response's body, and Content-Length (RFC 9110 §8.6).
+
+use crate::syntax::{DecimalFault, decimal, trim_ows};
+
+/// A request on one connection; numbers rise in the order in which requests are enqueued. In HTTP/2
+/// the number is the stream's.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// The way in which the end of a response's body is determined (RFC 9112 §6.3).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BodyFraming {
+    /// No body: an answer to HEAD, 204, 304.
+    None,
+    /// A known number of bytes.
+    Length(u64),
+    /// Chunks; in HTTP/2, frames until one ends the stream.
+    Chunked,
+    /// All bytes until the peer closes.
+    UntilClose,
+}
+
+/// The properties of a request that determine the framing of its response.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ResponseTo {
+    Head,
+    Connect,
+    Other,
+}
+
+/// A mistake in a Content-Length.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LengthFault {
+    /// The value is not a plain decimal number: a sign, a unit, an empty value, an empty list
+    /// element.
+    Malformed,
+    /// The number exceeds 2⁶⁴−1.
+    TooLarge,
+    /// Two values differ, in one field or in two.
+    Conflicting,
+}
+
+/// Parses one value, or a list of equal ones, which some servers make of a field sent twice (RFC
+/// 9110 §8.6).
+pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
+    let mut length = None;
+    for element in value.split(|&byte| byte == b',') {
+        let one = decimal(trim_ows(element)).map_err(|fault| match fault {
+            DecimalFault::NotANumber => LengthFault::Malformed,
+            DecimalFault::TooLarge => LengthFault::TooLarge,
+        })?;
+        if length.is_some_and(|known| known != one) {
+            return Err(LengthFault::Conflicting);
+        }
+        length = Some(one);
+    }
+    length.ok_or(LengthFault::Malformed)
+}

@@ -1,0 +1,291 @@
+//! Requests, the same for every HTTP version: their parts, the errors of a caller, and validation.
+//!
+//! The caller decides all fields and their order. Text that could break the framing is refused: CR,
+//! LF and NUL are an error before a byte is written. Each version writes the parts in its own way:
+//!
+//! | part | HTTP/1.1 | HTTP/2 |
+//! |---|---|---|
+//! | `method` | request line | `:method` |
+//! | `target` | request line | `:path`; an absolute form gives `:scheme` too |
+//! | `scheme` | not sent | `:scheme` |
+//! | `authority` | not sent: the caller gives Host | `:authority`, unless there is a Host |
+//! | `fields` | as given | in lower case, without those of an HTTP/1 connection |
+//!
+//! ```
+//! use haul_proto::time::Time;
+//! use haul_proto::{h1, h2, request::{Request, RequestError}};
+//!
+//! let fields: &[(&str, &[u8])] = &[("Host", b"example.org"), ("X-Name", b"a\r\nEvil: b")];
+//! let request = Request { target: "/search", fields, ..Request::default() };
+//! let mut http1 = h1::Conn::new(h1::Config::default());
+//! assert_eq!(http1.enqueue(Time(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! let mut http2 = h2::Conn::new(h2::Config::default());
+//! assert_eq!(http2.enqueue(Time(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! ```
+
+use crate::close_reason::CloseReason;
+use crate::framing::ResponseTo;
+use crate::syntax::is_token;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The length of a request's body.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BodyLength {
+    /// No body, and no field about it. (For a POST without content use [`BodyLength::Known`] with
+    /// 0, see RFC 9110 §8.6.)
+    None,
+    /// A known number of bytes; Content-Length is added unless the caller gave it.
+    Known(u64),
+    /// An unknown number. HTTP/1.1 adds `Transfer-Encoding: chunked` unless the caller gave it.
+    Chunked,
+}
+
+impl BodyLength {
+    pub(crate) fn has_bytes(self) -> bool {
+        !matches!(self, BodyLength::None | BodyLength::Known(0))
+    }
+}
+
+/// A request's head.
+///
+/// `Debug` prints the names of the fields but no values and no target, because those hold
+/// credentials. The default is a GET of `/` by https without fields.
+#[derive(Copy, Clone)]
+pub struct Request<'a> {
+    /// The method: a token, in the case that the server expects (`GET`). HEAD and CONNECT change
+    /// how the response is read.
+    pub method: &'a str,
+    /// `https` or `http`.
+    pub scheme: &'a str,
+    /// Host and port as in a URL, without userinfo. A Host field replaces it.
+    pub authority: &'a str,
+    /// The request target exactly as HTTP/1.1 sends it (RFC 9112 §3.2): origin-form, absolute-form,
+    /// authority-form or `*`.
+    pub target: &'a str,
+    /// All fields, in order. [`BodyLength`] and `expect_continue` add further ones.
+    pub fields: &'a [(&'a str, &'a [u8])],
+    /// The length of the body.
+    pub body: BodyLength,
+    /// True to hold the body back until `100 Continue` arrives or the connection's `expect_timeout`
+    /// has passed. `Expect: 100-continue` is added unless the caller gave Expect. Has no effect
+    /// without a body.
+    pub expect_continue: bool,
+    /// Names of fields (in lower case) that must never enter a compression table, in addition to
+    /// Authorization, Proxy-Authorization and a Cookie of less than 20 bytes. Lengths of encrypted
+    /// blocks could reveal their values (RFC 7541 §7.1.3).
+    pub sensitive: &'a [&'a str],
+}
+
+impl Default for Request<'_> {
+    fn default() -> Self {
+        Request {
+            method: "GET",
+            scheme: "https",
+            authority: "",
+            target: "/",
+            fields: &[],
+            body: BodyLength::None,
+            expect_continue: false,
+            sensitive: &[],
+        }
+    }
+}
+
+impl Request<'_> {
+    pub(crate) fn response_to(&self) -> ResponseTo {
+        match self.method {
+            "HEAD" => ResponseTo::Head,
+            "CONNECT" => ResponseTo::Connect,
+            _ => ResponseTo::Other,
+        }
+    }
+}
+
+/// Prints the names of fields without their values.
+struct FieldNames<'a>(&'a [(&'a str, &'a [u8])]);
+
+impl fmt::Debug for FieldNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("authority", &self.authority)
+            .field("fields", &FieldNames(self.fields))
+            .field("body", &self.body)
+            .field("expect_continue", &self.expect_continue)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A mistake of the caller, or a reason to wait. Nothing was written, and the connection is
+/// unchanged.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The connection takes no further request.
+    Closed(CloseReason),
+    /// HTTP/1.1: [`max_pipeline`](crate::h1::Config::max_pipeline) requests are unanswered already.
+    PipelineFull {
+        /// The limit.
+        limit: usize,
+    },
+    /// HTTP/1.1: the body of the previous request is not finished.
+    BodyPending,
+    /// HTTP/1.1: the previous request may turn the connection into a tunnel (CONNECT, Upgrade).
+    TunnelPending,
+    /// HTTP/2: as many requests are unanswered as the peer accepts at a time.
+    TooManyStreams {
+        /// The limit: the peer's, 100 until it is known, or
+        /// [`max_streams`](crate::h2::Config::max_streams).
+        limit: u32,
+    },
+    /// HTTP/2: windows and unreleased bytes take up all of
+    /// [`connection_window`](crate::h2::Config::connection_window).
+    NoWindow,
+    /// The method is not a token.
+    Method,
+    /// HTTP/2: the scheme is neither `http` nor `https`.
+    Scheme,
+    /// HTTP/2: the authority is empty, is not UTF-8, or contains a space, a control byte or
+    /// userinfo.
+    Authority,
+    /// The target is empty or contains a space or a control byte. HTTP/2: or the path does not
+    /// begin with a slash.
+    Target,
+    /// The name of the field with this index is not a token.
+    FieldName {
+        /// The index into the fields.
+        index: usize,
+    },
+    /// The value of the field with this index contains CR, LF or NUL.
+    FieldValue {
+        /// The index into the fields.
+        index: usize,
+    },
+    /// The field with this index (Content-Length, Transfer-Encoding) contradicts the body's length
+    /// or another field, or is not allowed in trailers.
+    FramingField {
+        /// The index into the fields.
+        index: usize,
+    },
+    /// HTTP/2: the head exceeds the peer's `SETTINGS_MAX_HEADER_LIST_SIZE`.
+    HeadTooLarge {
+        /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
+        limit: u32,
+    },
+    /// No open request has this id.
+    UnknownRequest,
+    /// The request has no body, or all of it was sent.
+    NoBodyExpected,
+    /// The body exceeds its announced length.
+    BodyTooLong {
+        /// The number of bytes that were missing before.
+        expected: u64,
+    },
+    /// The body ended before its announced length.
+    BodyTooShort {
+        /// The number of missing bytes.
+        missing: u64,
+    },
+    /// Trailers need a body of unknown length.
+    TrailersWithoutChunks,
+    /// The body has unknown length, but HTTP/1.0 has no chunks
+    /// ([`Liberties::http10`](crate::h1::Liberties)).
+    ChunksInHttp10,
+}
+
+impl RequestError {
+    /// Returns the index of the field in question.
+    #[must_use]
+    pub fn field(&self) -> Option<usize> {
+        match *self {
+            Self::FieldName { index } | Self::FieldValue { index } | Self::FramingField { index } => Some(index),
+            _ => None,
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            RequestError::Closed(reason) => write!(f, "request refused, connection is closed: {reason}"),
+            RequestError::PipelineFull { limit } => {
+                write!(f, "request refused, the limit of {limit} unanswered requests is reached")
+            }
+            RequestError::BodyPending => f.write_str("request refused, the body of the one before is unfinished"),
+            RequestError::TunnelPending => f.write_str("request refused, the connection may become a tunnel"),
+            RequestError::TooManyStreams { limit } => {
+                write!(f, "request refused, the limit of {limit} unanswered requests is reached")
+            }
+            RequestError::NoWindow => f.write_str("request refused, no window is left for its response"),
+            RequestError::Method => f.write_str("request refused, its method is not a token"),
+            RequestError::Scheme => f.write_str("request refused, its scheme is neither http nor https"),
+            RequestError::Authority => f.write_str("request refused, its authority is not a host and a port"),
+            RequestError::Target => f.write_str("request refused, its target holds a space or a control byte"),
+            RequestError::FieldName { index } => {
+                write!(f, "request refused, the name of header {} is not a token", index + 1)
+            }
+            RequestError::FieldValue { index } => {
+                write!(f, "request refused, the value of header {} holds CR, LF or NUL", index + 1)
+            }
+            RequestError::FramingField { index } => {
+                write!(f, "request refused, header {} contradicts the length of the body", index + 1)
+            }
+            RequestError::HeadTooLarge { limit } => {
+                write!(f, "request refused, its head is above the server's limit of {limit} bytes")
+            }
+            RequestError::UnknownRequest => f.write_str("no such request is open"),
+            RequestError::NoBodyExpected => f.write_str("request body given where none is expected"),
+            RequestError::BodyTooLong { expected } => {
+                write!(f, "request body goes on beyond the {expected} bytes that were left of it")
+            }
+            RequestError::BodyTooShort { missing } => {
+                write!(f, "request body ends {missing} bytes before its announced length")
+            }
+            RequestError::TrailersWithoutChunks => f.write_str("trailers given for a body of known length"),
+            RequestError::ChunksInHttp10 => f.write_str("HTTP/1.0 cannot send a body of unknown length"),
+        }
+    }
+}
+
+/// Validates the names and values of fields.
+pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
+    for (index, (name, value)) in fields.iter().enumerate() {
+        if !is_token(name.as_bytes()) {
+            return Err(RequestError::FieldName { index });
+        }
+        if has_any(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return Err(RequestError::FieldValue { index });
+        }
+    }
+    Ok(())
+}
+
+/// Returns `true` if a byte matches. Examines all bytes without an early exit, so that the compiler
+/// can vectorise the loop.
+pub(crate) fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
+    bytes.iter().fold(false, |found, &byte| found | is(byte))
+}
+
+/// Appends a number in decimal.
+pub(crate) fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
