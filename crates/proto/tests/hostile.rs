@@ -6,7 +6,7 @@ mod common;
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of};
 use haul_proto::Limits;
 use haul_proto::h1::{
-    ChunkFault, CloseReason, CodingFault, Config, Conn, Error, Event, FieldFault, LengthFault, RequestId,
+    ChunkFault, CloseReason, CodingFault, Config, Conn, Error, Event, FieldLineFault, LengthFault, RequestId,
 };
 use haul_proto::time::Time;
 
@@ -177,20 +177,24 @@ fn the_largest_chunk_size_does_not_overflow() {
 fn malformed_heads_are_refused() {
     let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
     let cases: &[(&str, Vec<u8>, Error)] = &[
-        ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldFault::Name)),
-        ("blanks in a name", line(b"Transfer - Encoding: chunked"), Error::Field(FieldFault::Name)),
-        ("a word before a name", line(b"x content-length: 5"), Error::Field(FieldFault::Name)),
-        ("no colon", line(b"hello"), Error::Field(FieldFault::Name)),
-        ("no name", line(b": hello"), Error::Field(FieldFault::Name)),
-        ("space in a name", line(b"Content Length: 5"), Error::Field(FieldFault::Name)),
-        ("NUL in a name", line(b"Content\0: 5"), Error::Field(FieldFault::Name)),
-        ("CR in a name", line(b"Content\rX: 5"), Error::Field(FieldFault::Name)),
-        ("NUL in a value", line(b"X: a\0b"), Error::Field(FieldFault::Value)),
-        ("CR in a value", line(b"X: a\rContent-Length: 5"), Error::Field(FieldFault::Value)),
-        ("NUL beside a harmless control byte", line(b"X: \x07\0"), Error::Field(FieldFault::Value)),
-        ("BEL in a name", line(b"X\x07: a"), Error::Field(FieldFault::Name)),
-        ("CR alone as a line", line(b"\rX: y"), Error::Field(FieldFault::LineEnd)),
-        ("a fold before the first field", b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n".to_vec(), Error::Field(FieldFault::Name)),
+        ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldLineFault::Name)),
+        ("blanks in a name", line(b"Transfer - Encoding: chunked"), Error::Field(FieldLineFault::Name)),
+        ("a word before a name", line(b"x content-length: 5"), Error::Field(FieldLineFault::Name)),
+        ("no colon", line(b"hello"), Error::Field(FieldLineFault::Name)),
+        ("no name", line(b": hello"), Error::Field(FieldLineFault::Name)),
+        ("space in a name", line(b"Content Length: 5"), Error::Field(FieldLineFault::Name)),
+        ("NUL in a name", line(b"Content\0: 5"), Error::Field(FieldLineFault::Name)),
+        ("CR in a name", line(b"Content\rX: 5"), Error::Field(FieldLineFault::Name)),
+        ("NUL in a value", line(b"X: a\0b"), Error::Field(FieldLineFault::Value)),
+        ("CR in a value", line(b"X: a\rContent-Length: 5"), Error::Field(FieldLineFault::Value)),
+        ("NUL beside a harmless control byte", line(b"X: \x07\0"), Error::Field(FieldLineFault::Value)),
+        ("BEL in a name", line(b"X\x07: a"), Error::Field(FieldLineFault::Name)),
+        ("CR alone as a line", line(b"\rX: y"), Error::Field(FieldLineFault::LineEnd)),
+        (
+            "a fold before the first field",
+            b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n".to_vec(),
+            Error::Field(FieldLineFault::Name),
+        ),
         ("no code", b"HTTP/1.1 OK\r\n\r\n".to_vec(), Error::StatusLine),
         ("two digits", b"HTTP/1.1 20 OK\r\n\r\n".to_vec(), Error::StatusLine),
         ("four digits", b"HTTP/1.1 2000 OK\r\n\r\n".to_vec(), Error::StatusLine),
@@ -213,13 +217,13 @@ fn malformed_heads_are_refused() {
 
 #[test]
 fn malformed_trailers_are_refused() {
-    let cases: &[(&str, &[u8], FieldFault)] = &[
-        ("space before the colon", b"A : b\r\n\r\n", FieldFault::Name),
-        ("no colon", b"A\r\n\r\n", FieldFault::Name),
-        ("NUL", b"A: \0\r\n\r\n", FieldFault::Value),
-        ("CR in a value", b"A: b\rc\r\n\r\n", FieldFault::Value),
-        ("fold", b"A: b\r\n c\r\n\r\n", FieldFault::Folded),
-        ("fold first", b" A: b\r\n\r\n", FieldFault::Name),
+    let cases: &[(&str, &[u8], FieldLineFault)] = &[
+        ("space before the colon", b"A : b\r\n\r\n", FieldLineFault::Name),
+        ("no colon", b"A\r\n\r\n", FieldLineFault::Name),
+        ("NUL", b"A: \0\r\n\r\n", FieldLineFault::Value),
+        ("CR in a value", b"A: b\rc\r\n\r\n", FieldLineFault::Value),
+        ("fold", b"A: b\r\n c\r\n\r\n", FieldLineFault::Folded),
+        ("fold first", b" A: b\r\n\r\n", FieldLineFault::Name),
     ];
     for (class, section, fault) in cases {
         let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", *section].concat();

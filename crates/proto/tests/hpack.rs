@@ -1,9 +1,9 @@
 //! HPACK: the examples of RFC 7541, round trips, another implementation, and blocks that are wrong.
 
-use haul_proto::hpack::{Block, Decoder, Encoder, Error, Indexing};
+use haul_proto::hpack::{Block, Decoder, Encoder, HpackError, Indexing};
 use proptest::prelude::*;
 
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -11,11 +11,11 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(pair).collect()
 }
 
-fn fields(list: &[(&str, &str)]) -> Fields {
+fn fields(list: &[(&str, &str)]) -> FieldList {
     list.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Fields, Error> {
+fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<FieldList, HpackError> {
     let (mut block, mut text, mut found) = (Block::new(block), Vec::new(), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut text)? {
         assert_eq!(&text[line.name.end..line.value.start], b": ");
@@ -25,7 +25,7 @@ fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Fields, Error> {
     Ok(found)
 }
 
-fn encode(encoder: &mut Encoder, list: &Fields, indexing: Indexing) -> Vec<u8> {
+fn encode(encoder: &mut Encoder, list: &FieldList, indexing: Indexing) -> Vec<u8> {
     let mut block = Vec::new();
     encoder.begin(&mut block);
     for (name, value) in list {
@@ -54,7 +54,7 @@ fn representations_of_the_rfc() {
 
 const COOKIE: &str = "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1";
 
-fn requests() -> Vec<Fields> {
+fn requests() -> Vec<FieldList> {
     let first = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "www.example.com")];
     let second = [&first[..], &[("cache-control", "no-cache")]].concat();
     let third = [
@@ -67,7 +67,7 @@ fn requests() -> Vec<Fields> {
     vec![fields(&first), fields(&second), fields(&third)]
 }
 
-fn responses() -> Vec<Fields> {
+fn responses() -> Vec<FieldList> {
     let date = "Mon, 21 Oct 2013 20:13:21 GMT";
     let location = ("location", "https://www.example.com");
     let first = [(":status", "302"), ("cache-control", "private"), ("date", date), location];
@@ -140,20 +140,20 @@ fn responses_of_the_rfc() {
 #[test]
 fn malformed_blocks_are_refused() {
     let refused = |hex: &str| decode(&mut Decoder::new(4096), &bytes(hex)).unwrap_err();
-    assert_eq!(refused("80"), Error::Index { index: 0 });
-    assert_eq!(refused("be"), Error::Index { index: 62 });
-    assert_eq!(refused("ffffffffff0f"), Error::Integer);
-    assert_eq!(refused("ff8080808000"), Error::Index { index: 127 });
-    assert_eq!(refused("7f0001 61"), Error::Index { index: 63 }, "a name that no table has");
-    assert_eq!(refused("41"), Error::Truncated);
-    assert_eq!(refused("4105 61"), Error::Truncated);
-    assert_eq!(refused("00ff ffff ff07 61"), Error::Truncated, "a string of 2 GiB in no bytes");
-    assert_eq!(refused("0082 ffff 00"), Error::Huffman);
-    assert_eq!(refused("3fe2 1f"), Error::TableSize { size: 4097, limit: 4096 });
-    assert_eq!(refused("8220"), Error::LateTableSize);
+    assert_eq!(refused("80"), HpackError::Index { index: 0 });
+    assert_eq!(refused("be"), HpackError::Index { index: 62 });
+    assert_eq!(refused("ffffffffff0f"), HpackError::Integer);
+    assert_eq!(refused("ff8080808000"), HpackError::Index { index: 127 });
+    assert_eq!(refused("7f0001 61"), HpackError::Index { index: 63 }, "a name that no table has");
+    assert_eq!(refused("41"), HpackError::Truncated);
+    assert_eq!(refused("4105 61"), HpackError::Truncated);
+    assert_eq!(refused("00ff ffff ff07 61"), HpackError::Truncated, "a string of 2 GiB in no bytes");
+    assert_eq!(refused("0082 ffff 00"), HpackError::Huffman);
+    assert_eq!(refused("3fe2 1f"), HpackError::TableSize { size: 4097, limit: 4096 });
+    assert_eq!(refused("8220"), HpackError::LateTableSize);
     let mut lowered = Decoder::new(4096);
     lowered.set_limit(1024);
-    assert_eq!(decode(&mut lowered, &bytes("82")), Err(Error::MissingTableSize));
+    assert_eq!(decode(&mut lowered, &bytes("82")), Err(HpackError::MissingTableSize));
     lowered = Decoder::new(4096);
     lowered.set_limit(1024);
     assert_eq!(decode(&mut lowered, &bytes("20 3fe1 07 82")), Ok(fields(&[(":method", "GET")])), "down and up again");
@@ -183,7 +183,7 @@ fn secrets_enter_no_table() {
     while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
         assert!(line.sensitive);
     }
-    assert_eq!(decode(&mut decoder, &[0xbe]), Err(Error::Index { index: 62 }));
+    assert_eq!(decode(&mut decoder, &[0xbe]), Err(HpackError::Index { index: 62 }));
 }
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
@@ -201,7 +201,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn session() -> impl Strategy<Value = Vec<(u32, Fields)>> {
+fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     let limit = prop_oneof![Just(4096u32), 0u32..300, Just(0u32), Just(10_000u32)];
     prop::collection::vec((limit, prop::collection::vec((name(), value()), 1..12)), 1..12)
 }

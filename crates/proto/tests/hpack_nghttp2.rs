@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
 const SESSIONS: usize = 100;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
 
 /// A block's limit of the table, and its fields.
-fn session() -> impl Strategy<Value = Vec<(u32, Fields)>> {
+fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     let name = prop_oneof![
         prop::sample::select(vec![":path", "cookie", "etag", "authorization", "x-a"]).prop_map(str::to_owned),
         "[a-z][a-z0-9-]{0,12}",
@@ -33,7 +33,7 @@ fn session() -> impl Strategy<Value = Vec<(u32, Fields)>> {
 }
 
 /// The same sessions each time.
-fn sessions() -> Vec<Vec<(u32, Fields)>> {
+fn sessions() -> Vec<Vec<(u32, FieldList)>> {
     let mut runner = TestRunner::deterministic();
     (0..SESSIONS).map(|_| session().new_tree(&mut runner).expect("a session").current()).collect()
 }
@@ -49,7 +49,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal")).collect()
 }
 
-fn pairs(fields: &Fields) -> String {
+fn pairs(fields: &FieldList) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
 }
 
@@ -90,7 +90,7 @@ fn blocks_of_nghttp2_are_decoded() {
         let mut decoder = Decoder::new(10_000);
         for (_, expected) in session {
             let block = bytes(blocks.next().expect("an answer to each line"));
-            let (mut block, mut text, mut got) = (Block::new(&block), Vec::new(), Fields::new());
+            let (mut block, mut text, mut got) = (Block::new(&block), Vec::new(), FieldList::new());
             while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
                 got.push((text[line.name].to_vec(), text[line.value].to_vec()));
             }

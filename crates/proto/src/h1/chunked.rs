@@ -5,7 +5,7 @@
 //! bytes in extensions, payload that is not followed by a line end.
 //!
 //! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its
-//! line end, and lines that end in LF without CR. The decoder is [loose](Decoder::is_loose) then,
+//! line end, and lines that end in LF without CR. The decoder is [loose](ChunkedDecoder::is_loose) then,
 //! and its connection takes no further request: a proxy on the way may have read the rest
 //! differently. Extensions are skipped and counted. Since each byte is decided on by itself, the
 //! result does not depend on how the input was cut.
@@ -29,14 +29,14 @@ const MAX_DIGITS: u8 = 16;
 
 /// A piece of decoded input.
 #[derive(Debug)]
-pub(crate) enum Decoded {
+pub(crate) enum ChunkEvent {
     NeedInput,
     Data(Range<usize>),
     End(Option<Fields>),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-enum State {
+enum ChunkState {
     #[default]
     Size,
     Padding,
@@ -50,8 +50,8 @@ enum State {
 
 /// The decoder of one chunked body.
 #[derive(Default, Debug)]
-pub(crate) struct Decoder {
-    state: State,
+pub(crate) struct ChunkedDecoder {
+    state: ChunkState,
     /// The size being read; then the rest of the chunk.
     size: u64,
     digits: u8,
@@ -65,7 +65,7 @@ pub(crate) struct Decoder {
     is_loose: bool,
 }
 
-impl Decoder {
+impl ChunkedDecoder {
     /// Returns the number of payload bytes so far.
     pub(crate) fn got(&self) -> u64 {
         self.got
@@ -77,30 +77,30 @@ impl Decoder {
     }
 
     /// Decodes the next piece; also returns the number of bytes consumed.
-    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
+    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), Error> {
         let mut at = 0;
         loop {
             match self.state {
-                State::Data => {
+                ChunkState::Data => {
                     let take = self.size.min((input.len() - at) as u64);
                     if take == 0 {
-                        return Ok((at, Decoded::NeedInput));
+                        return Ok((at, ChunkEvent::NeedInput));
                     }
                     self.size -= take;
                     self.got = self.got.saturating_add(take);
                     if self.size == 0 {
-                        self.state = State::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
                     let end = at + take as usize;
-                    return Ok((end, Decoded::Data(at..end)));
+                    return Ok((end, ChunkEvent::Data(at..end)));
                 }
-                State::Trailers => {
+                ChunkState::Trailers => {
                     let (consumed, decoded) = self.trailers(limits, &input[at..])?;
                     return Ok((at + consumed, decoded));
                 }
                 _ => {
                     let Some(&byte) = input.get(at) else {
-                        return Ok((at, Decoded::NeedInput));
+                        return Ok((at, ChunkEvent::NeedInput));
                     };
                     self.frame(limits, byte)?;
                     at += 1;
@@ -112,60 +112,61 @@ impl Decoder {
     /// Processes one byte of framing.
     fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), Error> {
         let fault = |fault| Err(Error::Chunk(fault));
-        if matches!(self.state, State::Size | State::Padding | State::Extension | State::SizeLf) {
+        if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {
             self.line += 1;
             if self.line > limits.chunk_line {
                 return Err(Error::ChunkLineTooLong { limit: limits.chunk_line });
             }
         }
         self.is_loose |= match (self.state, byte) {
-            (State::Size, b'\n') => self.digits > 0,
-            (State::Padding | State::Extension | State::DataCr, b'\n') | (State::Padding, b'\r') => true,
+            (ChunkState::Size, b'\n') => self.digits > 0,
+            (ChunkState::Padding | ChunkState::Extension | ChunkState::DataCr, b'\n')
+            | (ChunkState::Padding, b'\r') => true,
             _ => false,
         };
         self.state = match (self.state, byte) {
-            (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+            (ChunkState::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if self.digits == MAX_DIGITS {
                     return fault(ChunkFault::SizeOverflow);
                 }
                 self.digits += 1;
                 self.size = (self.size << 4) | u64::from(hex(byte));
-                State::Size
+                ChunkState::Size
             }
-            (State::Size, _) if self.digits == 0 => return fault(ChunkFault::Size),
-            (State::Size | State::Padding | State::Extension, b'\r') => State::SizeLf,
-            (State::Size | State::Padding | State::Extension | State::SizeLf, b'\n') => {
+            (ChunkState::Size, _) if self.digits == 0 => return fault(ChunkFault::Size),
+            (ChunkState::Size | ChunkState::Padding | ChunkState::Extension, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf, b'\n') => {
                 (self.line, self.digits) = (0, 0);
-                if self.size == 0 { State::Trailers } else { State::Data }
+                if self.size == 0 { ChunkState::Trailers } else { ChunkState::Data }
             }
-            (State::Size | State::Padding, b';') => State::Extension,
-            (State::Size | State::Padding, b' ' | b'\t') => State::Padding,
-            (State::Size, _) => return fault(ChunkFault::SizeEnd),
-            (State::Padding, _) => return fault(ChunkFault::SizeSpaced),
-            (State::Extension, b'\t' | b' '..=b'~' | 0x80..) => {
+            (ChunkState::Size | ChunkState::Padding, b';') => ChunkState::Extension,
+            (ChunkState::Size | ChunkState::Padding, b' ' | b'\t') => ChunkState::Padding,
+            (ChunkState::Size, _) => return fault(ChunkFault::SizeEnd),
+            (ChunkState::Padding, _) => return fault(ChunkFault::SizeSpaced),
+            (ChunkState::Extension, b'\t' | b' '..=b'~' | 0x80..) => {
                 self.extensions += 1;
                 if self.extensions > limits.chunk_extensions_total {
                     return Err(Error::ChunkExtensionsTooLarge { limit: limits.chunk_extensions_total });
                 }
-                State::Extension
+                ChunkState::Extension
             }
-            (State::Extension, _) => return fault(ChunkFault::Extension),
-            (State::SizeLf | State::DataLf, _) if byte != b'\n' => return fault(ChunkFault::BareCr),
-            (State::DataCr | State::DataLf, b'\n') => State::Size,
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataCr, _) => return fault(ChunkFault::DataEnd),
+            (ChunkState::Extension, _) => return fault(ChunkFault::Extension),
+            (ChunkState::SizeLf | ChunkState::DataLf, _) if byte != b'\n' => return fault(ChunkFault::BareCr),
+            (ChunkState::DataCr | ChunkState::DataLf, b'\n') => ChunkState::Size,
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataCr, _) => return fault(ChunkFault::DataEnd),
             (state, _) => state,
         };
         Ok(())
     }
 
-    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
+    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), Error> {
         match input {
-            [] | [b'\r'] => return Ok((0, Decoded::NeedInput)),
-            [b'\r', b'\n', ..] => return Ok((2, Decoded::End(None))),
+            [] | [b'\r'] => return Ok((0, ChunkEvent::NeedInput)),
+            [b'\r', b'\n', ..] => return Ok((2, ChunkEvent::End(None))),
             [b'\n', ..] => {
                 self.is_loose = true;
-                return Ok((1, Decoded::End(None)));
+                return Ok((1, ChunkEvent::End(None)));
             }
             [b'\r', ..] => return Err(Error::Chunk(ChunkFault::BareCr)),
             _ => {}
@@ -176,10 +177,10 @@ impl Decoder {
                 let section = &input[..end];
                 let fields = parse::trailers(section, &self.trailers, limits.trailer_fields)?;
                 self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
-                Ok((end, Decoded::End(Some(fields))))
+                Ok((end, ChunkEvent::End(Some(fields))))
             }
             None if input.len() >= limit => Err(Error::TrailersTooLarge { limit }),
-            None => Ok((0, Decoded::NeedInput)),
+            None => Ok((0, ChunkEvent::NeedInput)),
         }
     }
 }

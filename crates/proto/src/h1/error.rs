@@ -33,7 +33,7 @@ pub enum Error {
     /// The status line breaks RFC 9112 §4.
     StatusLine,
     /// A field line breaks RFC 9112 §5.
-    Field(FieldFault),
+    Field(FieldLineFault),
     /// Too many empty lines precede the status line.
     EmptyLines {
         /// The number of lines allowed.
@@ -129,7 +129,7 @@ pub enum Error {
 /// A mistake in a field line.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum FieldFault {
+pub enum FieldLineFault {
     /// The name is not a token: it is empty, or contains a space before the colon or a control
     /// byte, or the colon is missing.
     Name,
@@ -257,13 +257,13 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for FieldFault {
+impl fmt::Display for FieldLineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FieldFault::Name => "a name that is not a token directly before a colon",
-            FieldFault::Value => "a control byte in a value",
-            FieldFault::LineEnd => "CR without LF",
-            FieldFault::Folded => "a folded trailer",
+            FieldLineFault::Name => "a name that is not a token directly before a colon",
+            FieldLineFault::Value => "a control byte in a value",
+            FieldLineFault::LineEnd => "CR without LF",
+            FieldLineFault::Folded => "a folded trailer",
         })
     }
 }

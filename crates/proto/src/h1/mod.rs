@@ -78,7 +78,7 @@ pub use crate::close_reason::CloseReason;
 pub use crate::framing::{BodyFraming, LengthFault, RequestId};
 pub use crate::request::{BodyLength, Request, RequestError};
 pub use conn::Conn;
-pub use error::{ChunkFault, CodingFault, Error, FieldFault};
+pub use error::{ChunkFault, CodingFault, Error, FieldLineFault};
 pub use event::{Event, Step};
 pub(crate) use parse::reread;
 

@@ -5,7 +5,7 @@
 //! `httparse` at every read, which is quadratic with a slow peer and reports errors that depend on
 //! how the bytes were cut.
 
-use super::error::{Error, FieldFault};
+use super::error::{Error, FieldLineFault};
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
 use crate::syntax::{is_tchar, is_token};
@@ -128,7 +128,7 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
     match head_of(&whole, &whole, limit) {
-        Err(error @ (Error::Field(FieldFault::Name | FieldFault::Value) | Error::StatusLine)) => {
+        Err(error @ (Error::Field(FieldLineFault::Name | FieldLineFault::Value) | Error::StatusLine)) => {
             let text = harmless(&whole);
             if text == *whole { Err(error) } else { head_of(&whole, &text, limit) }
         }
@@ -236,12 +236,12 @@ pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
 /// Parses a whole trailer section of the length that `scan` found.
 pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields, Error> {
     if scan.folded {
-        return Err(Error::Field(FieldFault::Folded));
+        return Err(Error::Field(FieldLineFault::Folded));
     }
     let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
     match httparse::parse_headers(input, &mut headers) {
         Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers)),
-        Ok(_) => Err(Error::Field(FieldFault::LineEnd)),
+        Ok(_) => Err(Error::Field(FieldLineFault::LineEnd)),
         Err(error) => Err(syntax(error, Error::TooManyTrailers { limit })),
     }
 }
@@ -253,9 +253,9 @@ fn lines(input: &[u8]) -> usize {
 
 fn syntax(error: httparse::Error, too_many: Error) -> Error {
     match error {
-        httparse::Error::HeaderName => Error::Field(FieldFault::Name),
-        httparse::Error::HeaderValue => Error::Field(FieldFault::Value),
-        httparse::Error::NewLine => Error::Field(FieldFault::LineEnd),
+        httparse::Error::HeaderName => Error::Field(FieldLineFault::Name),
+        httparse::Error::HeaderValue => Error::Field(FieldLineFault::Value),
+        httparse::Error::NewLine => Error::Field(FieldLineFault::LineEnd),
         httparse::Error::TooManyHeaders => too_many,
         httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => Error::StatusLine,
     }

@@ -1,6 +1,6 @@
 //! The receiving half: heads, bodies, and their ends.
 
-use super::chunked::{Decoded, Decoder};
+use super::chunked::{ChunkEvent, ChunkedDecoder};
 use super::conn::Conn;
 use super::framing;
 use super::parse::{self, Scan};
@@ -15,14 +15,14 @@ const EMPTY_LINES: usize = 4;
 
 /// The next part of the input.
 #[derive(Debug)]
-enum State {
+enum ReceiveState {
     Head(Scan),
     /// Payload of known length; at 0, only the event is left to report.
     Length {
         total: u64,
         left: u64,
     },
-    Chunked(Decoder),
+    Chunked(ChunkedDecoder),
     UntilClose {
         got: u64,
     },
@@ -33,7 +33,7 @@ enum State {
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    state: State,
+    state: ReceiveState,
     /// True if a byte of the current response was received.
     started: bool,
     empty_lines: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Receiver {
 impl Default for Receiver {
     fn default() -> Receiver {
         Receiver {
-            state: State::Head(Scan::default()),
+            state: ReceiveState::Head(Scan::default()),
             started: false,
             empty_lines: 0,
             interim: 0,
@@ -60,7 +60,7 @@ impl Default for Receiver {
 
 impl Receiver {
     pub(crate) fn close(&mut self) {
-        self.state = State::Closed;
+        self.state = ReceiveState::Closed;
     }
 
     pub(crate) fn started(&self) -> bool {
@@ -69,14 +69,14 @@ impl Receiver {
 
     pub(crate) fn direct(&self) -> Option<u64> {
         match self.state {
-            State::Length { left: left @ 1.., .. } => Some(left),
+            ReceiveState::Length { left: left @ 1.., .. } => Some(left),
             _ => None,
         }
     }
 
     /// Returns `true` if the body has ended.
     pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
-        let State::Length { left, .. } = &mut self.state else {
+        let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
             return false;
         };
@@ -100,28 +100,28 @@ impl Conn {
             };
         };
         match &mut self.receiver.state {
-            State::Head(_) => self.receive_head(id, input),
-            State::Length { left: 0, .. } => {
+            ReceiveState::Head(_) => self.receive_head(id, input),
+            ReceiveState::Length { left: 0, .. } => {
                 let event = self.complete(None, !input.is_empty());
                 step(0, event)
             }
-            State::Early(trailers) => {
+            ReceiveState::Early(trailers) => {
                 let trailers = trailers.take();
                 let event = self.complete(trailers, !input.is_empty());
                 step(0, event)
             }
-            State::Closed => Err(self.closed()),
+            ReceiveState::Closed => Err(self.closed()),
             _ if input.is_empty() => step(0, Event::NeedInput),
-            State::Length { left, .. } => {
+            ReceiveState::Length { left, .. } => {
                 let take = (*left).min(input.len() as u64);
                 *left -= take;
                 step(take as usize, Event::Body { id, range: 0..take as usize })
             }
-            State::UntilClose { got } => {
+            ReceiveState::UntilClose { got } => {
                 *got = got.saturating_add(input.len() as u64);
                 step(input.len(), Event::Body { id, range: 0..input.len() })
             }
-            State::Chunked(decoder) => {
+            ReceiveState::Chunked(decoder) => {
                 let (consumed, decoded) = decoder.decode(&self.config.limits, input)?;
                 if decoder.is_loose() {
                     self.closing.get_or_insert(CloseReason::LooseFraming);
@@ -130,9 +130,9 @@ impl Conn {
                     self.raw_chunk(id, consumed, &decoded)
                 } else {
                     match decoded {
-                        Decoded::NeedInput => Event::NeedInput,
-                        Decoded::Data(range) => Event::Body { id, range },
-                        Decoded::End(trailers) => self.complete(trailers, consumed < input.len()),
+                        ChunkEvent::NeedInput => Event::NeedInput,
+                        ChunkEvent::Data(range) => Event::Body { id, range },
+                        ChunkEvent::End(trailers) => self.complete(trailers, consumed < input.len()),
                     }
                 };
                 step(consumed, event)
@@ -141,9 +141,9 @@ impl Conn {
     }
 
     /// Delivers a chunked body with its framing.
-    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &Decoded) -> Event {
-        if let Decoded::End(_) = decoded {
-            self.receiver.state = State::Length { total: 0, left: 0 };
+    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> Event {
+        if let ChunkEvent::End(_) = decoded {
+            self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
         }
         match consumed {
             0 => Event::NeedInput,
@@ -165,7 +165,7 @@ impl Conn {
         }
         let limits = self.config.limits;
         let receiver = &mut self.receiver;
-        let State::Head(scan) = &mut receiver.state else { return Err(Error::StatusLine) };
+        let ReceiveState::Head(scan) = &mut receiver.state else { return Err(Error::StatusLine) };
         receiver.started = true;
         let mut skipped = 0;
         loop {
@@ -186,7 +186,7 @@ impl Conn {
             // that nobody asked for.
             Err(Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
-                receiver.state = State::UntilClose { got: 0 };
+                receiver.state = ReceiveState::UntilClose { got: 0 };
                 let (head, framing) = (Head::without_text(), BodyFraming::UntilClose);
                 return step(skipped, Event::Head { id, head, framing });
             }
@@ -217,7 +217,7 @@ impl Conn {
         match head.status() {
             101 if facts.upgrade && self.config.liberties.upgraded => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
-                self.receiver.state = State::UntilClose { got: 0 };
+                self.receiver.state = ReceiveState::UntilClose { got: 0 };
                 Ok(Event::Head { id, head, framing: BodyFraming::UntilClose })
             }
             101 if facts.upgrade => Ok(self.tunnel(id, head)),
@@ -254,10 +254,10 @@ impl Conn {
                     }
                 }
                 self.receiver.state = match framing {
-                    BodyFraming::None => State::Length { total: 0, left: 0 },
-                    BodyFraming::Length(total) => State::Length { total, left: total },
-                    BodyFraming::Chunked => State::Chunked(Decoder::default()),
-                    BodyFraming::UntilClose => State::UntilClose { got: 0 },
+                    BodyFraming::None => ReceiveState::Length { total: 0, left: 0 },
+                    BodyFraming::Length(total) => ReceiveState::Length { total, left: total },
+                    BodyFraming::Chunked => ReceiveState::Chunked(ChunkedDecoder::default()),
+                    BodyFraming::UntilClose => ReceiveState::UntilClose { got: 0 },
                 };
                 Ok(Event::Head { id, head, framing })
             }
@@ -276,7 +276,7 @@ impl Conn {
     /// A success on a connection that stays open does not end its request: the server reads the
     /// rest (RFC 9112 §9.3).
     pub fn has_due(&self) -> bool {
-        matches!(self.receiver.state, State::Early(_)) && self.front_has_left()
+        matches!(self.receiver.state, ReceiveState::Early(_)) && self.front_has_left()
     }
 
     /// Returns `true` if the request of the next response has been sent completely.
@@ -289,7 +289,7 @@ impl Conn {
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
         let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {
-            self.receiver.state = State::Early(trailers);
+            self.receiver.state = ReceiveState::Early(trailers);
             return Event::NeedInput;
         }
         let Some(exchange) = self.exchanges.pop_front() else { return Event::NeedInput };
@@ -312,24 +312,24 @@ impl Conn {
     pub(crate) fn receive_end(&mut self, clean: bool) -> Result<Event, Error> {
         let receiver = &self.receiver;
         let early = match &receiver.state {
-            State::Closed => return Err(self.closed()),
-            State::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
-            State::Head(scan) if scan.seen() == 0 => Error::EndedBeforeResponse,
-            State::Head(scan) => {
+            ReceiveState::Closed => return Err(self.closed()),
+            ReceiveState::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
+            ReceiveState::Head(scan) if scan.seen() == 0 => Error::EndedBeforeResponse,
+            ReceiveState::Head(scan) => {
                 let got = (receiver.head_bytes + scan.seen()) as u64;
                 if scan.has_line() { Error::EndedInHead { got } } else { Error::EndedInStatusLine { got } }
             }
-            State::Length { left: 0, .. } | State::Early(_) => {
+            ReceiveState::Length { left: 0, .. } | ReceiveState::Early(_) => {
                 self.closing.get_or_insert(CloseReason::PeerClosed);
                 return match self.complete(None, false) {
                     Event::NeedInput => Err(Error::EndedInRequest),
                     event => Ok(event),
                 };
             }
-            State::Length { total, left } => Error::EndedInBody { expected: *total, got: total - left },
-            State::Chunked(decoder) => Error::EndedInChunks { got: decoder.got() },
-            State::UntilClose { .. } if clean => return Ok(self.complete(None, false)),
-            State::UntilClose { got } => Error::EndedUncleanly { got: *got },
+            ReceiveState::Length { total, left } => Error::EndedInBody { expected: *total, got: total - left },
+            ReceiveState::Chunked(decoder) => Error::EndedInChunks { got: decoder.got() },
+            ReceiveState::UntilClose { .. } if clean => return Ok(self.complete(None, false)),
+            ReceiveState::UntilClose { got } => Error::EndedUncleanly { got: *got },
         };
         Err(early)
     }

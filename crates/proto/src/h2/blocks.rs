@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 /// An incomplete header block.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct PartialBlock {
     pub(super) id: u32,
     end_stream: bool,
     pub(super) bytes: Vec<u8>,
@@ -39,7 +39,7 @@ impl Conn {
             return self.block(header.stream, end_stream, fragment);
         }
         let bytes = fragment.to_vec();
-        self.reader.block = Some(Gathered { id: header.stream, end_stream, bytes, continuations: 0 });
+        self.reader.block = Some(PartialBlock { id: header.stream, end_stream, bytes, continuations: 0 });
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Conn {
         Ok(())
     }
 
-    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::Decoded) -> Result<(), Error> {
+    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::DecodedSection) -> Result<(), Error> {
         if !end_stream {
             return Err(Error::Frame(FrameFault::HeadInBody));
         }

@@ -7,8 +7,8 @@
 //! payload. `receive.rs` reads, `control.rs` has frames about the connection, `send.rs` request
 //! bodies; [`h2`](super) has the state diagram and an example.
 
-use super::floods::Tally;
-use super::flow::Intake;
+use super::floods::FloodCounts;
+use super::flow::ReceiveWindow;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::Reader;
 use super::request;
@@ -41,8 +41,8 @@ pub struct Conn {
     pub(crate) encoder: Encoder,
     pub(crate) decoder: Decoder,
     pub(crate) reader: Reader,
-    pub(crate) intake: Intake,
-    pub(crate) tally: Tally,
+    pub(crate) intake: ReceiveWindow,
+    pub(crate) tally: FloodCounts,
     pub(crate) peer: Peer,
     pub(crate) clocks: Clocks,
     /// Events to report before more is read.
@@ -71,7 +71,7 @@ impl Conn {
         config.max_frame_size = config.max_frame_size.clamp(*FRAME_SIZES.start(), *FRAME_SIZES.end());
         config.connection_window = config.connection_window.clamp(INITIAL_WINDOW, MAX_WINDOW as u32);
         config.stream_window = config.stream_window.clamp(1, config.connection_window);
-        let mut intake = Intake::new(config.connection_window, config.stream_window);
+        let mut intake = ReceiveWindow::new(config.connection_window, config.stream_window);
         let mut output = Output::default();
         let out = output.tail();
         out.extend_from_slice(frame::PREFACE);
@@ -96,7 +96,7 @@ impl Conn {
             decoder: Decoder::new(config.header_table_size.max(ENCODER_TABLE)),
             reader: Reader::default(),
             intake,
-            tally: Tally::new(config.floods),
+            tally: FloodCounts::new(config.floods),
             peer: Peer {
                 seen: false,
                 max_streams: STREAMS_ASSUMED,

@@ -38,7 +38,7 @@ pub enum Error {
     /// The frame is out of place or malformed.
     Frame(FrameFault),
     /// The header block cannot be decoded.
-    Hpack(hpack::Error),
+    Hpack(hpack::HpackError),
     /// The setting is outside its range (RFC 9113 §6.5.2).
     Setting {
         /// The setting's identifier.

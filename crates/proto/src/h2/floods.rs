@@ -81,16 +81,16 @@ impl Floods {
 
 /// The counts of the current period.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct FloodCounts {
     limits: Floods,
     since: Time,
     useful: u32,
     counts: [u32; Flood::Unread as usize + 1],
 }
 
-impl Tally {
-    pub(crate) fn new(limits: Floods) -> Tally {
-        Tally { limits, since: Time(0), useful: 0, counts: [0; Flood::Unread as usize + 1] }
+impl FloodCounts {
+    pub(crate) fn new(limits: Floods) -> FloodCounts {
+        FloodCounts { limits, since: Time(0), useful: 0, counts: [0; Flood::Unread as usize + 1] }
     }
 
     /// Records frames that made progress.
@@ -101,7 +101,7 @@ impl Tally {
     /// Counts a frame that made no progress.
     pub(crate) fn count(&mut self, now: Time, of: Flood) -> Result<(), Error> {
         if now - self.since >= PERIOD {
-            *self = Tally { since: now, ..Tally::new(self.limits) };
+            *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
         }
         self.counts[of as usize] += 1;
         self.check(of, self.counts[of as usize], self.useful)
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn progress_and_time_reset_flood_counts() {
-        let mut tally = Tally::new(Floods { ping: 2, ..Floods::default() });
+        let mut tally = FloodCounts::new(Floods { ping: 2, ..Floods::default() });
         let flood = Err(Error::Flood { of: Flood::Ping, limit: 2 });
         assert_eq!([0; 3].map(|_| tally.count(Time(5), Flood::Ping)), [Ok(()), Ok(()), flood]);
         tally.useful(2);

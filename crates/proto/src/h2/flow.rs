@@ -36,7 +36,7 @@ const WORTH_A_FRAME: u64 = 4 * 1024;
 
 /// The receive window of one stream.
 #[derive(Debug)]
-pub(crate) struct Inbound {
+pub(crate) struct StreamReceiveWindow {
     /// The number of bytes that the peer may still send.
     pub(crate) window: i64,
     /// The number of bytes received, or announced by a frame's header, and not released.
@@ -47,7 +47,7 @@ pub(crate) struct Inbound {
     since: Option<Time>,
 }
 
-impl Inbound {
+impl StreamReceiveWindow {
     /// Records a frame of this length.
     pub(crate) fn take(&mut self, length: u32) -> bool {
         self.window -= i64::from(length);
@@ -63,7 +63,7 @@ impl Inbound {
 
 /// The receive window of the connection.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct ReceiveWindow {
     total: u64,
     initial: u64,
     /// The number of bytes that the peer may still send.
@@ -77,9 +77,9 @@ pub(crate) struct Intake {
     rtt: Option<Duration>,
 }
 
-impl Intake {
-    pub(crate) fn new(total: u32, initial: u32) -> Intake {
-        Intake {
+impl ReceiveWindow {
+    pub(crate) fn new(total: u32, initial: u32) -> ReceiveWindow {
+        ReceiveWindow {
             total: u64::from(total),
             initial: u64::from(initial),
             window: i64::from(INITIAL_WINDOW),
@@ -124,8 +124,8 @@ impl Intake {
         Some(difference as u32)
     }
 
-    pub(crate) fn begin(&self) -> Inbound {
-        Inbound { window: self.initial as i64, held: 0, target: self.initial, since: None }
+    pub(crate) fn begin(&self) -> StreamReceiveWindow {
+        StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
     }
 
     /// Records a frame of this length.
@@ -135,7 +135,7 @@ impl Intake {
     }
 
     /// Ends a stream; the driver still has the bytes that it held.
-    pub(crate) fn end(&mut self, inbound: &Inbound) {
+    pub(crate) fn end(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
@@ -172,7 +172,7 @@ impl Intake {
     /// that are open and that may be.
     pub(crate) fn release(
         &mut self,
-        inbound: &mut Inbound,
+        inbound: &mut StreamReceiveWindow,
         bytes: u64,
         now: Time,
         left: Option<u64>,
@@ -185,7 +185,7 @@ impl Intake {
 
     fn raise(
         &mut self,
-        inbound: &mut Inbound,
+        inbound: &mut StreamReceiveWindow,
         now: Time,
         left: Option<u64>,
         open: usize,
@@ -220,7 +220,7 @@ impl Intake {
     ///
     /// The pool is the part of the budget that further streams do not need, but at least half of
     /// it.
-    fn growth(&self, inbound: &Inbound, open: usize, expected: u64) -> u64 {
+    fn growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
         let share = pool / open.max(1) as u64;
@@ -242,7 +242,12 @@ mod tests {
 
     const KIB: u32 = 1024;
 
-    fn used_up(intake: &mut Intake, stream: &mut Inbound, bytes: u32, now: Time) -> (Option<u32>, Option<u32>) {
+    fn used_up(
+        intake: &mut ReceiveWindow,
+        stream: &mut StreamReceiveWindow,
+        bytes: u32,
+        now: Time,
+    ) -> (Option<u32>, Option<u32>) {
         assert!(stream.take(bytes) && intake.take(bytes));
         stream.held += u64::from(bytes);
         intake.release(stream, u64::from(bytes), now, None, (1, 100))
@@ -250,7 +255,7 @@ mod tests {
 
     #[test]
     fn window_grows_if_half_lasts_under_a_roundtrip() {
-        let mut intake = Intake::new(4096 * KIB, 64 * KIB);
+        let mut intake = ReceiveWindow::new(4096 * KIB, 64 * KIB);
         assert_eq!(intake.open(), Some(4096 * KIB - INITIAL_WINDOW));
         intake.round_trip(Duration::from_nanos(300));
         intake.round_trip(Duration::from_nanos(100));
@@ -272,7 +277,7 @@ mod tests {
 
     #[test]
     fn connection_window_withholds_no_remainder() {
-        let mut intake = Intake::new(1024 * KIB, 256 * KIB);
+        let mut intake = ReceiveWindow::new(1024 * KIB, 256 * KIB);
         intake.open();
         let mut stuck = [(); 3].map(|()| intake.begin());
         for stream in &mut stuck {
@@ -291,7 +296,7 @@ mod tests {
 
     #[test]
     fn known_remainder_needs_no_window_update() {
-        let mut intake = Intake::new(1024 * KIB, 64 * KIB);
+        let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin();
         assert!(stream.take(48 * KIB));
         stream.held = u64::from(48 * KIB);

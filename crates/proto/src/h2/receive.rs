@@ -5,11 +5,11 @@
 //! input is therefore consumed, and a driver whose records are decrypted in place never has to join
 //! two of them.
 
-use super::blocks::Gathered;
+use super::blocks::PartialBlock;
 use super::conn::Conn;
 use super::error::FrameFault;
 use super::frame::{self, Header, flag, kind};
-use super::response::{self, Hint};
+use super::response::{self, SizeHint};
 use super::streams::{Phase, Upload};
 use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, Step};
 use crate::time::Time;
@@ -18,7 +18,7 @@ use core::mem;
 
 /// The next part of the input.
 #[derive(Debug, Default)]
-enum State {
+enum FrameState {
     /// A frame's header; `partial` holds its beginning.
     #[default]
     Header,
@@ -40,23 +40,23 @@ enum State {
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    state: State,
+    state: FrameState,
     partial: Vec<u8>,
-    pub(super) block: Option<Gathered>,
-    pub(super) hint: Hint,
+    pub(super) block: Option<PartialBlock>,
+    pub(super) hint: SizeHint,
 }
 
 impl Reader {
     pub(crate) fn close(&mut self) {
-        *self = Reader { state: State::Closed, ..Reader::default() };
+        *self = Reader { state: FrameState::Closed, ..Reader::default() };
     }
 
     /// Skips the rest of the frame of a stream that is gone. Returns the number of payload bytes
     /// that will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
-            State::Data { id, left, padding, .. } if id == stream => {
-                self.state = State::Skip(left + padding);
+            FrameState::Data { id, left, padding, .. } if id == stream => {
+                self.state = FrameState::Skip(left + padding);
                 u64::from(left)
             }
             _ => 0,
@@ -75,10 +75,10 @@ impl Conn {
                 return Ok(Step { consumed: at, event });
             }
             let rest = &input[at..];
-            if let State::Closed = self.reader.state {
+            if let FrameState::Closed = self.reader.state {
                 return Err(Error::Closed(self.closing.unwrap_or(CloseReason::Broken)));
             }
-            if let State::Data { id, left, padding, end } = self.reader.state {
+            if let FrameState::Data { id, left, padding, end } = self.reader.state {
                 if left > 0 && !rest.is_empty() {
                     let take = (left as usize).min(rest.len());
                     self.delivered(id, left - take as u32, padding, end);
@@ -100,7 +100,7 @@ impl Conn {
     /// Records delivered payload; `left` is the rest of the DATA frame, before its padding.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
-            self.reader.state = State::Data { id, left, padding, end };
+            self.reader.state = FrameState::Data { id, left, padding, end };
             return;
         }
         self.skip(padding);
@@ -124,19 +124,19 @@ impl Conn {
     }
 
     fn skip(&mut self, bytes: u32) {
-        self.reader.state = if bytes > 0 { State::Skip(bytes) } else { State::Header };
+        self.reader.state = if bytes > 0 { FrameState::Skip(bytes) } else { FrameState::Header };
     }
 
     /// Consumes bytes other than payload from input that is not empty; returns their number.
     fn advance(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
         match self.reader.state {
-            State::Header => self.header(now, input),
-            State::Payload(header) => {
+            FrameState::Header => self.header(now, input),
+            FrameState::Payload(header) => {
                 let missing = header.length as usize - self.reader.partial.len();
                 let take = missing.min(input.len());
                 self.reader.partial.extend_from_slice(&input[..take]);
                 if take == missing {
-                    self.reader.state = State::Header;
+                    self.reader.state = FrameState::Header;
                     let mut payload = mem::take(&mut self.reader.partial);
                     self.frame(now, header, &payload)?;
                     payload.clear();
@@ -146,17 +146,17 @@ impl Conn {
                 }
                 Ok(take)
             }
-            State::PadLength(header) => {
+            FrameState::PadLength(header) => {
                 self.data(now, header, Some(input[0]))?;
                 Ok(1)
             }
-            State::Skip(left) => {
+            FrameState::Skip(left) => {
                 let take = (left as usize).min(input.len());
                 self.skip(left - take as u32);
                 Ok(take)
             }
             // Not reached: the caller handles these first.
-            State::Data { .. } | State::Closed => Ok(0),
+            FrameState::Data { .. } | FrameState::Closed => Ok(0),
         }
     }
 
@@ -190,12 +190,12 @@ impl Conn {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(Error::Frame(FrameFault::Padding)),
             kind::DATA if header.has(flag::PADDED) => {
-                self.reader.state = State::PadLength(header);
+                self.reader.state = FrameState::PadLength(header);
                 Ok(())
             }
             kind::DATA => self.data(now, header, None),
             _ if is_gathered(header.kind) && header.length > 0 => {
-                self.reader.state = State::Payload(header);
+                self.reader.state = FrameState::Payload(header);
                 Ok(())
             }
             _ if is_gathered(header.kind) => self.frame(now, header, &[]),
@@ -300,9 +300,9 @@ impl Conn {
     }
 
     /// Ends a response.
-    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::Decoded>) {
+    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
-        let trailers = trailers.map(response::Decoded::into_fields);
+        let trailers = trailers.map(response::DecodedSection::into_fields);
         let unfinished = stream.upload != Upload::Finished;
         if unfinished && stream.reads_on {
             // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).

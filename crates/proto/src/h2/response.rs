@@ -28,7 +28,7 @@ pub(crate) enum Section {
 const FOLLOWED: usize = 16;
 
 /// A well-formed section.
-pub(crate) struct Decoded {
+pub(crate) struct DecodedSection {
     /// The status; 0 for trailers.
     status: u16,
     fields: Fields,
@@ -38,7 +38,7 @@ pub(crate) struct Decoded {
 
 const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
 
-impl Decoded {
+impl DecodedSection {
     pub(crate) fn into_head(self) -> Head {
         let end = STATUS_LINE.len() as u32 - 2;
         Head::new(Version::Http2, self.status, (end, end), self.fields)
@@ -52,14 +52,14 @@ impl Decoded {
 /// The size of the last section: the next one is likely to be similar, and then takes two
 /// allocations.
 #[derive(Debug)]
-pub(crate) struct Hint {
+pub(crate) struct SizeHint {
     bytes: usize,
     fields: usize,
 }
 
-impl Default for Hint {
-    fn default() -> Hint {
-        Hint { bytes: 512, fields: 16 }
+impl Default for SizeHint {
+    fn default() -> SizeHint {
+        SizeHint { bytes: 512, fields: 16 }
     }
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn decode(
     block: &[u8],
     section: Section,
     limits: &Limits,
-    hint: &mut Hint,
-) -> Result<Result<Decoded, Error>, Error> {
+    hint: &mut SizeHint,
+) -> Result<Result<DecodedSection, Error>, Error> {
     let mut reading = Reading {
         section,
         limits,
@@ -104,9 +104,9 @@ pub(crate) fn decode(
     }
     reading.text.extend_from_slice(b"\r\n");
     // A large section is rare, and should not make the allocation for all others large.
-    *hint = Hint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
+    *hint = SizeHint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
     let fields = Fields::new(reading.text, reading.spans);
-    Ok(Ok(Decoded { status: reading.status, fields, size: reading.size }))
+    Ok(Ok(DecodedSection { status: reading.status, fields, size: reading.size }))
 }
 
 struct Reading<'a> {

@@ -5,7 +5,7 @@
 //! faster but grows without bound behind one long download, and a tree, which allocates for each
 //! stream.
 
-use super::flow::Inbound;
+use super::flow::StreamReceiveWindow;
 use crate::framing::ResponseTo;
 use crate::head::Fields;
 use crate::time::Time;
@@ -46,7 +46,7 @@ pub(crate) struct Stream {
     pub(crate) hold_until: Option<Time>,
     /// The number of bytes that the peer allows us to send.
     pub(crate) send_window: i64,
-    pub(crate) inbound: Inbound,
+    pub(crate) inbound: StreamReceiveWindow,
     pub(crate) phase: Phase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,

@@ -1,7 +1,7 @@
 //! Decodes blocks into lines (RFC 7541 §3, §6).
 
 use super::table::Table;
-use super::{Error, fixed, huffman, integer};
+use super::{HpackError, fixed, huffman, integer};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -59,28 +59,28 @@ impl Decoder {
     ///
     /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
     /// fields are not wanted; otherwise the tables differ from then on.
-    pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, Error> {
+    pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, HpackError> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };
             if first & 0xe0 != 0x20 {
                 if self.table.max() > self.limit as usize {
-                    return Err(Error::MissingTableSize);
+                    return Err(HpackError::MissingTableSize);
                 }
                 block.begun = true;
                 return self.field(first, block, out).map(Some);
             }
             if block.begun {
-                return Err(Error::LateTableSize);
+                return Err(HpackError::LateTableSize);
             }
             let size = integer::decode(&mut block.rest, 5)?;
             if size > self.limit {
-                return Err(Error::TableSize { size, limit: self.limit });
+                return Err(HpackError::TableSize { size, limit: self.limit });
             }
             self.table.resize(size as usize);
         }
     }
 
-    fn field(&mut self, first: u8, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Line, Error> {
+    fn field(&mut self, first: u8, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Line, HpackError> {
         let start = out.len();
         if first & 0x80 != 0 {
             let index = integer::decode(&mut block.rest, 7)?;
@@ -111,8 +111,8 @@ impl Decoder {
         Ok(Line { name, value, sensitive: first & 0xf0 == 0x10 })
     }
 
-    fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), Error> {
-        let unknown = Error::Index { index };
+    fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
+        let unknown = HpackError::Index { index };
         let place = (index as usize).checked_sub(1).ok_or(unknown)?;
         match fixed::TABLE.get(place) {
             Some(&entry) => Ok(entry),
@@ -121,10 +121,10 @@ impl Decoder {
     }
 }
 
-fn string(block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-    let &first = block.rest.first().ok_or(Error::Truncated)?;
+fn string(block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<(), HpackError> {
+    let &first = block.rest.first().ok_or(HpackError::Truncated)?;
     let length = integer::decode(&mut block.rest, 7)? as usize;
-    let (text, behind) = block.rest.split_at_checked(length).ok_or(Error::Truncated)?;
+    let (text, behind) = block.rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
     block.rest = behind;
     if first & 0x80 != 0 {
         return huffman::decode(text, out);

@@ -8,7 +8,7 @@
 //! the lengths only for longer codes. Rejected: a state machine over whole bytes, which needs 256
 //! KiB of tables: more than the first-level cache, for strings of some twenty bytes.
 
-use super::Error;
+use super::HpackError;
 use alloc::vec::Vec;
 
 /// Code lengths by symbol; the last is EOS.
@@ -114,7 +114,7 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the decoded text. On an error `out` holds a part of it.
-pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     // The shortest code has five bits.
     out.reserve(coded.len() * 8 / 5);
     let mut rest = coded;
@@ -149,7 +149,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
 }
 
 /// Decodes the last bits: symbols, then fewer than eight ones.
-fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), HpackError> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
         if held < 8 && bits == padding {
@@ -157,7 +157,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> 
         }
         let (symbol, length) = symbol(bits | !padding)?;
         if length > held {
-            return Err(Error::Huffman);
+            return Err(HpackError::Huffman);
         }
         out.push(symbol);
         bits <<= length;
@@ -167,7 +167,7 @@ fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> 
 }
 
 /// Returns the symbol at the top, and the length of its code.
-fn symbol(bits: u64) -> Result<(u8, u32), Error> {
+fn symbol(bits: u64) -> Result<(u8, u32), HpackError> {
     let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
     if entry != 0 {
         return Ok((entry as u8, u32::from(entry >> 8)));
@@ -178,10 +178,14 @@ fn symbol(bits: u64) -> Result<(u8, u32), Error> {
         let place = code.wrapping_sub(TABLES.first[length]);
         if place < count {
             let symbol = TABLES.ordered[usize::from(TABLES.offset[length]) + place as usize];
-            return if usize::from(symbol) == EOS { Err(Error::Huffman) } else { Ok((symbol as u8, length as u32)) };
+            return if usize::from(symbol) == EOS {
+                Err(HpackError::Huffman)
+            } else {
+                Ok((symbol as u8, length as u32))
+            };
         }
     }
-    Err(Error::Huffman)
+    Err(HpackError::Huffman)
 }
 
 #[cfg(test)]
@@ -196,7 +200,7 @@ mod tests {
         out
     }
 
-    fn decoded(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    fn decoded(bytes: &[u8]) -> Result<Vec<u8>, HpackError> {
         let mut out = vec![];
         decode(bytes, &mut out).map(|()| out)
     }
@@ -226,13 +230,13 @@ mod tests {
     #[test]
     fn malformed_ends_are_refused() {
         assert_eq!(decoded(&[]), Ok(vec![]));
-        assert_eq!(decoded(&[0xff]), Err(Error::Huffman), "eight ones of padding");
-        assert_eq!(decoded(&[0x1f, 0xff]), Err(Error::Huffman), "a letter, then more than seven ones");
+        assert_eq!(decoded(&[0xff]), Err(HpackError::Huffman), "eight ones of padding");
+        assert_eq!(decoded(&[0x1f, 0xff]), Err(HpackError::Huffman), "a letter, then more than seven ones");
         assert_eq!(decoded(&[0x1f]), Ok(vec![b'a']));
-        assert_eq!(decoded(&[0x18]), Err(Error::Huffman), "padded with zeros");
-        assert_eq!(decoded(&[0x1e]), Err(Error::Huffman), "padded with ones and a zero");
-        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(Error::Huffman), "EOS");
-        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), Err(Error::Huffman), "EOS, then more");
-        assert_eq!(decoded(&[0xff, 0xc0]), Err(Error::Huffman), "cut within a code");
+        assert_eq!(decoded(&[0x18]), Err(HpackError::Huffman), "padded with zeros");
+        assert_eq!(decoded(&[0x1e]), Err(HpackError::Huffman), "padded with ones and a zero");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(HpackError::Huffman), "EOS");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), Err(HpackError::Huffman), "EOS, then more");
+        assert_eq!(decoded(&[0xff, 0xc0]), Err(HpackError::Huffman), "cut within a code");
     }
 }

@@ -1,6 +1,6 @@
 //! Integers with a prefix (RFC 7541 §5.1).
 
-use super::Error;
+use super::HpackError;
 use alloc::vec::Vec;
 
 /// Appends `value` after a pattern that leaves the low `prefix` bits (1 to 8) of its byte free.
@@ -20,8 +20,8 @@ pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
 }
 
 /// Takes an integer from the front of `input`, whose first byte holds it in its low `prefix` bits.
-pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
-    let (&first, mut rest) = input.split_first().ok_or(Error::Truncated)?;
+pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
+    let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let full = (1u32 << prefix) - 1;
     let mut value = u64::from(u32::from(first) & full);
     if value == u64::from(full) {
@@ -29,10 +29,10 @@ pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
         // for ever.
         let mut shift = 0;
         loop {
-            let (&byte, behind) = rest.split_first().ok_or(Error::Truncated)?;
+            let (&byte, behind) = rest.split_first().ok_or(HpackError::Truncated)?;
             rest = behind;
             if shift > 28 {
-                return Err(Error::Integer);
+                return Err(HpackError::Integer);
             }
             value += u64::from(byte & 0x7f) << shift;
             shift += 7;
@@ -42,7 +42,7 @@ pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
         }
     }
     *input = rest;
-    u32::try_from(value).map_err(|_| Error::Integer)
+    u32::try_from(value).map_err(|_| HpackError::Integer)
 }
 
 #[cfg(test)]
@@ -74,9 +74,9 @@ mod tests {
         both(126, 7, &[0x7e]);
         both(u32::MAX, 4, &[0x0f, 0xf0, 0xff, 0xff, 0xff, 0x0f]);
         let refused = |mut bytes: &[u8]| decode(&mut bytes, 4).unwrap_err();
-        assert_eq!(refused(&[]), Error::Truncated);
-        assert_eq!(refused(&[0x0f, 0x80]), Error::Truncated);
-        assert_eq!(refused(&[0x0f, 0xf1, 0xff, 0xff, 0xff, 0x0f]), Error::Integer, "one above 32 bits");
-        assert_eq!(refused(&[0x0f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]), Error::Integer, "zeros without an end");
+        assert_eq!(refused(&[]), HpackError::Truncated);
+        assert_eq!(refused(&[0x0f, 0x80]), HpackError::Truncated);
+        assert_eq!(refused(&[0x0f, 0xf1, 0xff, 0xff, 0xff, 0x0f]), HpackError::Integer, "one above 32 bits");
+        assert_eq!(refused(&[0x0f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]), HpackError::Integer, "zeros without an end");
     }
 }

@@ -32,7 +32,7 @@
 //!     assert_eq!(line.sensitive, &text[line.name.clone()] == b"authorization");
 //! }
 //! assert_eq!(text, b":method: GET\r\nauthorization: Basic YTpi\r\n");
-//! # Ok::<(), haul_proto::hpack::Error>(())
+//! # Ok::<(), haul_proto::hpack::HpackError>(())
 //! ```
 
 mod decoder;
@@ -51,7 +51,7 @@ use core::fmt;
 /// the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum HpackError {
     /// The block ends within a field.
     Truncated,
     /// An integer exceeds 2³²−1, or has more than five continuation bytes (RFC 7541 §5.1).
@@ -78,20 +78,20 @@ pub enum Error {
     MissingTableSize,
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for HpackError {}
 
-impl fmt::Display for Error {
+impl fmt::Display for HpackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::Truncated => f.write_str("header block ends within a field"),
-            Error::Integer => f.write_str("header block holds an integer above 32 bits"),
-            Error::Index { index } => write!(f, "header block names entry {index}, which no table has"),
-            Error::Huffman => f.write_str("header block holds a malformed Huffman code"),
-            Error::TableSize { size, limit } => {
+            HpackError::Truncated => f.write_str("header block ends within a field"),
+            HpackError::Integer => f.write_str("header block holds an integer above 32 bits"),
+            HpackError::Index { index } => write!(f, "header block names entry {index}, which no table has"),
+            HpackError::Huffman => f.write_str("header block holds a malformed Huffman code"),
+            HpackError::TableSize { size, limit } => {
                 write!(f, "header block asks for a table of {size} bytes where {limit} are allowed")
             }
-            Error::LateTableSize => f.write_str("header block changes the table's size behind a field"),
-            Error::MissingTableSize => f.write_str("header block does not lower the table's size as it has to"),
+            HpackError::LateTableSize => f.write_str("header block changes the table's size behind a field"),
+            HpackError::MissingTableSize => f.write_str("header block does not lower the table's size as it has to"),
         }
     }
 }

@@ -332,9 +332,9 @@ fn endless_interim_heads_are_refused() {
 #[test]
 fn broken_compression_ends_the_connection() {
     let block = |bytes: &[u8]| [frame(HEADERS, WHOLE | END, 1, bytes)];
-    refused("an index", &block(&[0xbe]), Error::Hpack(hpack::Error::Index { index: 62 }));
-    refused("cut", &block(&[0x88, 0x40, 9, b'x']), Error::Hpack(hpack::Error::Truncated));
-    let error = hpack::Error::TableSize { size: 4_097, limit: 4_096 };
+    refused("an index", &block(&[0xbe]), Error::Hpack(hpack::HpackError::Index { index: 62 }));
+    refused("cut", &block(&[0x88, 0x40, 9, b'x']), Error::Hpack(hpack::HpackError::Truncated));
+    let error = hpack::HpackError::TableSize { size: 4_097, limit: 4_096 };
     refused("a table", &block(&[0x3f, 0xe2, 0x1f, 0x88]), Error::Hpack(error));
 }
 
