@@ -3,7 +3,7 @@
 mod common;
 
 use common::{End, Seen, asked, feed, get, with_method};
-use haul_proto::h1::{ChunkFault, Config, Error, FieldFault, Request};
+use haul_proto::h1::{ChunkFault, Config, Error, FieldLineFault, Request};
 use proptest::prelude::*;
 
 const SESSIONS: &[&[u8]] = &[
@@ -73,7 +73,7 @@ fn sessions_cover_every_kind_of_framing() {
         (3, Some(Error::EndedIdle)),
         (2, Some(Error::StatusLine)),
         (0, Some(Error::Chunk(ChunkFault::SizeEnd))),
-        (0, Some(Error::Field(FieldFault::Name))),
+        (0, Some(Error::Field(FieldLineFault::Name))),
         (0, Some(Error::EndedInBody { expected: 7, got: 5 })),
         (0, Some(Error::EndedInChunks { got: 2 })),
         (1, Some(Error::EndedBeforeResponse)),
