@@ -1,7 +1,8 @@
-//! Large bodies on disk: bytes of testkit's pattern, which nothing compresses and no two places share.
+//! Large bodies on disk: bytes of testkit's pattern, which nothing compresses and no two places
+//! share.
 //!
-//! Their paths are those of the same bodies on the embedded origin (`/bytes/N`), so both servers answer the same URL. A
-//! body is made once; its digest is stored beside it.
+//! Their paths are those of the same bodies on the embedded origin (`/bytes/N`), so both servers
+//! answer the same URL. A body is made once; its digest is stored beside it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,7 +13,7 @@ use testkit::pattern::Pattern;
 use crate::Result;
 use crate::digest::{Print, Printer};
 
-/// How much is generated and written at a time.
+/// The number of bytes generated and written at a time.
 const PIECE: usize = 1 << 20;
 
 /// Bodies of one seed under one root.
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_the_pattern_and_a_cut_off_one_is_made_again() {
+    fn truncated_body_is_generated_again() {
         let work = std::env::temp_dir().join(format!("haul-bench-bodies-{}", std::process::id()));
         let bodies = Bodies::new(&work, 3).unwrap();
         let len = PIECE as u64 + 5;

@@ -1,7 +1,7 @@
 //! The parts of a job: contestants, how their answers are checked, and the goals.
 //!
-//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): only contestants on one card are
-//! compared.
+//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): only contestants
+//! on one card are compared.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::record::Aim;
 
 /// A job or a part of one, set up: the contestants, the rounds, the server and the goals.
 pub(crate) struct Card {
-    /// Which part of the job this is; empty if it is the whole.
+    /// The part of the job; empty for the whole job.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
     /// The contestant whose figures count as 1.00.
@@ -20,13 +20,14 @@ pub(crate) struct Card {
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<Goal>,
     pub(crate) rounds: usize,
-    /// Whether an uncounted warm-up round goes first; if not, only the first contestant runs once.
+    /// True if an uncounted warm-up round goes first; if not, only the first contestant runs once.
     pub(crate) warm_up: bool,
-    /// Whether clients and server take turns, and so share one processor: [`OneCore`](crate::cores::OneCore).
+    /// True if clients and server take turns and so share one processor:
+    /// [`OneCore`](crate::cores::OneCore).
     pub(crate) one_core: bool,
-    /// Whether system calls are counted, in one more run of each contestant.
+    /// True if system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,
-    /// What the server is.
+    /// The server's name and version.
     pub(crate) server: String,
     pub(crate) unit: Unit,
 }
@@ -35,9 +36,9 @@ pub(crate) struct Card {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
-    /// So many requests.
+    /// The number of requests.
     Requests(usize),
-    /// This many bytes of bodies.
+    /// The number of bytes of bodies.
     Bytes(u64),
     /// The runs differ: a figure for each request would be wrong.
     Run,
@@ -47,9 +48,10 @@ pub(crate) enum Unit {
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
-    /// Whether its output goes through a pipe to `cat >/dev/null`.
+    /// True if the output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// How often it is started in a row, for a [`Check::Proof`] that is not piped; the figures are those of one start.
+    /// The number of starts in a row, for a [`Check::Proof`] that is not piped; the figures are
+    /// those of one start.
     pub(crate) times: u32,
     pub(crate) check: Check,
 }
@@ -76,18 +78,20 @@ impl Role {
     }
 }
 
-/// How a contestant's answer is checked.
+/// The check of a contestant's answer.
 pub(crate) enum Check {
-    /// Its output, in every round.
+    /// The output is checked, in every round.
     Output(Print),
     /// The file of this name that it writes, in every round; removed after each.
     File(&'static str, Print),
-    /// Its output is discarded: once, before the rounds, this shell command prints what the same options fetch.
+    /// The output is discarded. Once, before the rounds, this shell command prints what the same
+    /// options fetch.
     Proof(String, Print),
-    /// As [`Proof`](Check::Proof), and in every round it prints how many bytes it received. Without a command only that
-    /// is checked.
+    /// As [`Proof`](Check::Proof), and in every round it prints how many bytes it received. Without
+    /// a command only that is checked.
     Told(Option<String>, Print),
-    /// Its output, in every round, by a reader that also notes when the first byte came.
+    /// The output is checked, in every round, by a reader that also records the time of the first
+    /// byte.
     Watched(Print),
 }
 
@@ -153,8 +157,9 @@ pub(crate) enum What {
     Client,
     #[serde(rename = "rss_kib")]
     Rss,
-    /// From the client's start until its first byte of output. Measured by the reader of its pipe, not by the client:
-    /// clients differ in what they measure, and one that takes the time too early would win.
+    /// From the client's start until its first byte of output. Measured by the reader of its pipe,
+    /// not by the client: clients differ in what they measure, and one that takes the time too
+    /// early would win.
     #[serde(rename = "first_byte_s")]
     FirstByte,
 }
@@ -208,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn haul_is_known_by_its_name_and_the_limit_by_the_card() {
+    fn haul_and_limit_are_recognised() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
             assert_eq!(Role::of(name, Some("send + recv")), Role::Haul);
         }
@@ -218,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_is_read_by_the_gigabyte_where_bytes_are_counted() {
+    fn cpu_is_per_gigabyte_for_byte_jobs() {
         assert_eq!(What::Cpu.readable(0.5, Unit::Bytes(2_000_000_000)), (0.25, "s/GB"));
         assert_eq!(What::Cpu.readable(0.5, Unit::Requests(2)), (0.5, "s"));
         assert_eq!(What::Rss.readable(2048.0, Unit::Run), (2.0, "MB"));

@@ -1,7 +1,8 @@
 //! Runs the rounds of all contestants.
 //!
-//! All contestants of a round run one after the other, so that a round's figures share the state of the machine. What counts is the median of the
-//! rounds, and the median of each round's ratio to the baseline.
+//! All contestants of a round run one after the other, so that a round's figures share the state of
+//! the machine. What counts is the median of the rounds, and the median of each round's ratio to
+//! the baseline.
 
 use std::fs::File;
 use std::io;
@@ -22,23 +23,24 @@ use crate::{Result, report};
 const FEW: usize = 3;
 /// Seconds that a contestant may always take in each round.
 const LONG: f64 = 1.0;
-/// System calls are counted for contestants that take no longer than this: under strace they take many times as long,
+/// System calls are counted for contestants that take no longer than this: under strace they take
+/// many times as long,
 const TRACEABLE: Duration = Duration::from_millis(500);
 /// but no longer than this.
 const TRACED: Duration = Duration::from_secs(5);
 
-/// How long a card may take.
+/// The time that a card may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time {
     /// The most rounds that count.
     pub(crate) rounds: usize,
-    /// When no further round begins, unless there were too few.
+    /// The time after which no further round begins, unless there were too few.
     pub(crate) until: Option<Instant>,
 }
 
 impl Time {
-    /// Whether another round follows `done` counted ones, if one takes `each`; at least one, whatever the time, and [`FEW`] if that takes at most
-    /// twice the time.
+    /// Returns `true` if another round follows `done` counted ones that take `each`: at least one,
+    /// whatever the time, and [`FEW`] if that takes at most twice the time.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < FEW { until + until.duration_since(start) / 2 } else { until };
@@ -84,7 +86,8 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
         && !warm_up
         && let Some(first) = contestants.first()
     {
-        // Otherwise it alone would have to read the server's files from disk. Its result is seen in the rounds.
+        // Otherwise it alone would have to read the server's files from disk. Its result is seen in
+        // the rounds.
         let _ = compete(bench, first)?;
     }
     let mut warm = !warm_up;
@@ -112,7 +115,8 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// One run of each contestant that does not rest; returns how long each took. Without `entries` the round does not count.
+/// One run of each contestant that does not rest; returns how long each took. Without `entries` the
+/// round does not count.
 fn round(
     bench: &Bench,
     contestants: &[Contestant],
@@ -140,8 +144,9 @@ fn round(
     Ok(took)
 }
 
-/// Which contestants run only one round if time is short: those that take twice as long as the quickest peer, and more than [`LONG`], but never the
-/// first contestant, the subject of the card, or the limit.
+/// Returns `true` for the contestants that run only one round if time is short: those that take
+/// twice as long as the quickest peer, and more than [`LONG`]. Never the first contestant (the
+/// subject of the card) or the limit.
 fn resting(sheet: &Sheet) -> Vec<bool> {
     let wall = |entry: &Entry| entry.median(What::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == Role::Peer);
@@ -151,7 +156,8 @@ fn resting(sheet: &Sheet) -> Vec<bool> {
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Whether the proof, if the check has one, prints the right bytes. They are digested as they arrive: there may be gigabytes.
+/// Checks that the proof, if the check has one, prints the right bytes. They are digested as they
+/// arrive, since there may be gigabytes.
 fn prove(bench: &Bench, contestant: &Contestant) -> Result<Result<(), String>> {
     let (Check::Proof(shell, expected) | Check::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
@@ -193,7 +199,8 @@ fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, Str
     }
 }
 
-/// Checks the written file and removes it: the next contestant must not find a file to overwrite, nor the disk busy with this one's pages.
+/// Checks the written file and removes it: the next contestant must not find a file to overwrite,
+/// nor the disk busy with this one's pages.
 fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print) -> Result<Result<Figures, String>> {
     let answered = ran.and_then(|figures| {
         let print = Print::of_file(path).map_err(|error| error.to_string())?;
@@ -205,7 +212,7 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
     }
 }
 
-/// Whether a client prints the right number of bytes, in one line or in one for each transfer.
+/// Checks that a client prints the right number of bytes, in one line or in one for each transfer.
 fn told(said: &str, expected: &Print) -> Result<(), String> {
     let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
     match lines {
@@ -215,7 +222,8 @@ fn told(said: &str, expected: &Print) -> Result<(), String> {
     }
 }
 
-/// How many system calls the contestant makes; `None` without strace, and for a shell line, whose other programs would count, too.
+/// Returns the number of system calls of the contestant; `None` without strace, and for a shell
+/// line, whose other programs would count too.
 fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
@@ -253,7 +261,7 @@ mod tests {
     use crate::record::tests::{entry, figures, sheet};
 
     #[test]
-    fn rounds_end_with_the_time_but_for_the_first_few() {
+    fn rounds_end_with_the_time() {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         let free = Time { rounds: 7, until: None };
@@ -269,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_twice_as_long_as_the_quickest_peer_rests() {
+    fn slow_contestants_run_one_round() {
         let ran = |wall: f64| vec![Ok(figures(wall))];
         let sheet = sheet(vec![
             entry("haul", ran(30.0)),
@@ -283,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_says_counts_only_with_the_right_length() {
+    fn printed_length_must_match() {
         let expected = Print::of(b"ab");
         for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
             assert_eq!(told(right, &expected), Ok(()));

@@ -1,7 +1,8 @@
 //! One processor for a client and a server that take turns.
 //!
-//! If each waits for the other, a second processor is of no use. But whether the scheduler uses one or two, and the cost of waking the other, which
-//! in a virtual machine is a call to its host, would then matter more than the clients, and it differs from process to process.
+//! If each waits for the other, a second processor is of no use. But whether the scheduler uses one
+//! or two, and the cost of waking the other, which in a virtual machine is a call to its host,
+//! would then matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
 //! let _turns = OneCore::hold()?;

@@ -2,7 +2,7 @@
 
 use crate::record::Host;
 
-/// This machine, called `name` or by its host name.
+/// Returns this machine, under `name` or its host name.
 pub(crate) fn this(name: Option<&str>) -> Host {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();

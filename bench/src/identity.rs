@@ -13,14 +13,16 @@ use crate::Result;
 
 /// The CA's certificate, for `--cacert`.
 pub(crate) const CA: &str = "ca.pem";
-/// The same behind all the roots that the system trusts: what a program reads that is told of no file.
+/// The same behind all the roots that the system trusts: what a program reads that is told of no
+/// file.
 pub(crate) const ROOTS: &str = "roots.pem";
 /// The server's certificate.
 pub(crate) const LEAF: &str = "leaf.pem";
 /// The server's key.
 pub(crate) const KEY: &str = "key.pem";
 
-/// Makes a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`] into `dir`.
+/// Makes a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`] into
+/// `dir`.
 pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::default();

@@ -1,13 +1,14 @@
-//! A guard against gradually growing work: the instructions of fixed cases, counted by callgrind and held to a baseline that is checked in
-//! (`bench/instructions.json`). Unlike times, they are the same on a busy machine.
+//! A guard against gradually growing work: the instructions of fixed cases, counted by callgrind
+//! and held to a baseline that is checked in (`bench/instructions.json`). Unlike times, they are
+//! the same on a busy machine.
 //!
 //! ```text
 //! bench instructions            compare; more than 3 % above the baseline is a failure
 //! bench instructions --update   what is counted now is the baseline
 //! ```
 //!
-//! What one request costs is the difference between two runs that send more and less of them. Another compiler or C library gives other counts: then
-//! the figures are shown, and nothing fails.
+//! What one request costs is the difference between two runs that send more and less of them.
+//! Another compiler or C library gives other counts: then the figures are shown, and nothing fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,17 +21,18 @@ use crate::jobs::{c_requests, home};
 use crate::server::Server;
 use crate::{Result, identity, tools};
 
-/// How much more than the baseline is a failure, and how much less is reported.
+/// The excess over the baseline that is a failure, and the saving that is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// What one read of a socket returns varies: the smallest of this many runs counts.
+/// The number of runs, of which the smallest counts: the result of one read of a socket varies.
 const RUNS: usize = 3;
 
 /// A case whose instructions are counted.
 struct Case {
     name: &'static str,
     about: &'static str,
-    /// The program and its arguments for a server and a number of requests; the first word is looked up in PATH, or is a path.
+    /// The program and its arguments for a server and a number of requests; the first word is
+    /// looked up in PATH, or is a path.
     argv: fn(&Server, usize) -> Vec<String>,
     /// The number of requests of the two runs; if the smaller is 0, the whole larger run counts.
     requests: (usize, usize),
@@ -157,7 +159,7 @@ impl Case {
     }
 }
 
-/// What callgrind counts while a program runs in `work`.
+/// Returns the instructions that callgrind counts while a program runs in `work`.
 fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -193,13 +195,14 @@ fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     }
 }
 
-/// Who makes the instructions.
+/// Returns the versions of rustc and the C library, and the architecture, on which the counts
+/// depend.
 fn made_by() -> String {
     [tools::said("rustc", &["-V"]), tools::said("getconf", &["GNU_LIBC_VERSION"]), std::env::consts::ARCH.to_owned()]
         .join(", ")
 }
 
-/// What was counted before.
+/// The counts of an earlier run.
 #[derive(Default)]
 struct Baseline {
     made_by: String,

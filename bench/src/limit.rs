@@ -8,8 +8,9 @@
 //! bench limit aes BYTES             AES-128-GCM over so many bytes, 16 KiB at a time, no network
 //! ```
 //!
-//! `recv`, `splice` and `aes` print the length. Their HTTP consists of a request, a search for the end of the head, and
-//! Content-Length. `aes` seals rather than opens: it is the same work, and needs no fresh ciphertext.
+//! `recv`, `splice` and `aes` print the length. Their HTTP consists of a request, a search for the
+//! end of the head, and Content-Length. `aes` seals rather than opens: it is the same work, and
+//! needs no fresh ciphertext.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -21,7 +22,7 @@ use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use crate::Result;
 
-/// What one receive or splice may move.
+/// The largest number of bytes that one receive or splice moves.
 const PIECE: usize = 256 << 10;
 /// The largest pipe that an unprivileged process may ask for.
 const PIPE: usize = 1 << 20;
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 struct Body {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// How much of the body arrived with the head; it is at the start of `buffer`.
+    /// The number of body bytes that arrived with the head, at the start of `buffer`.
     early: usize,
     len: u64,
 }
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_sealed_whatever_the_last_record_holds() {
+    fn every_byte_is_sealed_with_any_last_record() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
             assert!(seal(bytes).is_ok());
         }

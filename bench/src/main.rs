@@ -1,4 +1,5 @@
-//! The scorecard: haul and its peers do the same job in turn, and each answer is checked before its time counts.
+//! The scorecard: haul and its peers do the same job in turn, and each answer is checked before its
+//! time counts.
 //!
 //! ```text
 //! bench --list
@@ -11,10 +12,11 @@
 //! bench instructions [--update]          instructions of fixed cases against their baseline
 //! ```
 //!
-//! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`card`]); [`contest`] runs them A B A B
-//! after a warm-up round; [`measure`] takes wall time, CPU time and peak memory of each process tree; [`report`] prints
-//! medians and ratios; [`record`] is what is kept under `bench/results/`, and what [`scorecard`] makes documents, charts
-//! and the README's figures from. [`run`] shares the time out among the jobs of `bench all`.
+//! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`card`]); [`contest`]
+//! runs them A B A B after a warm-up round; [`measure`] takes wall time, CPU time and peak memory
+//! of each process tree; [`report`] prints medians and ratios; [`record`] is what is kept under
+//! `bench/results/`, and what [`scorecard`] makes documents, charts and the README's figures from.
+//! [`run`] shares the time out among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run: ratios against a peer in the same round are what counts.
 

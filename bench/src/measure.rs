@@ -7,9 +7,10 @@
 //! bench --measure figures.json 300 times=20 curl -s http://…       the mean of 20 in a row
 //! ```
 //!
-//! Each run goes through a small process of its own (this program again, with `--measure`). Measured straight from
-//! the bench, peak memory would be wrong: on exec the kernel starts a child's `ru_maxrss` at its parent's peak, and the
-//! bench has the site's answer, perhaps a whole origin, in memory.
+//! Each run goes through a small process of its own (this program again, with `--measure`).
+//! Measured straight from the bench, peak memory would be wrong: on exec the kernel starts a
+//! child's `ru_maxrss` at its parent's peak, and the bench has the site's answer, perhaps a whole
+//! origin, in memory.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -41,14 +42,15 @@ pub(crate) struct Run {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// Who reads the output of the command.
+/// The reader of the command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Nobody: it goes to this process's own standard output, in this many runs in a row.
+    /// No reader: the output goes to this process's own standard output, in `times` runs in a row.
     None { times: u32 },
     /// `cat >/dev/null`.
     Cat,
-    /// This process, which records when the first byte arrives and writes the digest to this file.
+    /// The reader is this process, which records the time of the first byte and writes the digest to
+    /// this file.
     Watch(PathBuf),
 }
 
@@ -65,19 +67,19 @@ impl Reader {
     }
 }
 
-/// Where a run's output goes.
+/// The destination of a run's output.
 pub(crate) enum Out {
     To(File),
     /// The same, for this many runs in a row; the figures are their mean.
     InARow(File, u32),
     /// Through a pipe to `cat >/dev/null`, whose cost counts, and is also known separately.
     Cat,
-    /// Through a pipe to the measuring process, whose CPU time does not count: for transfers that are slower than a digest. The digest goes to this
-    /// file.
+    /// Through a pipe to the measuring process, whose CPU time does not count: for transfers that
+    /// are slower than a digest. The digest goes to this file.
     Watch(PathBuf),
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// From just before the start to the end, in seconds.
@@ -107,8 +109,9 @@ impl Figures {
     }
 }
 
-/// Runs `argv` in the job's directory; returns its figures, or how it failed. A shell finds haul, curl and this program as `$HAUL`, `$CURL`,
-/// `$SYSTEM_CURL` and `$BENCH`, and the peers built for the bench in its PATH.
+/// Runs `argv` in the job's directory; returns its figures, or how it failed. A shell finds haul,
+/// curl and this program as `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the peers built for
+/// the bench in its PATH.
 pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
@@ -209,7 +212,8 @@ fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Usage)> {
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Whether the process ends within the limit. It is not watched by a thread, which would compete with it for the one processor that both may have.
+/// Returns `true` if the process ends within the limit. No thread waits for it, since a thread
+/// would compete with it for the one processor that both may have.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let limit = limit.try_into().map_err(io::Error::other)?;
@@ -264,13 +268,14 @@ impl Usage {
     }
 }
 
-/// Waits for a child and returns the usage of it and of the children it waited for. `std` has no such call.
+/// Waits for a child and returns the usage of it and of the children it waited for. `std` has no
+/// such call.
 fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
     loop {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child of this process
-        // that nobody else waits for.
+        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child
+        // of this process that nobody else waits for.
         let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
         if waited == id {
             // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
@@ -288,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_byte_is_part_of_what_was_seen() {
+    fn first_byte_is_part_of_the_output() {
         let (first, print) = watch(&b"abc"[..]).unwrap();
         assert!(first.is_some());
         assert_eq!(print, Print::of(b"abc"));
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_goes_on_is_told_from_one_that_ends() {
+    fn running_and_ended_processes_are_distinguished() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = Pid::from_child(&child);
         assert!(!ends_within(pid, Duration::from_millis(1)).unwrap());

@@ -39,7 +39,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
-/// What was asked for.
+/// The request of the command line.
 pub(crate) enum Asked {
     Help,
     List,
@@ -47,7 +47,7 @@ pub(crate) enum Asked {
     Measure(Run),
     /// The guard of instruction counts; see [`crate::instructions`].
     Instructions(Vec<String>),
-    /// This program as a peer; see [`crate::limit`].
+    /// Run this program as a peer; see [`crate::limit`].
     Limit(Vec<String>),
     /// The reader of a mirror; see [`crate::jobs::fetcher`].
     ReadPackages(Vec<String>),
@@ -56,11 +56,11 @@ pub(crate) enum Asked {
     Run(Options),
 }
 
-/// How to run the jobs.
+/// The settings of the jobs.
 pub(crate) struct Options {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
-    /// How long all jobs may take together.
+    /// The time that all jobs may take together.
     pub(crate) budget: Option<Duration>,
     /// haul alone, at tiny sizes.
     pub(crate) smoke: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether the site and the bodies have the sizes of the scorecard.
+    /// Returns `true` if the site and the bodies have the sizes of the scorecard.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }

@@ -1,8 +1,10 @@
-//! The raw figures of a run, as they are stored: one file, one schema. `results/README.md` documents it for readers of the files; table, charts,
-//! documents and the README's figures are all made from it.
+//! The raw figures of a run, as they are stored: one file, one schema. `results/README.md`
+//! documents it for readers of the files; table, charts, documents and the README's figures are all
+//! made from it.
 //!
-//! Nothing that can be computed is stored: medians and ratios come from the runs, by the methods here. What counts is the median of the rounds, and
-//! of each round's ratio to another contestant of the same round.
+//! Nothing that can be computed is stored: medians and ratios come from the runs, by the methods
+//! here. What counts is the median of the rounds, and of each round's ratio to another contestant
+//! of the same round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,9 +33,9 @@ pub(crate) struct Record {
     pub(crate) tools: BTreeMap<String, String>,
     /// The seed of the site and the bodies.
     pub(crate) seed: u64,
-    /// Whether every job was requested, in the sizes and rounds of the scorecard.
+    /// True if every job was requested, in the sizes and rounds of the scorecard.
     pub(crate) whole: bool,
-    /// How long all of it took.
+    /// The duration of the whole run.
     pub(crate) seconds: f64,
     /// Jobs that could not run here, and why.
     pub(crate) skipped: BTreeMap<String, String>,
@@ -62,7 +64,7 @@ pub(crate) struct Sheet {
     pub(crate) unit: Unit,
     /// Counted rounds.
     pub(crate) rounds: usize,
-    /// Whether an uncounted warm-up round went first.
+    /// True if an uncounted warm-up round went first.
     pub(crate) warm_up: bool,
     /// The contestant whose figures count as 1.00 if there is no peer.
     pub(crate) baseline: String,
@@ -86,9 +88,9 @@ pub(crate) struct Entry {
 /// One counted run. One that failed or answered wrongly has no figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
-    /// Whether the answer was right, by length and SHA-256, or by the contestant's check.
+    /// True if the answer was right, by length and SHA-256, or by the contestant's check.
     pub(crate) right: bool,
-    /// What was wrong.
+    /// The fault in the answer, if any.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) fault: Option<String>,
     /// The length of the right answer.
@@ -97,7 +99,8 @@ pub(crate) struct Run {
     pub(crate) figures: Option<Figures>,
 }
 
-/// A goal of the job itself: the figure of `of` is at most `at_most`, as it stands or as a ratio to that of `against`.
+/// A goal of the job itself: the figure of `of` is at most `at_most`, as it stands or as a ratio to
+/// that of `against`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Aim {
     pub(crate) what: What,
@@ -117,8 +120,8 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only; returns the path. Removes the file written [so
-    /// far](Record::write_so_far).
+    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only;
+    /// returns the path. Removes the file written [so far](Record::write_so_far).
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -134,7 +137,8 @@ impl Record {
         }
     }
 
-    /// Writes the figures of a run so far, so that they are not lost if it is interrupted: `DATE-HOST-unfinished.json`.
+    /// Writes the figures of a run so far, so that they are not lost if it is interrupted:
+    /// `DATE-HOST-unfinished.json`.
     pub(crate) fn write_so_far(&self, dir: &Path) -> Result<()> {
         self.write_to(&self.path(dir, UNFINISHED))
     }
@@ -182,7 +186,8 @@ impl Sheet {
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
-    /// The subject of a goal: a ratio or an absolute figure, and its unit; `None` if a run of it went wrong.
+    /// The subject of a goal: a ratio or an absolute figure, and its unit; `None` if a run of it
+    /// went wrong.
     pub(crate) fn reached(&self, aim: &Aim) -> Option<(f64, &'static str)> {
         match &aim.against {
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
@@ -203,7 +208,7 @@ impl Entry {
         self.runs.iter().find_map(|run| run.fault.as_deref())
     }
 
-    /// How many of the runs were right.
+    /// Returns the number of runs with the right answer.
     pub(crate) fn right(&self) -> usize {
         self.runs.iter().filter(|run| run.right).count()
     }
@@ -290,7 +295,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_within_a_round_and_a_wrong_answer_has_none() {
+    fn ratios_compare_right_answers_within_a_round() {
         let sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
             entry("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
@@ -319,7 +324,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_records_are_read_back() {
         let sheets = vec![sheet(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
         let record = record(sheets);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));

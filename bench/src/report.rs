@@ -60,7 +60,7 @@ pub(crate) fn print_right(sheet: &Sheet) {
     }
 }
 
-/// What went wrong with a contestant, in a line.
+/// Returns a line about a contestant's fault, if any.
 pub(crate) fn wrong(entry: &Entry) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
@@ -165,7 +165,7 @@ mod tests {
     use crate::record::tests::{entry, figures, sheet};
 
     #[test]
-    fn a_wrong_answer_has_no_cells_and_says_so() {
+    fn wrong_answer_has_no_figures() {
         let mut sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(1.0))]),
             entry("curl", vec![Ok(figures(2.0)), Ok(figures(2.0))]),

@@ -1,7 +1,8 @@
 //! Runs the requested jobs one after the other, and writes the file of their results.
 //!
-//! `all` is the whole scorecard. Its jobs share one budget of time: each has a share of what is left when its turn comes, so
-//! what a quick one does not use goes to those after it, and a slow one ends with fewer rounds.
+//! `all` is the whole scorecard. Its jobs share one budget of time: each has a share of what is
+//! left when its turn comes, so what a quick one does not use goes to those after it, and a slow
+//! one ends with fewer rounds.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -99,7 +100,8 @@ fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
     Ok(asked)
 }
 
-/// Runs a job, which has a share of the time that is left until all are to be over. Its set-up, which may write a whole site once, is not included.
+/// Runs a job, which has a share of the time that is left until all are to be over. Its set-up,
+/// which may write a whole site once, is not included.
 fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<Sheet>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
@@ -134,7 +136,7 @@ fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) ->
     Ok(sheets)
 }
 
-/// Whether every answer of haul was right; peers may be wrong.
+/// Returns `true` if every answer of haul was right; answers of peers may be wrong.
 fn haul_is_right(sheets: &[Sheet]) -> bool {
     let is_haul = |entry: &&crate::record::Entry| entry.role == crate::card::Role::Haul;
     let wrong: Vec<String> = sheets
@@ -155,7 +157,7 @@ mod tests {
     use crate::record::tests::{entry, figures, sheet};
 
     #[test]
-    fn all_is_every_job_and_a_part_is_named_after_a_colon() {
+    fn job_names_select_jobs_and_parts() {
         assert_eq!(asked(&["all".to_owned()]).unwrap().len(), jobs::ALL.len());
         let words = ["get:null".to_owned(), "site".to_owned()];
         let asked_for: Vec<_> = asked(&words).unwrap().into_iter().map(|(job, part)| (job.name, part)).collect();
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_peer_is_no_failure_and_a_wrong_haul_is() {
+    fn only_a_wrong_haul_is_a_failure() {
         let wrong = || vec![Ok(figures(1.0)), Err("wrong answer".to_owned())];
         let right = || vec![Ok(figures(1.0)), Ok(figures(1.0))];
         assert!(haul_is_right(&[sheet(vec![entry("haul", right()), entry("curl", wrong())])]));

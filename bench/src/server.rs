@@ -1,7 +1,8 @@
 //! The servers that the contestants use: nginx when it is installed, else the embedded origin.
 //!
-//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log. Both serve plain HTTP/1.1, the same
-//! over TLS, and HTTP/2 over TLS on a port of its own, since a client that offers both would get HTTP/2 on any.
+//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile,
+//! no access log. Both serve plain HTTP/1.1, the same over TLS, and HTTP/2 over TLS on a port of
+//! its own, since a client that offers both would get HTTP/2 on any.
 
 use std::fs;
 use std::io;
@@ -16,15 +17,16 @@ use testkit::site::Site;
 
 use crate::{Result, identity, tools};
 
-/// How long nginx may take to listen.
+/// The time for nginx to start listening.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server of one site; it stops when dropped. The certificate for its clients to trust is [`identity::CA`] in the directory of scratch files.
+/// A server of one site; it stops when dropped. The certificate for its clients to trust is
+/// [`identity::CA`] in the directory of scratch files.
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
-    /// Where it serves TLS 1.3.
+    /// The address for TLS 1.3.
     pub(crate) tls: SocketAddr,
-    /// Where it serves HTTP/2 over TLS 1.3.
+    /// The address for HTTP/2 over TLS 1.3.
     pub(crate) h2: SocketAddr,
     /// Name and version, for the report.
     pub(crate) name: String,
@@ -65,8 +67,8 @@ impl Server {
 
 impl Nginx {
     fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 3])> {
-        // These ports are free now; if someone takes one in between, nginx reports it and the wait below ends. All are held until all are known, or
-        // they could be the same.
+        // These ports are free now; if someone takes one in between, nginx reports it and the wait
+        // below ends. All are held until all are known, or they could be the same.
         let bind = || TcpListener::bind("127.0.0.1:0");
         let held = [bind()?, bind()?, bind()?];
         let addrs = [held[0].local_addr()?, held[1].local_addr()?, held[2].local_addr()?];

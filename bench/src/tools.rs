@@ -1,4 +1,4 @@
-//! Which peers are installed, and in which version.
+//! The installed peers and their versions.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Where scripts/bench-peers.sh puts the peers that it builds, and [`install_haul`] puts haul.
+/// The directory in which scripts/bench-peers.sh puts the peers that it builds, and
+/// [`install_haul`] puts haul.
 fn built() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
@@ -23,8 +24,9 @@ pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies it to where the peers are. They were copied, too, and so is an installed program: a linker's output is in the page cache in single pages,
-/// and each start of it takes a tenth of a millisecond more.
+/// Copies it to where the peers are. They were copied, too, and so is an installed program: a
+/// linker's output is in the page cache in single pages, and each start of it takes a tenth of a
+/// millisecond more.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built().join("haul");
     let _ = fs::remove_file(&installed);

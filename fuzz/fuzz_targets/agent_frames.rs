@@ -1,4 +1,5 @@
-//! Frames between a call and the agent: however they are cut they read the same, and what is read is written as it came.
+//! Frames between a call and the agent: however they are cut they read the same, and what is read
+//! is written as it came.
 #![no_main]
 
 use std::time::Instant;
@@ -31,7 +32,8 @@ fuzz_target!(|data: &[u8]| {
             if let Order::Call { request, .. } = order
                 && let Ok(request) = Request::from_bytes(&request)
             {
-                // Another process may have written what is not handed over here; what is, comes back.
+                // Another process may have written what is not handed over here; what is, comes
+                // back.
                 if let Some(bytes) = request.to_bytes() {
                     let again = Request::from_bytes(&bytes).expect("it was just written");
                     assert_eq!((&again.url, again.to_bytes()), (&request.url, Some(bytes)));

@@ -1,5 +1,5 @@
-//! apt's protocol: messages read the same however they come, are written so that they are read again, and a configuration of
-//! any items and logins of any text do no harm.
+//! apt's protocol: messages read the same however they come, are written so that they are read
+//! again, and a configuration of any items and logins of any text do no harm.
 #![no_main]
 
 use std::io::{BufReader, Read};

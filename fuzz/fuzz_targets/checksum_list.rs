@@ -1,4 +1,5 @@
-//! Lists of checksums: what is picked stands in the list, and no order of its lines nor what ends them changes it.
+//! Lists of checksums: what is picked stands in the list, and no order of its lines nor what ends
+//! them changes it.
 #![no_main]
 
 use haul_cli::checksum::{Digest, List, NoDigest};

@@ -1,6 +1,8 @@
-//! Command lines, a word a line, in every grammar there is: none does harm, and what is wrong with one can be told.
+//! Command lines, a word a line, in every grammar there is: none does harm, and what is wrong with
+//! one can be told.
 //!
-//! The first byte picks the grammar. Files that options name are empty, or the input itself: so a line may be a config file's, too.
+//! The first byte picks the grammar. Files that options name are empty, or the input itself: so a
+//! line may be a config file's, too.
 #![no_main]
 
 use std::ffi::OsString;

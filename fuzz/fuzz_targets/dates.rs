@@ -1,4 +1,5 @@
-//! Dates and waits as servers and users write them: what is read as a date is read as the same when HTTP writes it.
+//! Dates and waits as servers and users write them: what is read as a date is read as the same when
+//! HTTP writes it.
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,4 +1,5 @@
-//! Content codings: however a body is cut it decodes the same, and never to more than the limits allow.
+//! Content codings: however a body is cut it decodes the same, and never to more than the limits
+//! allow.
 #![no_main]
 
 use haul::body::{DecodeLimits, Decoder};
@@ -7,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 const CODINGS: [&[u8]; 8] =
     [b"gzip", b"deflate", b"br", b"zstd", b"gzip, gzip", b"br, deflate", b"zstd, gzip", b"deflate, br, zstd"];
 
-/// What came out, and whether that was the end of it.
+/// Returns the decoded bytes, and whether the content was complete.
 fn decode(coding: &[u8], pieces: &[&[u8]]) -> (Vec<u8>, bool) {
     let mut decoder = Decoder::new(coding, DecodeLimits::default()).expect("a known coding").expect("a coding");
     let mut out = Vec::new();

@@ -1,4 +1,5 @@
-//! Matches in a body that comes in pieces: those of one search over the whole, wherever the pieces end.
+//! Matches in a body that comes in pieces: those of one search over the whole, wherever the pieces
+//! end.
 #![no_main]
 
 use haul::pipeline::{Extractor, Pattern};

@@ -1,5 +1,5 @@
-//! Chunked bodies: what is seen does not depend on how the input was cut, and a body that is accepted is the one that a
-//! second, naive decoder reads.
+//! Chunked bodies: what is seen does not depend on how the input was cut, and a body that is
+//! accepted is the one that a second, naive decoder reads.
 #![no_main]
 
 #[path = "support/h1.rs"]

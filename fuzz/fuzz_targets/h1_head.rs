@@ -1,4 +1,5 @@
-//! Response heads: what is seen does not depend on how the input was cut, and what a head says lies inside it.
+//! Response heads: what is seen does not depend on how the input was cut, and what a head says lies
+//! inside it.
 //!
 //! The first byte picks the method and the size of the pieces, the rest is the wire.
 #![no_main]

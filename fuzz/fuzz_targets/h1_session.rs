@@ -1,4 +1,5 @@
-//! A whole session under any sequence of calls: nothing panics, and what the machine says about itself holds.
+//! A whole session under any sequence of calls: nothing panics, and what the machine says about
+//! itself holds.
 //!
 //! Each operation is a byte; those that need bytes take them from the rest of the input.
 #![no_main]

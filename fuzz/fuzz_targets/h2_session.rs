@@ -1,7 +1,8 @@
-//! A session: any operation at any time, on any request. Nothing panics, windows and limits hold, and the accounts of
-//! what is open agree.
+//! A session: any operation at any time, on any request. Nothing panics, windows and limits hold,
+//! and the accounts of what is open agree.
 //!
-//! The input is a row of operations of one byte each; those that need bytes take them from the rest of the input.
+//! The input is a row of operations of one byte each; those that need bytes take them from the rest
+//! of the input.
 #![no_main]
 
 #[path = "support/h2.rs"]

@@ -1,5 +1,5 @@
-//! Header blocks: lines lie where they are said to lie and are no longer than the block and the table make possible;
-//! and what was decoded, encoded again, is decoded to the same.
+//! Header blocks: lines lie where they are said to lie and are no longer than the block and the
+//! table make possible; and what was decoded, encoded again, is decoded to the same.
 //!
 //! The input is a row of blocks, each behind a byte with its length.
 #![no_main]

@@ -1,4 +1,5 @@
-//! Challenges and the answers to them: an answer is one challenge-like field again, without control bytes.
+//! Challenges and the answers to them: an answer is one challenge-like field again, without control
+//! bytes.
 #![no_main]
 
 use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};

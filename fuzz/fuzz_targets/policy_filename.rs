@@ -1,4 +1,5 @@
-//! Content-Disposition and URLs: the name that comes of them stays in its directory, and is not hidden.
+//! Content-Disposition and URLs: the name that comes of them stays in its directory, and is not
+//! hidden.
 #![no_main]
 
 use haul_policy::Target;

@@ -4,7 +4,7 @@
 use haul_policy::glob::{Glob, fill_template};
 use libfuzzer_sys::fuzz_target;
 
-/// So many expansions are looked at.
+/// The number of expansions to examine.
 const MOST: usize = 200;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,5 @@
-//! Locations: secrets stay with the first origin, whatever a redirect says; the rules are kept, and a hop can be asked for.
+//! Locations: secrets stay with the first origin, whatever a redirect says; the rules are kept, and
+//! a hop can be asked for.
 //!
 //! The first byte is the rules, the second the request and its status; then Locations, one a line.
 #![no_main]

@@ -1,4 +1,5 @@
-//! Set-Cookie fields: what is taken is sent to its own site only, without control bytes, and survives each kind of file.
+//! Set-Cookie fields: what is taken is sent to its own site only, without control bytes, and
+//! survives each kind of file.
 #![no_main]
 
 use haul_policy::Target;

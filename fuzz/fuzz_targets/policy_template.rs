@@ -1,4 +1,5 @@
-//! Templates of `--then`, a line feed, and a match: a match is data, and leads to no origin and into no directory but the template's.
+//! Templates of `--then`, a line feed, and a match: a match is data, and leads to no origin and
+//! into no directory but the template's.
 #![no_main]
 
 use haul_policy::Target;

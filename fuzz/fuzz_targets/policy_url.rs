@@ -1,4 +1,5 @@
-//! URLs as they are typed: one that is taken is written so that it is read again as the same, and leads where it did.
+//! URLs as they are typed: one that is taken is written so that it is read again as the same, and
+//! leads where it did.
 #![no_main]
 
 use haul_policy::{Target, file_url};

@@ -1,7 +1,8 @@
-//! Records of a TLS server that has our keys: data is handed out as it was sealed, whatever comes between and however it is cut,
-//! and what is no sound record ends the connection.
+//! Records of a TLS server that has our keys: data is handed out as it was sealed, whatever comes
+//! between and however it is cut, and what is no sound record ends the connection.
 //!
-//! The first byte picks the version and the size of the pieces. Each operation is a byte: what kind of record, or bytes as they are.
+//! The first byte picks the version and the size of the pieces. Each operation is a byte: what kind
+//! of record, or bytes as they are.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,5 @@
-//! Validators: ETag, Last-Modified and Date of a reply, parted by line feeds. What is taken can be sent in If-Range, stored, and
-//! agrees with where it came from.
+//! Validators: ETag, Last-Modified and Date of a reply, parted by line feeds. What is taken can be
+//! sent in If-Range, stored, and agrees with where it came from.
 #![no_main]
 
 use haul_policy::range::{Agreement, Validator};

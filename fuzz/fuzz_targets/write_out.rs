@@ -1,4 +1,5 @@
-//! Formats of `-w` on a server's reply: nothing panics, and what claims to be JSON is, whatever the server's bytes.
+//! Formats of `-w` on a server's reply: nothing panics, and what claims to be JSON is, whatever the
+//! server's bytes.
 //!
 //! The first byte is the length of the format, the rest the fields of the reply.
 #![no_main]

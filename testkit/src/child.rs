@@ -22,18 +22,18 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
-/// How many of the last bytes of standard error are kept.
+/// The number of last bytes of standard error that are kept.
 const WORDS: usize = 600;
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
-    /// It exceeded its time limit and was killed.
+    /// True if the run exceeded its time limit and was killed.
     pub hung: bool,
-    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is at
-    /// least the peak of the present program.
+    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's
+    /// peak, so this is at least the peak of the present program.
     pub rss: u64,
     /// The last bytes of its standard error, if that is a pipe, with lines joined by ` | `.
     pub said: String,

@@ -21,7 +21,8 @@ pub enum Coding {
     Gzip,
     /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
     Deflate,
-    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Spelt `rawdeflate` here.
+    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Spelt `rawdeflate`
+    /// here.
     RawDeflate,
     /// RFC 7932.
     Br,
@@ -90,8 +91,8 @@ impl Coding {
         }
     }
 
-    /// The coding an Accept-Encoding field asks for: the first of zstd, br, gzip, deflate that it names with a weight
-    /// above zero (RFC 9110 section 12.5.3).
+    /// The coding an Accept-Encoding field asks for: the first of zstd, br, gzip, deflate that it
+    /// names with a weight above zero (RFC 9110 section 12.5.3).
     pub fn negotiate(accept_encoding: &str) -> Option<Coding> {
         let accepts = |token: &str| {
             accept_encoding.split(',').any(|item| {
@@ -105,7 +106,8 @@ impl Coding {
     }
 }
 
-/// A gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without work for each MiB.
+/// A gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without work for
+/// each MiB.
 ///
 /// ```
 /// use std::io::Read;
@@ -117,7 +119,8 @@ impl Coding {
 /// ```
 pub fn bomb(mib: u64) -> Vec<Bytes> {
     let zeros = vec![0; 1 << 20];
-    // A fully flushed block ends at a byte and refers to nothing before it, so it can be repeated as it is.
+    // A fully flushed block ends at a byte and refers to nothing before it, so it can be repeated
+    // as it is.
     let mut block = Vec::with_capacity(8 << 10);
     let compressed = Compress::new(Compression::best(), false).compress_vec(&zeros, &mut block, FlushCompress::Full);
     debug_assert!(compressed.is_ok() && block.len() < block.capacity());

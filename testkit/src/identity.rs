@@ -1,6 +1,7 @@
 //! A certificate authority and a server certificate for loopback, made on the spot.
 //!
-//! There are two certificates instead of a self-signed one: webpki refuses a CA's certificate as a server's own.
+//! There are two certificates instead of a self-signed one: webpki refuses a CA's certificate as a
+//! server's own.
 //!
 //! ```
 //! let identity = testkit::identity::Identity::generate();
@@ -59,7 +60,8 @@ impl Identity {
         Identity::issue(names, "haul testkit origin")
     }
 
-    /// A new identity whose only name is the subject's common name, as in certificates made by hand.
+    /// A new identity whose only name is the subject's common name, as in certificates made by
+    /// hand.
     ///
     /// # Panics
     /// If the system has no entropy.
@@ -132,7 +134,7 @@ impl Identity {
         self.leaf_pem.clone()
     }
 
-    /// Its private key, for the same purpose.
+    /// Returns the private key, for the same purpose.
     pub fn key_pem(&self) -> String {
         self.key_pem.clone()
     }

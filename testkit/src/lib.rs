@@ -15,8 +15,8 @@
 //! | [`child`] | a program run to its end under a hard limit of time |
 //! | [`identity`] | a certificate authority and a server certificate made on the spot |
 //!
-//! Nothing here depends on haul: the origin speaks through hyper, the raw peers and the fault origin through plain
-//! sockets. The program `faults` runs haul by its path only.
+//! Nothing here depends on haul: the origin speaks through hyper, the raw peers and the fault
+//! origin through plain sockets. The program `faults` runs haul by its path only.
 //!
 //! ```
 //! use testkit::{origin::Origin, site::Site};

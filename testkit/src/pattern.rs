@@ -1,4 +1,5 @@
-//! Bytes whose value is a function of their offset, so that any slice of a body of any size can be checked alone.
+//! Bytes whose value is a function of their offset, so that any slice of a body of any size can be
+//! checked alone.
 //!
 //! ```
 //! use testkit::pattern::Pattern;

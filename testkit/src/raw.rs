@@ -1,5 +1,5 @@
-//! A scripted peer on plain threads: it reads as the script says, sends exactly the bytes of the script, and keeps what
-//! it received. It is for framing that no honest server sends.
+//! A scripted peer on plain threads: it reads as the script says, sends exactly the bytes of the
+//! script, and keeps what it received. It is for framing that no honest server sends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -30,13 +30,14 @@ use rustls::ServerConfig;
 use crate::identity::Identity;
 use crate::wire::Wire;
 
-/// How long a read waits for a client that sends nothing, before the script is given up.
+/// The time for which a read waits for a silent client before the script is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One thing the peer does on a connection.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are left for the next read.
+    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are left for the next
+    /// read.
     ReadHead,
     /// Reads this many bytes.
     ReadBytes(usize),
@@ -44,15 +45,18 @@ pub enum Step {
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),
-    /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause after each.
+    /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause
+    /// after each.
     SendSlowly(Vec<u8>, Duration),
     /// Sends these bytes again and again until a write fails, at most this many times.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits.
     Sleep(Duration),
-    /// Waits until [`RawPeer::release`] was called this many times: a test decides the order, not a clock.
+    /// Waits until [`RawPeer::release`] was called this many times: a test decides the order, not a
+    /// clock.
     Await(u64),
-    /// Shuts down its side of the connection (over TLS: close_notify first) and continues the script.
+    /// Shuts down its side of the connection (over TLS: close_notify first) and continues the
+    /// script.
     HalfClose,
     /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
     Close,
@@ -77,7 +81,8 @@ impl Step {
 /// The steps on one connection, in order.
 pub type Script = Vec<Step>;
 
-/// A running peer. Dropping it stops it from accepting; scripts under way end with their connections.
+/// A running peer. Dropping it stops it from accepting; scripts under way end with their
+/// connections.
 pub struct RawPeer {
     addr: SocketAddr,
     shared: Arc<Shared>,
@@ -99,12 +104,13 @@ struct State {
 enum After {
     /// Connections past the last script are closed at once.
     Close,
-    /// They get the last script again.
+    /// Further connections get the last script again.
     Repeat,
 }
 
 impl RawPeer {
-    /// The first connection gets the first script, the second the second, and so on; further ones are closed at once.
+    /// The first connection gets the first script, the second the second, and so on; further ones
+    /// are closed at once.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -138,7 +144,7 @@ impl RawPeer {
         RawPeer { addr, shared }
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -148,12 +154,13 @@ impl RawPeer {
         format!("http://{}{path}", self.addr)
     }
 
-    /// How many connections were accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().received.len()
     }
 
-    /// The bytes received so far on the connection with this number (from 0), as far as its script read them.
+    /// The bytes received so far on the connection with this number (from 0), as far as its script
+    /// read them.
     pub fn received(&self, connection: usize) -> Vec<u8> {
         self.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
@@ -164,14 +171,15 @@ impl RawPeer {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until the scripts of the first `connections` connections have ended; false if that takes longer than
-    /// 30 seconds.
+    /// Waits until the scripts of the first `connections` connections have ended; false if that
+    /// takes longer than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &State| state.finished.iter().filter(|f| **f).count() >= connections;
         self.shared.wait(done)
     }
 
-    /// Waits until the connection of this number has sent `needle`; false if that takes longer than 30 seconds.
+    /// Waits until the connection of this number has sent `needle`; false if that takes longer than
+    /// 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
         self.shared.wait(|state| {
             let received = state.received.get(connection);

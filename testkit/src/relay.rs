@@ -1,8 +1,8 @@
 //! A link with a round trip, jitter and a rate, on loopback.
 //!
-//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no bandwidth. Jitter
-//! delays a piece further, and those behind it in its direction with it: nothing is reordered. The TCP handshake is not
-//! delayed unless requested.
+//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no
+//! bandwidth. Jitter delays a piece further, and those behind it in its direction with it: nothing
+//! is reordered. The TCP handshake is not delayed unless requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -35,17 +35,18 @@ use tokio::sync::{Semaphore, mpsc as channel};
 use crate::rng::{Rng, mix};
 use timer::Timer;
 
-/// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
+/// Bytes one direction of one connection may have under way; worst case of memory a connection:
+/// twice this.
 const IN_FLIGHT: u32 = 16 << 20;
-/// How much of that a link with a rate holds in addition to its round trip: a router's queue, not a cache of the whole
-/// body.
+/// The part that a link with a rate holds in addition to its round trip: a router's queue, not a
+/// cache of the whole body.
 const QUEUE: Duration = Duration::from_millis(20);
 /// The most that is read, stamped and sent on as one piece.
 const PIECE: usize = 64 << 10;
-/// How much a paced sender that woke late may catch up.
+/// The delay that a paced sender may catch up.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
-/// What to start; from [`Relay::to`].
+/// The settings of a relay; made by [`Relay::to`].
 pub struct Builder {
     listen: SocketAddr,
     to: SocketAddr,
@@ -63,7 +64,7 @@ struct Link {
 }
 
 impl Builder {
-    /// Where to listen. Default: any port of 127.0.0.1.
+    /// Sets the address to listen on. Default: any port of 127.0.0.1.
     pub fn listen(mut self, addr: SocketAddr) -> Builder {
         self.listen = addr;
         self
@@ -75,7 +76,8 @@ impl Builder {
         self
     }
 
-    /// Up to this much is added to half the round trip of each piece, by chance; order is kept. Default: zero.
+    /// Up to this much is added to half the round trip of each piece, by chance; order is kept.
+    /// Default: zero.
     pub fn jitter(mut self, most: Duration) -> Builder {
         self.link.jitter = most;
         self
@@ -87,7 +89,7 @@ impl Builder {
         self
     }
 
-    /// Whether the TCP handshake costs a round trip too. Default: no.
+    /// Sets whether the TCP handshake costs a round trip too. Default: no.
     pub fn handshake(mut self, charged: bool) -> Builder {
         self.link.handshake = charged;
         self
@@ -132,7 +134,8 @@ impl Builder {
     }
 }
 
-/// A running relay. Dropping it stops it and closes its connections; do not drop it inside an async runtime.
+/// A running relay. Dropping it stops it and closes its connections; do not drop it inside an async
+/// runtime.
 pub struct Relay {
     addr: SocketAddr,
     connections: Arc<AtomicU64>,
@@ -153,7 +156,7 @@ impl Relay {
         Builder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -172,7 +175,7 @@ impl Drop for Relay {
     }
 }
 
-/// When the next byte may leave at a rate.
+/// The time at which the next byte may be sent at a rate.
 struct Pace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
@@ -238,8 +241,8 @@ impl Carrier {
         tokio::join!(up, down);
     }
 
-    /// One direction, up to its end or to the first error; an error ends only this direction's write side; the other
-    /// direction ends by itself.
+    /// One direction, up to its end or to the first error; an error ends only this direction's
+    /// write side; the other direction ends by itself.
     async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
@@ -265,8 +268,8 @@ impl Carrier {
         loop {
             buffer.reserve(piece);
             let len = from.read_buf(&mut (&mut buffer).limit(piece)).await.unwrap_or(0);
-            // A link does not acknowledge: a sender whose buffer is full must not wait for what we would collect for 40 ms. Sending
-            // takes the setting back, so it is made each time.
+            // A link does not acknowledge: a sender whose buffer is full must not wait for what we
+            // would collect for 40 ms. Sending takes the setting back, so it is made each time.
             let _ = SockRef::from(from.as_ref()).set_tcp_quickack(true);
             let bytes = buffer.split().freeze();
             let due = delays.due();
@@ -297,7 +300,7 @@ impl Link {
     }
 }
 
-/// When the pieces of one direction are due.
+/// The times at which the pieces of one direction are due.
 struct Delays {
     link: Link,
     rng: Rng,

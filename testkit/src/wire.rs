@@ -1,7 +1,7 @@
 //! One connection of a server on plain threads, with or without TLS, and the ways to end it.
 //!
-//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; they differ from an ordinary server only in how a
-//! connection ends: properly, cut off (no close_notify), or by a reset.
+//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; they differ from an ordinary server
+//! only in how a connection ends: properly, cut off (no close_notify), or by a reset.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -48,8 +48,8 @@ impl Wire {
         self.cut()
     }
 
-    /// Closes without close_notify. Unread bytes are read first: they would turn the close into a reset, which may
-    /// overtake what was sent.
+    /// Closes without close_notify. Unread bytes are read first: they would turn the close into a
+    /// reset, which may overtake what was sent.
     pub(crate) fn cut(self) -> io::Result<()> {
         let mut socket = self.socket();
         socket.shutdown(Shutdown::Write)?;

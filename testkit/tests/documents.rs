@@ -1,5 +1,5 @@
-//! docs/design/faults.md and docs/design/trust.md name a test for each fault and each refusal: every line names one,
-//! and each named test exists.
+//! docs/design/faults.md and docs/design/trust.md name a test for each fault and each refusal:
+//! every line names one, and each named test exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,7 +118,7 @@ fn check(document: &str) -> usize {
 }
 
 #[test]
-fn every_fault_and_every_refusal_names_a_test_that_is_there() {
+fn faults_and_refusals_name_existing_tests() {
     assert!(check("docs/design/faults.md") > 100);
 }
 

@@ -14,8 +14,8 @@ out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Held while a program is written, and while a process is started: a process that inherits the open file would make it
-/// fail with ETXTBSY.
+/// Held while a program is written, and while a process is started: a process that inherits the
+/// open file would make it fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {
@@ -26,7 +26,8 @@ fn program(dir: &Path, body: &str) -> PathBuf {
     program
 }
 
-/// Runs one row of the table on a program with this body; gives the rows' figures and whether the runner was content.
+/// Runs one row of the table on a program with this body; gives the rows' figures and whether the
+/// runner was content.
 fn run(body: &str, row: &str) -> (Vec<Value>, bool) {
     let dir = tempfile::tempdir().unwrap();
     let program = program(dir.path(), body);
@@ -53,7 +54,7 @@ fn sum(rows: &[Value], field: &str) -> u64 {
 }
 
 #[test]
-fn other_bytes_and_exit_0_are_a_false_success() {
+fn wrong_bytes_with_exit_0_are_reported() {
     for body in ["echo other > ${out:-/dev/stdout}", "exit 0"] {
         let (rows, content) = run(body, "reset-always/");
         assert_eq!((rows.len(), sum(&rows, "tried"), sum(&rows, "false_successes")), (16, 32, 32), "{body}");
@@ -71,7 +72,7 @@ fn other_bytes_are_wrong_even_with_an_error() {
 }
 
 #[test]
-fn an_honest_error_is_right_only_where_the_row_allows_it() {
+fn error_is_accepted_only_where_allowed() {
     let (rows, content) = run("exit 18", "reset-always/");
     assert_eq!((sum(&rows, "refused"), content), (32, true));
     let (rows, content) = run("exit 3", "reset-always/");
@@ -83,13 +84,13 @@ fn an_honest_error_is_right_only_where_the_row_allows_it() {
 }
 
 #[test]
-fn what_does_not_end_hangs() {
+fn endless_run_is_reported_as_hung() {
     let (rows, content) = run("exec sleep 100", "honest/plain/file");
     assert_eq!((sum(&rows, "hangs"), content), (4, false));
 }
 
 #[test]
-fn a_download_that_never_succeeds_and_a_wrong_size_are_seen() {
+fn failing_download_and_wrong_size_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let program = program(dir.path(), "printf x > ${out:-/dev/stdout}");
     let json = dir.path().join("figures.json");

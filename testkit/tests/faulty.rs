@@ -1,4 +1,5 @@
-//! The fault origin from the client's side, with sockets and replies read by hand: each fault does what it says.
+//! The fault origin from the client's side, with sockets and replies read by hand: each fault does
+//! what it says.
 
 mod common;
 
@@ -30,7 +31,7 @@ fn range(origin: &Faulty, path: &str, range: &str) -> Reply {
     get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
 }
 
-/// Everything up to the end of the connection, and whether that was a reset.
+/// Returns all bytes up to the end of the connection, and whether that was a reset.
 fn raw(origin: &Faulty, path: &str, fields: &str) -> (Vec<u8>, bool) {
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
@@ -75,7 +76,7 @@ fn without_a_fault_it_is_an_honest_origin() {
 }
 
 #[test]
-fn a_query_asks_for_a_plan_and_a_connection_serves_many_requests() {
+fn query_sets_the_plan_of_many_requests() {
     let origin = origin();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";
@@ -98,7 +99,7 @@ fn a_query_asks_for_a_plan_and_a_connection_serves_many_requests() {
 }
 
 #[test]
-fn it_serves_the_same_over_tls() {
+fn tls_serves_the_same_content() {
     use rustls::pki_types::pem::PemObject;
     let origin = origin();
     let path = origin.serve("t", small(Plan::default()));
@@ -163,7 +164,7 @@ fn parts_are_short_or_of_a_false_length() {
 }
 
 #[test]
-fn a_whole_is_of_a_false_length_and_ends_the_connection() {
+fn false_length_ends_the_connection() {
     let origin = origin();
     for lie in [-10_i64, 10] {
         let path = origin.serve(&lie.to_string(), small(Plan { whole_length: lie, ..Plan::default() }));
@@ -249,7 +250,7 @@ fn tags_are_weak_or_absent() {
 }
 
 #[test]
-fn a_close_is_at_its_offset_for_the_first_bodies_that_have_it() {
+fn close_happens_at_its_offset() {
     let origin = origin();
     let path = origin.serve("a", small(Plan { breaks: vec![Break::close_at(50_000).times(2)], ..Plan::default() }));
     assert_eq!(get(origin.http_addr(), &path, "").body.len(), 50_000);
@@ -280,7 +281,7 @@ fn body_of(bytes: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn a_stall_lasts_its_time_or_until_the_client_goes() {
+fn stall_lasts_its_time_or_until_disconnect() {
     let origin = origin();
     let stall = Some(Duration::from_millis(80));
     let path = origin.serve("a", small(Plan { breaks: vec![Break::stall_at(10)], stall, ..Plan::default() }));

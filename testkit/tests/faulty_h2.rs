@@ -1,5 +1,5 @@
-//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what only HTTP/2 can
-//! express.
+//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what
+//! only HTTP/2 can express.
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
@@ -16,11 +16,11 @@ struct Got {
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// Why it ended early: the peer's reason, or `None` if the connection just ended.
+    /// The peer's reason for an early end; the inner `None` means that the connection just ended.
     error: Option<Option<Reason>>,
 }
 
-/// These requests for `path` on one connection, one after the other; each is a Range or nothing.
+/// Sends requests for `path` on one connection, one after the other; each is a Range or nothing.
 fn get(origin: &Faulty, path: &str, ranges: &[Option<&str>]) -> Vec<Got> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -87,7 +87,7 @@ fn source(start: u64, end: u64) -> Vec<u8> {
 }
 
 #[test]
-fn without_a_fault_it_is_an_honest_origin_whatever_the_windows() {
+fn faultless_origin_is_correct_with_any_windows() {
     let origin = origin();
     let path = origin.serve("a", plan(vec![]));
     let got = get(&origin, &path, &[None, Some("bytes=5-9"), Some("bytes=300000-"), Some("bytes=-7")]);
@@ -101,7 +101,7 @@ fn without_a_fault_it_is_an_honest_origin_whatever_the_windows() {
 }
 
 #[test]
-fn a_stream_breaks_where_the_plan_says_and_the_connection_goes_on() {
+fn stream_breaks_alone_at_its_offset() {
     let origin = origin();
     let path = origin.serve("a", plan(vec![Break::rst_at(123_457).times(1)]));
     let got = get(&origin, &path, &[None, Some("bytes=123457-")]);
@@ -134,7 +134,7 @@ fn goaway_lets_what_is_under_way_go_on() {
 }
 
 #[test]
-fn a_cut_or_a_reset_ends_the_connection_with_all_streams() {
+fn cut_or_reset_ends_all_streams() {
     for how in [How::GoAwayCut, How::Close, How::Reset] {
         let origin = origin();
         let path = origin.serve("a", plan(vec![Break { how, ..Break::rst_at(100_001) }]));

@@ -162,7 +162,7 @@ fn echo_and_the_log_agree() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order_on_one_connection() {
+fn pipelined_requests_are_answered_in_order() {
     let origin = start();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let mut requests = String::new();

@@ -35,7 +35,7 @@ fn scripts_go_to_connections_in_turn() {
 }
 
 #[test]
-fn heads_and_bodies_are_read_apart_even_when_they_come_together() {
+fn heads_and_bodies_are_read_separately() {
     let peer =
         RawPeer::always(vec![Step::ReadHead, Step::ReadBytes(3), Step::ReadHead, Step::send("done"), Step::ReadToEnd]);
     let mut stream = TcpStream::connect(peer.addr()).unwrap();
@@ -48,7 +48,7 @@ fn heads_and_bodies_are_read_apart_even_when_they_come_together() {
 }
 
 #[test]
-fn a_reset_is_a_reset_and_a_close_is_none() {
+fn reset_and_close_are_distinct() {
     let peer = RawPeer::start(vec![
         vec![Step::ReadHead, Step::send("abc"), Step::Await(1), Step::Reset],
         vec![Step::ReadHead, Step::send("abc"), Step::HalfClose, Step::ReadToEnd],

@@ -36,7 +36,8 @@ easyget [options] URL...: GET by libcurl
   --version       print the version of libcurl
 ";
 
-/// What the curl command sets (CURLOPT_BUFFERSIZE); the library's default is 16 KiB.
+/// The receive buffer that the curl command sets (CURLOPT_BUFFERSIZE); the library's default is 16
+/// KiB.
 const RECEIVE: usize = 100 << 10;
 /// The longest wait for a socket, should libcurl name no earlier timer.
 const WAIT: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ const WAIT: Duration = Duration::from_secs(1);
 struct Asked {
     ca: Option<String>,
     sink: Sink,
-    /// How many side by side; none is one after the other.
+    /// The number of parallel transfers; `None` runs them one after another.
     parallel: Option<usize>,
     http2: bool,
     say: bool,
@@ -58,7 +59,7 @@ enum Sink {
     Prefix(String),
 }
 
-/// Where the body of one transfer goes.
+/// The destination of one transfer's body.
 struct Body {
     out: Option<File>,
     len: u64,
@@ -134,7 +135,7 @@ fn in_turn(asked: &Asked) -> Result<u64, Box<dyn Error>> {
     Ok(easy.get_ref().len)
 }
 
-/// So many at a time, in this thread; a handle that is done takes the next URL.
+/// Runs up to `parallel` transfers at a time in this thread; a finished handle takes the next URL.
 fn together(asked: &Asked, parallel: usize) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
     multi.pipelining(false, asked.http2)?;

@@ -1,4 +1,4 @@
-//! What the jobs with large bodies share: a server, and each client's command line.
+//! The common parts of the jobs with large bodies: a server, and each client's command line.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use crate::server::Server;
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// Its version is among those in the raw figures.
+/// The name of libcurl, whose version is in the raw figures.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
@@ -26,7 +26,7 @@ pub(super) const MEMORY_MB: f64 = 32.0;
 
 /// The name of the file that a client writes.
 const FILE: &str = "out";
-/// What curl and haul print after a transfer.
+/// The option with which curl and haul print the size of a transfer.
 const SAY: &str = "%{size_download}";
 
 /// The server of large bodies.
@@ -44,7 +44,8 @@ impl Store {
         Ok(Store { bodies, server })
     }
 
-    /// A body of `len` bytes over plain HTTP from `addr`, the server's own or that of a relay before it.
+    /// A body of `len` bytes over plain HTTP from `addr`, the server's own or that of a relay
+    /// before it.
     pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<Body> {
         Ok(Body { url: format!("http://{addr}{}", Bodies::path(len)), tls: false, print: self.bodies.prepare(len)? })
     }
@@ -72,7 +73,7 @@ pub(super) struct Body {
     print: Print,
 }
 
-/// Who fetches it.
+/// The program that fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Client {
     Haul,
@@ -86,7 +87,7 @@ pub(super) enum Client {
     Aria2,
 }
 
-/// Where it goes.
+/// The destination of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sink {
     Null,
@@ -97,7 +98,7 @@ pub(super) enum Sink {
 }
 
 impl Body {
-    /// These clients, to the same sink.
+    /// Returns these clients, with the same sink.
     pub(super) fn to(&self, sink: Sink, clients: &[Client]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }

@@ -1,6 +1,8 @@
-//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the lower limit.
+//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the lower
+//! limit.
 //!
-//! The program is `bench/c/requests.c`, compiled here against the result of `make bindings` in `target/capi`.
+//! The program is `bench/c/requests.c`, compiled here against the result of `make bindings` in
+//! `target/capi`.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +31,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
     let _turns = OneCore::hold()?;
     let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
-    // nginx does not answer a POST to a file. The answer has a fixed length: one that described the request would include the connection's number.
+    // nginx does not answer a POST to a file. The answer has a fixed length: one that described the
+    // request would include the connection's number.
     let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
     let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let count = bench.count(count);
@@ -62,7 +65,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// This many requests by haul.
+/// Returns the command line for `count` requests by haul.
 pub(crate) fn argv(server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     words("haul", server, path, count, form)
 }

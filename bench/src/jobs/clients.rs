@@ -1,5 +1,6 @@
-//! What the jobs of a language share: its clients, each run with the arguments `WAY HOST PORT PATH COUNT [FORM]` for requests one at a time, beside
-//! the C program of `c-requests` as the limit.
+//! The common parts of the jobs of a language: its clients, each run with the arguments `WAY HOST
+//! PORT PATH COUNT [FORM]` for requests one at a time, beside the C program of `c-requests` as the
+//! limit.
 
 use std::process::{Command, Stdio};
 
@@ -22,13 +23,15 @@ const LIMIT: &str = "send + recv, C";
 pub(super) struct OneByOne<'a> {
     /// Interpreter and program.
     pub(super) script: &'a [&'a str],
-    /// Those that are there.
+    /// The installed clients.
     pub(super) clients: &'a [Client],
     /// The client that the goals are about.
     pub(super) haul: &'static str,
-    /// For the parts small, page and post: how many requests, and how many times the limit's CPU they may take.
+    /// For the parts small, page and post: how many requests, and how many times the limit's CPU
+    /// they may take.
     pub(super) parts: [(usize, f64); 3],
-    /// A client that posts so slowly that it sends a twentieth as many, in a separate part beside haul alone.
+    /// A client that posts so slowly that it sends a twentieth as many, in a separate part beside
+    /// haul alone.
     pub(super) slow_to_post: Option<&'static str>,
     /// A client with haul, the same without, and the allowed share of its CPU.
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
@@ -110,7 +113,8 @@ pub(super) fn peers(clients: &[Client]) -> impl Iterator<Item = &'static str> {
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
-/// Those whose module is installed, according to the command `asks`; reports the others.
+/// Returns the clients whose module is installed, according to the command `asks`; reports the
+/// others.
 pub(super) fn installed(clients: &[Client], asks: impl Fn(&str) -> Command) -> Vec<Client> {
     let has = |(name, _, module): &Client| {
         let found =

@@ -1,7 +1,9 @@
-//! How cost grows: with pages, with the length of a body, with connections, with the round trip, with cores.
+//! The growth of cost: with pages, with the length of a body, with connections, with the round
+//! trip, with cores.
 //!
-//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl print how many bytes they received, in every round;
-//! the other jobs show that the bytes are right.
+//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl
+//! print how many bytes they received, in every round; the other jobs show that the bytes are
+//! right.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -49,7 +51,7 @@ const HAUL: &str = "haul";
 const PIPELINED: &str = "haul --pipeline 32";
 const CURL: &str = "curl";
 const CURL_Z: &str = "curl -Z";
-/// What each prints about a transfer.
+/// The option with which each client prints the size of a transfer.
 const SAY: &str = r"-w %{size_download}\n";
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
@@ -104,7 +106,8 @@ fn said(len: u64) -> Check {
     Check::Told(None, Print { len, sha256: String::new() })
 }
 
-/// The first `count` of the site's pages, or all of them over and over: their paths and their length.
+/// The first `count` of the site's pages, or all of them over and over: their paths and their
+/// length.
 fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
     let numbers = files.site.as_numbers();
     let chosen = || numbers.iter().cycle().take(count);

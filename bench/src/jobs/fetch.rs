@@ -1,4 +1,5 @@
-//! The pages alone, without extraction: all bodies thrown away, and all bodies in list order through a pipe.
+//! The pages alone, without extraction: all bodies thrown away, and all bodies in list order
+//! through a pipe.
 
 use std::fs::File;
 

@@ -1,11 +1,12 @@
-//! Another program's fetcher: an index of 2.5 MB and the beginnings of 70 packages, a process a file, at 20 ms round trip.
+//! Another program's fetcher: an index of 2.5 MB and the beginnings of 70 packages, a process a
+//! file, at 20 ms round trip.
 //!
 //! ```text
 //! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
 //! ```
 //!
-//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is that of the calls only: the agent is not a child of the measured
-//! process.
+//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is that of the calls
+//! only: the agent is not a child of the measured process.
 
 use std::fs;
 use std::time::Duration;

@@ -8,7 +8,8 @@ use crate::card::{Card, Check, Goal, Unit, What};
 pub(super) const JOB: Job = Job { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
 
 const LEN: u64 = 1 << 30;
-/// The length of the bodies in the proof; those of [`LEN`] would have to be written to files and read again.
+/// The length of the bodies in the proof; those of [`LEN`] would have to be written to files and
+/// read again.
 const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 

@@ -1,4 +1,5 @@
-//! Fifty bodies side by side over one TLS connection: what multiplexing and decryption cost together.
+//! Fifty bodies side by side over one TLS connection: what multiplexing and decryption cost
+//! together.
 
 use super::bulk::{CURL, HAUL, LIBCURL, Store, at_most};
 use super::{Bench, H2LOAD, Job, h2load, plain};
@@ -9,8 +10,8 @@ pub(super) const JOB: Job =
     Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
 
 const LEN: u64 = 100_000_000;
-/// The length of the bodies in the proof: with [`LEN`], writing and reading files would take longer than everything
-/// that is measured.
+/// The length of the bodies in the proof: with [`LEN`], writing and reading files would take longer
+/// than everything that is measured.
 const PROOF_LEN: u64 = 4_000_000;
 const BODIES: usize = 50;
 
@@ -55,7 +56,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             Goal::ratio(What::Cpu, HAUL, CURL, 1.0 / 2.7),
             Goal::ratio(What::Wall, HAUL, LIBCURL, 1.0),
         ],
-        // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all others.
+        // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all
+        // others.
         rounds: 3,
         warm_up: false,
         one_core: false,

@@ -1,7 +1,8 @@
-//! One GET with a rate limit on every connection, as in object stores: the gain of more connections.
+//! One GET with a rate limit on every connection, as in object stores: the gain of more
+//! connections.
 //!
-//! nginx's `limit_rate` limits a request; the relay limits the connection, and delays the TCP handshake by a round
-//! trip.
+//! nginx's `limit_rate` limits a request; the relay limits the connection, and delays the TCP
+//! handshake by a round trip.
 
 use std::time::Duration;
 
@@ -56,7 +57,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             ],
             rounds: 3,
             warm_up: false,
-            // Under strace the transfer takes twice as long, and its calls depend on how the pieces arrive.
+            // Under strace the transfer takes twice as long, and its calls depend on how the pieces
+            // arrive.
             one_core: false,
             calls: false,
             server: format!(

@@ -74,7 +74,7 @@ pub(crate) const ALL: &[&Job] = &[
 /// The peers that scripts/bench-peers.sh builds.
 const PEERS: [&str; 2] = ["easyget", "htcat"];
 
-/// How many starts of a program that takes milliseconds make one run.
+/// The number of starts in a run of a program that takes milliseconds.
 const IN_A_ROW: u32 = 20;
 
 /// The length of the replies of the small jobs.
@@ -149,7 +149,8 @@ impl<'a> Bench<'a> {
         card
     }
 
-    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is installed; reports which are not.
+    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is
+    /// installed; reports which are not.
     fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -180,15 +181,16 @@ impl<'a> Bench<'a> {
         Ok(file.flush()?)
     }
 
-    /// A URL list `list`, and curl's config files of it: `null.cfg`, each body to /dev/null; `stdout.cfg`.
+    /// A URL list `list`, and curl's config files of it: `null.cfg`, each body to /dev/null;
+    /// `stdout.cfg`.
     fn write_url_lists(&self, urls: &[String]) -> Result<()> {
         self.write_lines("list", urls.iter().cloned())?;
         self.write_lines("stdout.cfg", urls.iter().map(|url| format!("url = \"{url}\"")))?;
         self.write_lines("null.cfg", urls.iter().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))
     }
 
-    /// As [`write_url_lists`](Bench::write_url_lists) for AS pages, with `files.cfg`, each body to a file under
-    /// `pages/`, and their names in order in `names`.
+    /// As [`write_url_lists`](Bench::write_url_lists) for AS pages, with `files.cfg`, each body to
+    /// a file under `pages/`, and their names in order in `names`.
     fn write_page_lists(&self, base: &str, paths: &[String]) -> Result<()> {
         let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
         self.write_url_lists(&urls)?;
@@ -213,8 +215,8 @@ fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestan
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
-/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which it starts and stops. A socket's path must be short; that of the working
-/// directory may be long.
+/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which it starts and stops. A
+/// socket's path must be short; that of the working directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
@@ -225,7 +227,8 @@ pub(crate) const SYSTEM_CURL: &str = "system-curl";
 /// nghttp2's load generator, which discards bodies and checks nothing: what one connection can do.
 const H2LOAD: &str = "h2load";
 
-/// This many of its requests on one connection, 50 at a time: for a quoted URL, or `-i` and a list of them. It prints how many bytes the bodies had.
+/// Returns h2load with `requests` requests on one connection, 50 at a time: for a quoted URL, or
+/// `-i` and a list of them. h2load prints the number of bytes of the bodies.
 fn h2load(requests: usize, what: &str, all: Print) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
     shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), Check::Told(None, all))

@@ -1,7 +1,9 @@
-//! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it, other Perl clients, and the lower limit (the C
-//! program of `c-requests`); and all pages of the site, six at once, by those that can.
+//! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it,
+//! other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of the
+//! site, six at once, by those that can.
 //!
-//! The programs are in `bench/perl/requests.pl`; Haul is that of `make bindings` in `bindings/perl/blib`.
+//! The programs are in `bench/perl/requests.pl`; Haul is that of `make bindings` in
+//! `bindings/perl/blib`.
 
 use std::process::Command;
 
@@ -46,7 +48,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         clients: &clients,
         haul: HAUL,
         parts: [(5_000, 1.3), (1_500, 1.6), (4_000, 1.4)],
-        // It sends head and content separately, so that the content waits for an acknowledgement (Nagle): 25 a second.
+        // It sends head and content separately, so that the content waits for an acknowledgement
+        // (Nagle): 25 a second.
         slow_to_post: Some("HTTP::Tiny"),
         replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.5)),
     };

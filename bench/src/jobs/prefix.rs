@@ -1,6 +1,8 @@
-//! The first 4 KiB of 70 files at 20 ms round trip, a process a file: the cost of a call beyond its round trip.
+//! The first 4 KiB of 70 files at 20 ms round trip, a process a file: the cost of a call beyond its
+//! round trip.
 //!
-//! Parts: plain and TLS. The relay does not delay the TCP handshake. CPU is that of the calls only, as in `fetcher`.
+//! Parts: plain and TLS. The relay does not delay the TCP handshake. CPU is that of the calls only,
+//! as in `fetcher`.
 
 use std::fs;
 use std::time::Duration;

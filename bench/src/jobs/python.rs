@@ -1,8 +1,9 @@
-//! Requests of a Python program: one at a time on a warm connection, and the site's pages side by side. haul, requests with and without it, other
-//! Python clients, and the lower limit (the C program of `c-requests`).
+//! Requests of a Python program: one at a time on a warm connection, and the site's pages side by
+//! side. haul, requests with and without it, other Python clients, and the lower limit (the C
+//! program of `c-requests`).
 //!
-//! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh` makes of the pinned peers and the result of `make
-//! python`.
+//! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh`
+//! makes of the pinned peers and the result of `make python`.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -25,7 +26,7 @@ const REQUESTS: &str = "requests";
 const AIOHTTP: &str = "aiohttp";
 const HTTPX: &str = "httpx";
 
-/// Those of `one_by_one.py`.
+/// The clients of `one_by_one.py`.
 const ONE_BY_ONE: [Client; 11] = [
     (HAUL, "haul", "haul"),
     ("haul, async", "haul-async", "haul"),
@@ -40,7 +41,7 @@ const ONE_BY_ONE: [Client; 11] = [
     ("pycurl", "pycurl", "pycurl"),
 ];
 
-/// Those of `pages.py`.
+/// The clients of `pages.py`.
 const PAGES: [Client; 14] = [
     (HAUL, "haul", "haul"),
     ("haul, unordered", "haul-unordered", "haul"),
@@ -60,8 +61,8 @@ const PAGES: [Client; 14] = [
 
 /// The interpreter, seen from where commands run.
 const PYTHON: &str = "environment/bin/python";
-/// It runs without environment variables. requests reads all of them twice for each request, which took half of its time with the seventy variables
-/// of a CI system.
+/// The command that runs Python without environment variables. requests reads all of them twice for
+/// each request, which took half of its time with the seventy variables of a CI system.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
@@ -71,7 +72,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         return Err("python needs its peers: make python, then sh scripts/bench-python.sh".into());
     };
     symlink(built, bench.work.join("environment"))?;
-    // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start is included.
+    // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start
+    // is included.
     let one_by_one = OneByOne {
         script: &[CLEAN.as_slice(), &["../../python/one_by_one.py"]].concat(),
         clients: &installed(&bench.work, &ONE_BY_ONE),
@@ -124,7 +126,7 @@ fn pages(bench: &mut Bench) -> Result<Card> {
     Ok(card)
 }
 
-/// Those whose module the interpreter has.
+/// Returns the clients whose module the interpreter has.
 fn installed(work: &Path, clients: &[Client]) -> Vec<Client> {
     clients::installed(clients, |module| {
         let mut python = Command::new(PYTHON);

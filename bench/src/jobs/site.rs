@@ -1,7 +1,8 @@
 //! The whole first job: indexes, AS numbers, pages, CIDR blocks, sorted unique.
 //!
-//! The recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and the hybrid of 20 curls of
-//! 287 URLs. The two parallel ones mix up their outputs and answer wrongly; they are run to show it.
+//! The recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and the
+//! hybrid of 20 curls of 287 URLs. The two parallel ones mix up their outputs and answer wrongly;
+//! they are run to show it.
 
 use super::{Bench, Job, SiteFiles, shell};
 use crate::Result;

@@ -1,4 +1,5 @@
-//! Option parsing and output set-up: one small plain request by a line with twenty options. Its cost beyond `cold` is that of the options.
+//! Option parsing and output set-up: one small plain request by a line with twenty options. Its
+//! cost beyond `cold` is that of the options.
 
 use super::{Bench, Job, SiteFiles, in_a_row};
 use crate::Result;

@@ -1,7 +1,8 @@
 //! The goals of the project: one row each, and where its figure comes from.
 //!
-//! They stand apart from the goals of the jobs. A job's goals are what its author holds it to; these are what was promised, in
-//! the words of the promise, and a row is here whether its job exists or not.
+//! They stand apart from the goals of the jobs. A job's goals are what its author holds it to;
+//! these are what was promised, in the words of the promise, and a row is here whether its job
+//! exists or not.
 
 use crate::card::What;
 
@@ -13,7 +14,7 @@ pub(super) struct Anchor {
     pub(super) proof: Proof,
 }
 
-/// How it is seen whether a goal is met.
+/// The proof that a goal is met.
 pub(super) enum Proof {
     /// By the figure `what` of the contestant `of` on a sheet.
     Figure { sheet: &'static str, of: &'static str, what: What, bound: Bound },
@@ -21,7 +22,7 @@ pub(super) enum Proof {
     Tests(&'static str),
 }
 
-/// What the figure may come to.
+/// The bound for a figure.
 pub(super) enum Bound {
     /// At most so much of the same figure of that contestant in the same round.
     Of(&'static str, f64),

@@ -132,7 +132,7 @@ mod tests {
     use crate::record::tests::{entry, figures, sheet};
 
     #[test]
-    fn every_contestant_is_there_with_its_ratio_and_a_wrong_one_says_so() {
+    fn bars_show_every_contestant_with_its_ratio() {
         let sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0))]),
             entry("curl <x>", vec![Ok(figures(4.0))]),

@@ -1,4 +1,4 @@
-//! Why a goal is missed, by the number of the goal; kept by hand in `bench/causes.md`.
+//! The causes of missed goals, by the number of the goal; kept by hand in `bench/causes.md`.
 //!
 //! ```text
 //! ## 3.7

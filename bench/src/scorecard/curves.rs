@@ -18,11 +18,11 @@ pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
-    /// Whether X grows by factors.
+    /// True if X grows by factors.
     by_factors: bool,
 }
 
-/// Those there are.
+/// All curves.
 pub(super) const ALL: [Curve; 5] = [
     Curve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
     Curve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
@@ -108,7 +108,8 @@ fn lines(curve: &Curve, record: &Record, what: What) -> Vec<Line> {
     lines
 }
 
-/// An axis with marks chosen in this file. plotters' own axes place marks by their number, which gives 1.2 cores.
+/// An axis with marks chosen in this file. plotters' own axes place marks by their number, which
+/// gives 1.2 cores.
 struct Axis {
     range: Range<f64>,
     by_factors: bool,
@@ -116,7 +117,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// Logarithmic, with this much room beyond the values; marked at powers of ten, or at 1, 2 and 5 of each if it spans few of them.
+    /// Logarithmic, with this much room beyond the values; marked at powers of ten, or at 1, 2 and
+    /// 5 of each if it spans few of them.
     fn by_factors(values: &[f64], room: f64) -> Axis {
         let (low, high) = (least(values) / room, most(values) * room);
         // A smaller range than a power of ten would exaggerate differences.
@@ -147,7 +149,7 @@ impl Axis {
         Axis { range: least(values) - margin..most(values) + margin, by_factors: false, marks }
     }
 
-    /// Where a value is between 0, the start, and 1, the end.
+    /// Returns the position of a value between 0, the start, and 1, the end.
     fn place(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         let (start, end, value) =
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_is_marked_at_round_numbers_or_at_its_values() {
+    fn axis_marks_are_round_or_values() {
         assert_eq!(Axis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
         assert_eq!(Axis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
         assert_eq!(
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_is_drawn_through_its_points_in_order() {
+    fn curve_runs_through_its_points_in_order() {
         let point = |part: &str, wall| {
             let mut sheet = sheet(vec![
                 entry("haul", vec![Ok(figures(wall))]),

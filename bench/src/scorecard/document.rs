@@ -91,7 +91,7 @@ pub(super) fn html(title: &str, blocks: &[Block]) -> String {
     )
 }
 
-/// Nothing is loaded: fonts are the reader's own.
+/// The style sheet. The page loads nothing: fonts are the reader's own.
 const STYLE: &str = "\
 body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1rem }
 h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }

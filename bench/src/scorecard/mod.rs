@@ -1,4 +1,5 @@
-//! What is made of a file of results: `docs/benchmarks.md`, its charts, the README's figures, and one page of HTML.
+//! The outputs made from a file of results: `docs/benchmarks.md`, its charts, the README's figures,
+//! and one page of HTML.
 //!
 //! ```text
 //! bench scorecard                               of the newest whole run under bench/results
@@ -6,7 +7,8 @@
 //! bench scorecard --check                       writes nothing; fails if anything in the repository differs
 //! ```
 //!
-//! Nothing but the results goes in, and `bench/causes.md`: why a goal is missed is for a person to say.
+//! Nothing but the results goes in, and `bench/causes.md`: why a goal is missed is for a person to
+//! say.
 
 mod anchors;
 mod bars;
@@ -26,7 +28,7 @@ use crate::jobs::home;
 use crate::record::Record;
 use crate::{Result, scorecard::causes::Causes};
 
-/// Where the charts are, relative to the root of the repository.
+/// The directory of the charts, relative to the root of the repository.
 const CHARTS: &str = "docs/benchmarks";
 
 /// Runs with the arguments after `scorecard`.
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_was_changed_by_hand_is_noticed() {
+    fn figures_edited_by_hand_are_detected() {
         let dir = std::env::temp_dir().join(format!("haul-bench-scorecard-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let made = vec![("README.md".to_owned(), "0.28 of the wall time".to_owned())];
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_runs_count_and_the_newest_of_them() {
+    fn newest_whole_run_counts() {
         let dir = std::env::temp_dir().join(format!("haul-bench-newest-{}", std::process::id()));
         let mut one = record(vec![sheet(vec![entry("haul", vec![Ok(figures(1.0))])])]);
         one.write(&dir).unwrap();

@@ -71,7 +71,7 @@ struct Ratio {
     peer: String,
 }
 
-/// That of haul's first contestant; `None` if it or all peers went wrong.
+/// Returns the ratio of haul's first contestant; `None` if haul or all peers gave a wrong answer.
 fn ratio(sheet: &Sheet, what: What) -> Option<Ratio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == Role::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
@@ -86,7 +86,7 @@ mod tests {
     use crate::record::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn haul_is_beside_the_best_right_peer_of_each_job() {
+    fn haul_is_compared_with_the_best_peer() {
         let named = |job: &str, haul, peer| {
             let mut sheet = sheet(vec![
                 entry("haul", vec![Ok(figures(haul))]),

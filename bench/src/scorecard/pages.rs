@@ -196,7 +196,7 @@ mod tests {
     use crate::record::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn every_goal_is_a_row_and_a_miss_has_its_cause() {
+    fn every_goal_is_a_row_with_causes() {
         let mut site = sheet(vec![
             entry("haul", vec![Ok(figures(0.22))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),

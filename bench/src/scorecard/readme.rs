@@ -1,10 +1,12 @@
-//! The README's figures. The text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` is made here; everything else is written by hand.
+//! The README's figures. The text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` is made
+//! here; everything else is written by hand.
 
 use crate::Result;
 use crate::card::What;
 use crate::record::Record;
 
-/// The README with the pieces of this record in it; a piece whose jobs the record lacks stays as it is.
+/// The README with the pieces of this record in it; a piece whose jobs the record lacks stays as it
+/// is.
 pub(super) fn filled(readme: &str, record: &Record) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
@@ -92,7 +94,7 @@ mod tests {
                           <!-- /bench:jobs -->\nend\n";
 
     #[test]
-    fn the_marked_pieces_are_made_and_the_rest_stays() {
+    fn only_marked_pieces_are_replaced() {
         let mut site = sheet(vec![
             entry("haul", vec![Ok(figures(0.25))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),

@@ -1,5 +1,5 @@
-//! The style of the charts. The colours are those of Okabe and Ito, which people with common kinds of colour blindness
-//! can distinguish; lines differ in their marks as well.
+//! The style of the charts. The colours are those of Okabe and Ito, which people with common kinds
+//! of colour blindness can distinguish; lines differ in their marks as well.
 
 use std::error::Error;
 

@@ -15,7 +15,7 @@ pub(super) struct Verdict {
     pub(super) end: End,
 }
 
-/// How it ended.
+/// The verdict on a goal.
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
     /// The median meets it; so do this many of this many rounds.
@@ -23,7 +23,7 @@ pub(super) enum End {
     Missed(usize, usize),
     /// Tests show it, or fail.
     Tested(&'static str),
-    /// This run has no such figure.
+    /// The run has no such figure.
     Unmeasured(String),
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_judged_by_its_median_and_each_round_is_told() {
+    fn ratio_is_judged_by_its_median() {
         let verdict = judged(What::Wall, Bound::OfBest(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");

@@ -1,10 +1,11 @@
-//! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without regard to the cuts.
+//! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without
+//! regard to the cuts.
 
 use haul_proto::Limits;
 use haul_proto::h1::{Config, Conn, Error, Event, Request};
 use haul_proto::time::Time;
 
-/// What was seen: heads and trailers as raw bytes, neighbouring bodies as one.
+/// The observed output: heads and trailers as raw bytes, neighbouring bodies joined.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Seen {
     Interim(Vec<u8>),
@@ -28,8 +29,8 @@ pub fn limits() -> Limits {
     }
 }
 
-/// A connection on which so many requests have been sent; more than an input answers, so that bytes behind the last
-/// response never matter.
+/// A connection on which so many requests have been sent; more than an input answers, so that bytes
+/// behind the last response never matter.
 pub fn asked(method: &str, requests: usize) -> Conn {
     let mut conn = Conn::new(Config { limits: limits(), max_pipeline: requests, ..Config::default() });
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };

@@ -1,4 +1,5 @@
-//! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without regard to the cuts.
+//! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without
+//! regard to the cuts.
 
 use haul_proto::Limits;
 use haul_proto::h2::{BodyLength, Config, Conn, Error, Event, Floods, Request, RequestId};
@@ -59,7 +60,7 @@ pub fn asked(method: &str, requests: usize) -> Conn {
     conn
 }
 
-/// What was seen: neighbouring bodies of a response as one.
+/// The observed output, with neighbouring bodies of a response joined.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Seen {
     Head(RequestId, Vec<u8>, String),
@@ -69,7 +70,8 @@ pub enum Seen {
     Answered(Vec<u8>),
 }
 
-/// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on the cuts.
+/// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on
+/// the cuts.
 pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     'wire: for piece in wire.chunks(piece.max(1)) {

@@ -1,6 +1,8 @@
-//! The same origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends its streams' bodies in turn.
+//! The same origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends its
+//! streams' bodies in turn.
 //!
-//! Written by hand on [`frames`], since an ordinary server could not break off where a plan says so.
+//! Written by hand on [`frames`], since an ordinary server could not break off where a plan says
+//! so.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,7 +26,8 @@ const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 const MOST: usize = 16 << 10;
 /// The default windows.
 const WINDOW: i64 = 65_535;
-/// How long a connection with nothing to send waits for frames before it checks whether the origin stops.
+/// The time for which a connection with nothing to send waits for frames before it checks whether
+/// the origin stops.
 const GLANCE: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
@@ -59,7 +62,7 @@ pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &Shared) ->
     }
 }
 
-/// How a connection ends.
+/// The end of a connection.
 enum End {
     InOrder,
     Reset,
@@ -88,7 +91,7 @@ struct Stream {
     /// Made, but not to be sent before this moment.
     ready: Vec<u8>,
     from: Instant,
-    /// Nothing until this moment; for ever if `None`.
+    /// The end of a stall: the inner `None` means for ever.
     stalled: Option<Option<Instant>>,
     /// The ready bytes are the last ones.
     last: bool,
@@ -138,7 +141,7 @@ impl Session<'_> {
         }
     }
 
-    /// How long nothing can be sent, windows aside.
+    /// Returns the time for which nothing can be sent, windows aside.
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let next = self.streams.values().filter_map(|stream| match stream.stalled {

@@ -1,9 +1,10 @@
 //! An origin of one long body that answers ranges: rightly, or with a fault asked for in the URL.
 //!
-//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its faults are a [`Plan`]:
-//! set by [`Faulty::serve`], or the query of the first URL that names it, so that a command line can ask for a fault.
-//! Plain sockets and a thread a connection; over TLS the same on another port. A client with prior knowledge of HTTP/2
-//! gets it on either; by ALPN it is offered with [`Builder::http2`].
+//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its
+//! faults are a [`Plan`]: set by [`Faulty::serve`], or the query of the first URL that names it, so
+//! that a command line can ask for a fault. Plain sockets and a thread a connection; over TLS the
+//! same on another port. A client with prior knowledge of HTTP/2 gets it on either; by ALPN it is
+//! offered with [`Builder::http2`].
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -21,10 +22,11 @@
 //! assert_eq!(origin.seen("big").sent(), 10);
 //! ```
 //!
-//! Each name has a state of its own (how often a break was met, what was sent), so each run of a test takes a new name.
-//! `/seen/NAME` gives [`Seen`] as JSON.
+//! Each name has a state of its own (how often a break was met, what was sent), so each run of a
+//! test takes a new name. `/seen/NAME` gives [`Seen`] as JSON.
 //!
-//! Left out: bytes from another place under the right Content-Range. No client can detect that without a digest.
+//! Left out: bytes from another place under the right Content-Range. No client can detect that
+//! without a digest.
 
 mod h2;
 mod plan;
@@ -47,7 +49,7 @@ pub use record::{Asking, Body, Seen};
 use crate::identity::Identity;
 use serve::Shared;
 
-/// What to start; from [`Faulty::builder`].
+/// The settings of an origin; made by [`Faulty::builder`].
 #[derive(Default)]
 pub struct Builder {
     http_port: u16,
@@ -115,12 +117,12 @@ impl Faulty {
         Builder::default()
     }
 
-    /// Where it serves plain HTTP.
+    /// Returns the address for plain HTTP.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Where it serves TLS.
+    /// Returns the address for TLS.
     pub fn https_addr(&self) -> SocketAddr {
         self.https_addr
     }
@@ -140,14 +142,14 @@ impl Faulty {
         self.identity.ca_pem()
     }
 
-    /// Stores a plan under a name, with a new state, and returns its path, `/f/NAME`. A query in a URL with this name
-    /// is ignored.
+    /// Stores a plan under a name, with a new state, and returns its path, `/f/NAME`. A query in a
+    /// URL with this name is ignored.
     pub fn serve(&self, name: &str, plan: Plan) -> String {
         self.shared.put(name, plan);
         format!("/f/{name}")
     }
 
-    /// What happened under a name so far; `None` if it was never requested.
+    /// Returns the events under a name so far; empty if the name was never requested.
     pub fn seen(&self, name: &str) -> Seen {
         self.shared.seen(name)
     }

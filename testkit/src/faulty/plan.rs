@@ -1,7 +1,8 @@
-//! What is served under a name, and its faults.
+//! The content served under a name, and its faults.
 //!
-//! The faults are fields of one plan, not a list of enum values, because they combine: a hostile peer lies in Content-Range and resets, and most
-//! faults of a part occur only after the first stream broke.
+//! The faults are fields of one plan, not a list of enum values, because they combine: a hostile
+//! peer lies in Content-Range and resets, and most faults of a part occur only after the first
+//! stream broke.
 //!
 //! ```
 //! use testkit::faulty::{Break, Plan};
@@ -21,22 +22,24 @@ use std::time::Duration;
 pub struct Plan {
     /// Bytes of the body. Query: `size`.
     pub size: u64,
-    /// Which [`Pattern`](crate::pattern::Pattern) it is. Query: `seed`.
+    /// The seed of the [`Pattern`](crate::pattern::Pattern). Query: `seed`.
     pub seed: u64,
-    /// Which ETag is sent. Query: `etag=strong|weak|none`.
+    /// The kind of ETag. Query: `etag=strong|weak|none`.
     pub etag: Etag,
     /// Every request gets a whole. Query: `ignore-range`.
     pub ignore_range: bool,
     /// If-Range is taken as matching whatever it says. Query: `ignore-if-range`.
     pub ignore_if_range: bool,
-    /// How a part's Content-Range is wrong. Query: `range-start=±K`, `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
+    /// The fault in a part's Content-Range. Query: `range-start=±K`, `range-end=±K`,
+    /// `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<Lie>,
     /// A part's body ends this many bytes early, and the connection with it. Query: `short`.
     pub short: u64,
-    /// A part's Content-Length is wrong by this: below zero the body is as short as announced; above zero the
-    /// connection ends before what was announced. Query: `part-length=±K`.
+    /// A part's Content-Length is wrong by this: below zero the body is as short as announced;
+    /// above zero the connection ends before what was announced. Query: `part-length=±K`.
     pub part_length: i64,
-    /// The Content-Length of a whole body is wrong by this; the body is sent in full, then the connection ends. Query: `whole-length=±K`.
+    /// The Content-Length of a whole body is wrong by this; the body is sent in full, then the
+    /// connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
     /// A request without Range gets a part that begins at this offset. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
@@ -44,16 +47,16 @@ pub struct Plan {
     pub chunked: bool,
     /// Parts are sent gzip-coded (and chunked), though nobody accepts that. Query: `gzip`.
     pub gzip: bool,
-    /// This many stray bytes follow each body. Query: `garbage`.
+    /// The number of stray bytes after each body. Query: `garbage`.
     pub garbage: u64,
-    /// When ETag, Last-Modified and content change; a body being sent stays as it was. Query: `change-after-bytes`, `change-after-requests`,
-    /// `change-after-ms`.
+    /// The time at which ETag, Last-Modified and content change; a body being sent stays as it was.
+    /// Query: `change-after-bytes`, `change-after-requests`, `change-after-ms`.
     pub change: Option<Change>,
     /// The size after that change; default: the same. Query: `new-size`.
     pub new_size: Option<u64>,
-    /// Where bodies break. Query: see [`Break`].
+    /// The positions at which bodies break. Query: see [`Break`].
     pub breaks: Vec<Break>,
-    /// How long a stall lasts; default: until the client closes. Query: `stall-ms`.
+    /// The duration of a stall; default: until the client closes. Query: `stall-ms`.
     pub stall: Option<Duration>,
     /// Bytes a second of each body. Query: `rate`.
     pub rate: Option<u64>,
@@ -65,7 +68,8 @@ pub struct Plan {
     pub retry_after: Option<u64>,
     /// The first this many satisfiable requests with Range get a 416. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// A request beyond this many in progress has its connection reset; over HTTP/2 it is refused (REFUSED_STREAM). Query: `connections`.
+    /// A request beyond this many in progress has its connection reset; over HTTP/2 it is refused
+    /// (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
     /// The first this many requests meet the same. Query: `refuse`.
     pub refuse: u64,
@@ -128,41 +132,45 @@ pub enum Lie {
     Missing,
 }
 
-/// When the content changes; checked when a request arrives.
+/// The time at which the content changes; checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// After this many body bytes in all replies together.
     Bytes(u64),
     /// After this many answered requests.
     Requests(u64),
-    /// This long after the first request.
+    /// A duration after the first request.
     Time(Duration),
 }
 
 /// A place where bodies break. It affects each body whose range includes it.
 ///
-/// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N` count from the start of the source, `reset-after=N` and so on from
-/// the start of each body; an `xN` after the number ([`times`](Break::times)) limits how often.
+/// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N`
+/// count from the start of the source, `reset-after=N` and so on from the start of each body; an
+/// `xN` after the number ([`times`](Break::times)) limits how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
-    /// What happens.
+    /// The kind of break.
     pub how: How,
-    /// Where.
+    /// The position.
     pub place: Place,
-    /// How many bodies it affects, the first ones; `None`: all.
+    /// The number of bodies affected, from the first one; `None` for all.
     pub times: Option<u64>,
 }
 
-/// How a body breaks.
+/// The kinds of breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// A reset. Bytes that the socket has not sent yet are lost, so the client may see less than was sent.
+    /// A reset. Bytes that the socket has not sent yet are lost, so the client may see less than
+    /// was sent.
     Reset,
     /// A proper close, over TLS with close_notify: only the length shows that it is early.
     Close,
-    /// Nothing for [`Plan::stall`], then the rest. Other streams of an HTTP/2 connection go on.
+    /// Send nothing for [`Plan::stall`], then the rest. Other streams of an HTTP/2 connection
+    /// continue.
     Stall,
-    /// RST_STREAM with INTERNAL_ERROR, once everything before it was sent; over HTTP/1 a proper close, as with the next two.
+    /// RST_STREAM with INTERNAL_ERROR, once everything before it was sent; over HTTP/1 a proper
+    /// close, as with the next two.
     Rst,
     /// GOAWAY with NO_ERROR that names the last stream: all go on, and no new ones are accepted.
     GoAway,
@@ -170,12 +178,12 @@ pub enum How {
     GoAwayCut,
 }
 
-/// Where a break's offset is counted from.
+/// The origin of a break's offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An offset of the source.
     At(u64),
-    /// This many bytes into the body of a reply.
+    /// An offset into the body of a reply.
     After(u64),
 }
 
@@ -206,7 +214,7 @@ impl Break {
         self
     }
 
-    /// Its offset in a body that covers `start..end` of the source; `None` if outside.
+    /// Returns the offset in a body that covers `start..end` of the source; `None` if outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             Place::At(offset) => offset,

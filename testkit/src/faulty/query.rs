@@ -25,7 +25,8 @@ const BREAKS: [Named; 12] = [
 ];
 
 impl Plan {
-    /// Reads `name=value` pairs joined by `&`; the names are in the docs of the fields. A later pair wins.
+    /// Reads `name=value` pairs joined by `&`; the names are in the docs of the fields. A later
+    /// pair wins.
     ///
     /// # Errors
     /// A message that names the malformed pair.
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_parameters_are_named() {
         for bad in ["sise=1", "size=", "size=-1", "reset-at=1x", "reset-at=x1", "etag=strange", "gzip=2", "size"] {
             assert_eq!(Plan::parse(bad), Err(format!("cannot read {bad}")));
         }

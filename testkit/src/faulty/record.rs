@@ -1,10 +1,11 @@
-//! What the fault origin received and sent under a name, so that a test can see which bytes were fetched twice.
+//! A record of the requests and sent bytes under a name, so that a test can see which bytes were
+//! fetched twice.
 
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// What happened under one name so far; from [`Faulty::seen`](super::Faulty::seen).
+/// The events under one name so far; returned by [`Faulty::seen`](super::Faulty::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Connections that asked for it.
@@ -28,16 +29,17 @@ pub struct Asking {
     pub status: u16,
 }
 
-/// What was sent of one reply's body.
+/// The bytes sent of one reply's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
     /// The offset of its first byte in the source.
     pub start: u64,
-    /// How many bytes of the source were written to the socket; a client that broke off saw fewer.
+    /// The number of bytes of the source written to the socket; a client that broke off received
+    /// fewer.
     pub sent: u64,
-    /// Which content: 0, or 1 after the change.
+    /// The version of the content: 0, or 1 after the change.
     pub version: u8,
-    /// Whether it was a part.
+    /// True for a part.
     pub part: bool,
 }
 
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_sent_twice_are_counted_by_offset_and_version() {
+    fn bytes_sent_twice_are_counted() {
         assert_eq!(seen(&[(0, 10, 0), (10, 10, 0)]).twice(), 0);
         assert_eq!(seen(&[(10, 10, 0), (0, 12, 0)]).twice(), 2);
         assert_eq!(seen(&[(0, 10, 0), (0, 10, 0), (2, 3, 0)]).twice(), 13);

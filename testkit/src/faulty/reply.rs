@@ -1,4 +1,5 @@
-//! Chooses the reply to a request, from the plan, the earlier requests under the name, and the request.
+//! Chooses the reply to a request, from the plan, the earlier requests under the name, and the
+//! request.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +9,8 @@ use super::plan::{Change, Etag, Lie, Plan};
 use super::record::{Asking, Body, Seen};
 use super::request::{Asked, Request};
 
-/// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong validator
-/// (RFC 9110 §8.8.2.2).
+/// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong
+/// validator (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
 /// One name: its plan and its record.
@@ -24,13 +25,13 @@ struct Account {
     connections: Vec<u64>,
     /// Requests with Range so far.
     ranged: u64,
-    /// How often each of the plan's breaks happened.
+    /// The number of times that each of the plan's breaks happened.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,
 }
 
-/// What to do with a request.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) enum Reply {
     /// Reset the connection; over HTTP/2, refuse the stream.
@@ -44,7 +45,7 @@ pub(super) enum Reply {
 /// A body to send.
 #[derive(Clone, Debug)]
 pub(super) struct Send {
-    /// Its place in [`Seen::bodies`].
+    /// The index in [`Seen::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
     /// Bytes of the source that are sent if nothing breaks.
@@ -217,7 +218,7 @@ impl Resource {
         }
     }
 
-    /// Whether the break with this number in the plan is still to happen; counts it.
+    /// Returns `true` if the break with this number in the plan is still to happen; counts it.
     pub(super) fn meets(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.account();

@@ -37,14 +37,14 @@ impl Request {
     }
 }
 
-/// What a Range selects of a body of `size` bytes (RFC 9110 §14.1.2).
+/// The part of a body that a Range selects (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// Not a Range to act on: none, several, another unit, or malformed.
     Whole,
-    /// These bytes, the end not included.
+    /// A half-open range of bytes.
     Part(u64, u64),
-    /// Nothing in the body.
+    /// A range outside the body.
     Unsatisfiable,
 }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_read_whatever_the_case_of_its_names() {
+    fn field_names_are_read_in_any_case() {
         let head =
             "GET /f/a?size=1 HTTP/1.1\r\nhost: x\r\nRANGE:bytes=1-\r\nif-Range: \"a\" \r\nConnection: Close\r\n\r\n";
         let request = Request::parse(head).unwrap();

@@ -1,4 +1,5 @@
-//! Sends one body: from the pattern, in its framing, at its rate, up to its end or to where it breaks.
+//! Sends one body: from the pattern, in its framing, at its rate, up to its end or to where it
+//! breaks.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use crate::pattern::Pattern;
 
 /// The most that is made and sent at once.
 const PIECE: u64 = 64 << 10;
-/// How much a paced body that was delayed may catch up.
+/// The delay that a paced body may catch up.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// How a body ended.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// All of it was sent.
     Done,
-    /// It broke: close the connection properly.
+    /// The body broke: close the connection properly.
     Close,
-    /// It broke: reset the connection.
+    /// The body broke: reset the connection.
     Reset,
 }
 
@@ -37,18 +38,19 @@ pub(super) struct Sending {
     pace: Option<Pace>,
     at: u64,
     end: u64,
-    /// The numbers of the plan's breaks that this body has not reached; a stall that is over does not happen again.
+    /// The numbers of the plan's breaks that this body has not reached; a stall that is over does
+    /// not happen again.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
 
 /// The next piece of a body.
 pub(super) enum Step {
-    /// These bytes, not before this moment.
+    /// The next bytes, not before this time.
     Piece(Instant),
-    /// It breaks here.
+    /// The body breaks here.
     Break(How),
-    /// These bytes are the last ones.
+    /// The last bytes.
     Last,
 }
 
@@ -88,7 +90,8 @@ impl Sending {
         }
         let bytes = &mut self.piece[..(until - self.at) as usize];
         self.pattern.fill(self.at, bytes);
-        // Recorded before it is written: the client may receive it, and a test may ask, before this thread goes on.
+        // Recorded before it is written: the client may receive it, and a test may ask, before this
+        // thread goes on.
         self.resource.sent(self.send.number, until - self.at);
         self.coder.code(bytes, out);
         self.at = until;
@@ -102,7 +105,8 @@ impl Sending {
     }
 }
 
-/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and returns whether the client is still there.
+/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and returns whether
+/// the client is still there.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<Resource>,
@@ -176,7 +180,7 @@ impl Coder {
     }
 }
 
-/// When the next bytes may leave.
+/// The time at which the next bytes may be sent.
 struct Pace {
     rate: u64,
     next: Instant,
@@ -187,7 +191,7 @@ impl Pace {
         Pace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// When this many more bytes may leave.
+    /// Returns the time at which `len` more bytes may be sent.
     fn pass(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

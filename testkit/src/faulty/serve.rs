@@ -20,7 +20,7 @@ use crate::wire::Wire;
 
 /// The longest head that is read.
 const HEAD: usize = 64 << 10;
-/// How often a stall checks whether the client has closed.
+/// The interval at which a stall checks whether the client has closed.
 const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]

@@ -23,11 +23,11 @@ pub struct Conn {
 pub struct Asked {
     /// The number of its connection.
     pub connection: usize,
-    /// Its stream.
+    /// The stream.
     pub stream: u32,
     /// All fields, the pseudo-fields among them, in order.
     pub fields: Vec<(String, String)>,
-    /// Nothing follows it.
+    /// True if the request has no body.
     pub ends: bool,
 }
 
@@ -37,7 +37,7 @@ impl Asked {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its `:path`, or an empty text.
+    /// Returns `:path`, or an empty text.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -127,7 +127,8 @@ impl Conn {
         wire.flush()
     }
 
-    /// Sends a frame of this type repeatedly, at most this often, until a write fails; returns how often it was sent.
+    /// Sends a frame of this type repeatedly, at most this often, until a write fails; returns how
+    /// often it was sent.
     pub fn flood(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], times: u64) -> u64 {
         let bytes = frame(kind, flags, stream, payload);
         (0..times).take_while(|_| self.send(&bytes).is_ok()).count() as u64
@@ -142,7 +143,8 @@ impl Conn {
         Ok(())
     }
 
-    /// Waits until [`super::FramePeer::release`] was called this often: a test decides the order, not a clock.
+    /// Waits until [`super::FramePeer::release`] was called this often: a test decides the order,
+    /// not a clock.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);
     }

@@ -1,5 +1,6 @@
-//! A scripted HTTP/2 peer on plain threads: it sends exactly the frames it is told to, and keeps those it received. For
-//! frames that no honest server sends, and for those sent at a moment of the test's choice.
+//! A scripted HTTP/2 peer on plain threads: it sends exactly the frames it is told to, and keeps
+//! those it received. For frames that no honest server sends, and for those sent at a moment of the
+//! test's choice.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -45,16 +46,17 @@ use rustls::ServerConfig;
 use crate::identity::Identity;
 use crate::wire::Wire;
 
-/// How long a read waits for a client that sends nothing, before the script is given up.
+/// The time for which a read waits for a silent client before the script is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running peer. Dropping it stops it from accepting; scripts under way end with their connections.
+/// A running peer. Dropping it stops it from accepting; scripts under way end with their
+/// connections.
 pub struct FramePeer {
     addr: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// What the threads of a peer share.
+/// The state shared by the threads of a peer.
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
@@ -70,8 +72,9 @@ struct State {
 }
 
 impl FramePeer {
-    /// Every connection is served by this, which is told its number (from 0). An error, such as a client that
-    /// disconnects, ends the connection; at the end of the script it is closed properly.
+    /// Every connection is served by this, which is told its number (from 0). An error, such as a
+    /// client that disconnects, ends the connection; at the end of the script it is closed
+    /// properly.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -79,8 +82,8 @@ impl FramePeer {
         FramePeer::run(None, Arc::new(serve))
     }
 
-    /// The same over TLS with the identity's certificate, by ALPN: a client that offers no HTTP/2 gets HTTP/1.1, if the
-    /// script speaks it.
+    /// The same over TLS with the identity's certificate, by ALPN: a client that offers no HTTP/2
+    /// gets HTTP/1.1, if the script speaks it.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -101,7 +104,7 @@ impl FramePeer {
         FramePeer { addr, shared }
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -116,7 +119,7 @@ impl FramePeer {
         format!("https://localhost:{}{path}", self.addr.port())
     }
 
-    /// How many connections were accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections
     }
@@ -132,7 +135,8 @@ impl FramePeer {
         self.shared.lock().frames.clone()
     }
 
-    /// Waits until a frame arrived for which `wanted` is true; false if that takes longer than 30 seconds.
+    /// Waits until a frame arrived for which `wanted` is true; false if that takes longer than 30
+    /// seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }

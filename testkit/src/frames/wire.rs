@@ -3,13 +3,13 @@
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its type.
+    /// The type.
     pub kind: u8,
-    /// Its flags.
+    /// The flags.
     pub flags: u8,
-    /// Its stream; 0: the connection.
+    /// The stream; 0 for the connection.
     pub stream: u32,
-    /// What is in it.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Draft {
     pub(super) body_is_broken: bool,
     /// The result is up to the client.
     pub(super) is_unsure: bool,
-    /// It was damaged after the grammar had made it.
+    /// True if the reply was damaged after the grammar had made it.
     pub(super) is_damaged: bool,
     pub(super) made_of: Vec<&'static str>,
 }
@@ -54,7 +54,7 @@ impl Draft {
         self.pieces.push(Piece::Repeat(bytes.into(), times));
     }
 
-    /// How it ends, if nothing depends on that.
+    /// Chooses the end, if nothing depends on it.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {

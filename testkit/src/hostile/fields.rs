@@ -126,7 +126,8 @@ pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
         .map(|_| {
             let (name, values) = one(rng, FIELDS);
             let value = one(rng, values);
-            // Obsolete text is kept; a control character would be a breach, which is a case of its own.
+            // Obsolete text is kept; a control character would be a breach, which is a case of its
+            // own.
             let value = value.replace(['\u{1b}', '\u{7f}', '\0'], "_");
             // All together stay below the limit of a head.
             let most = if count > 10 { 100 } else { 16_000 };

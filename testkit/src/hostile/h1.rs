@@ -209,7 +209,7 @@ fn cased(name: &str, rng: &mut Rng) -> String {
     if rng.below(3) == 0 { name.to_ascii_uppercase() } else { name.to_owned() }
 }
 
-/// What comes before the response (RFC 9110 §15.2).
+/// Adds interim responses (RFC 9110 §15.2).
 fn interim(draft: &mut Draft, rng: &mut Rng) {
     match rng.below(30) {
         0 => {

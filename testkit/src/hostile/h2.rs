@@ -8,7 +8,8 @@ use crate::frames::{
 };
 use crate::rng::Rng;
 
-/// What a server must not send during a response: each ends the connection or the stream (RFC 9113 §5, §6).
+/// Frames that a server must not send during a response: each ends the connection or the stream
+/// (RFC 9113 §5, §6).
 type Breach = (&'static str, fn() -> Vec<u8>);
 const BREACHES: &[Breach] = &[
     ("a window raised by nothing", || window_update(0, 0)),
@@ -92,7 +93,8 @@ const OK: (&str, &str) = (":status", "200");
 
 /// The largest frame that a client accepts unless it announces more.
 const MOST: usize = 16_384;
-/// How much is sent regardless of the client's windows, including padding: no client announces less.
+/// The number of bytes sent regardless of the client's windows, including padding: no client
+/// announces less.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> Draft {
@@ -151,7 +153,8 @@ fn greeting(draft: &mut Draft, rng: &mut Rng) {
         ],
     );
     draft.send(settings(values));
-    // A header list of a thousand bytes may be too small for the request, and the largest window cannot be raised.
+    // A header list of a thousand bytes may be too small for the request, and the largest window
+    // cannot be raised.
     draft.is_unsure |= values.contains(&(6, 1_000)) || values.contains(&(4, 0x7fff_ffff));
     draft.send(settings_ack());
     draft.pieces.push(Piece::Await(1));

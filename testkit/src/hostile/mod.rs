@@ -1,12 +1,13 @@
-//! Replies that no honest server sends: sessions of HTTP/1 and HTTP/2 that a grammar makes from a seed, half of them damaged
-//! afterwards, and a server that plays one to whoever connects.
+//! Replies that no honest server sends: sessions of HTTP/1 and HTTP/2 that a grammar makes from a
+//! seed, half of them damaged afterwards, and a server that plays one to whoever connects.
 //!
 //! ```text
 //! seed ──▶ grammar (h1, h2) ──▶ Draft ──▶ damage, every second one ──▶ cuts ──▶ Reply ──▶ Server
 //! ```
 //!
-//! A reply that was not damaged has a [`Promise`]: the grammar marked each of its parts as harmless, as a breach, or as uncertain. So a test can
-//! require more than that nothing panics or hangs.
+//! A reply that was not damaged has a [`Promise`]: the grammar marked each of its parts as
+//! harmless, as a breach, or as uncertain. So a test can require more than that nothing panics or
+//! hangs.
 //!
 //! ```
 //! use testkit::hostile::{Promise, Protocol, Reply};
@@ -28,7 +29,7 @@ pub use server::Server;
 
 use crate::rng::{Rng, mix};
 
-/// What is spoken.
+/// The protocol of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1 or HTTP/1.0.
@@ -44,44 +45,45 @@ pub enum Piece {
     Send(Vec<u8>),
     /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
-    /// Waits until the client has sent this many request heads; for any but the first, only a short time.
+    /// Waits until the client has sent this many request heads; for any but the first, only a short
+    /// time.
     Await(u32),
 }
 
-/// What happens after the last piece.
+/// The event after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The connection is closed properly.
     Close,
-    /// It is reset.
+    /// The connection is reset.
     Reset,
-    /// Nothing: it stays open until the client leaves.
+    /// The connection stays open until the client leaves.
     Stall,
 }
 
-/// What a client that sends one GET, for all of the content and unconditionally, may make of a reply.
+/// The allowed results of a client that sends one GET, for all of the content and unconditionally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// It is a complete response with this body, despite everything around it.
+    /// A complete response with this body, despite all around it.
     Body(Vec<u8>),
-    /// It breaks a rule that must not be overlooked: never a success.
+    /// A failure: the reply breaks a rule that must not be overlooked.
     Failure,
-    /// Nobody knows.
+    /// Any result.
     Nothing,
 }
 
 /// A session of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
     /// The steps on each connection, in order.
     pub pieces: Vec<Piece>,
     /// And then.
     pub end: End,
-    /// What may come of it.
+    /// The allowed result.
     pub promise: Promise,
-    /// What it was made of, to help with a failure.
+    /// The productions that made the reply, to help with a failure.
     pub made_of: Vec<&'static str>,
 }
 
@@ -97,7 +99,8 @@ impl Reply {
         draft.finish()
     }
 
-    /// Whether it may end with the connection open, so that only a time limit ends the wait for more.
+    /// Returns `true` if the session may end with the connection open, so that only a time limit
+    /// ends the wait for more.
     pub fn may_stall(&self) -> bool {
         self.end == End::Stall
     }

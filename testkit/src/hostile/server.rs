@@ -12,14 +12,15 @@ use socket2::SockRef;
 
 use super::{End, Piece, Protocol, Reply};
 
-/// How long a reader or a writer waits for a client that does nothing, before the session is given up.
+/// The time for which a reader or a writer waits for an idle client before the session is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait for a second request: most replies give no reason to send one.
+/// The time to wait for a second request: most replies give no reason to send one.
 const MOMENT: Duration = Duration::from_millis(50);
 /// The first bytes of an HTTP/2 connection.
 const PREFACE: usize = 24;
 
-/// A running server. Dropping it stops it from accepting; sessions under way end with their clients.
+/// A running server. Dropping it stops it from accepting; sessions under way end with their
+/// clients.
 pub struct Server {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -51,7 +52,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -61,7 +62,7 @@ impl Server {
         format!("http://{}/file", self.addr)
     }
 
-    /// How many connections were accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.connections.load(SeqCst)
     }
@@ -141,9 +142,9 @@ fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
 
 /// Finds ends of heads, however the bytes are cut.
 enum Finder {
-    /// This much of an empty line was received.
+    /// The received part of an empty line.
     Lines(usize),
-    /// This many bytes to the next frame, and the received part of its header.
+    /// The number of bytes to the next frame, and the received part of its header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

@@ -17,7 +17,8 @@ const PIECE: u64 = 64 << 10;
 /// A reply's body.
 pub(super) struct ReplyBody {
     source: Source,
-    /// Whether hyper may know the length; if not, it sends chunks, or up to the end of an HTTP/1.0 connection.
+    /// True if hyper may know the length; if not, hyper sends chunks, or up to the end of an
+    /// HTTP/1.0 connection.
     sized: bool,
     trailers: Option<HeaderMap>,
 }

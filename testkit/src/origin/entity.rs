@@ -1,4 +1,5 @@
-//! A resource of known length and validator, and the replies that conditions and ranges select from it.
+//! A resource of known length and validator, and the replies that conditions and ranges select from
+//! it.
 
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -20,7 +21,7 @@ pub(super) enum Content {
     Pattern(Pattern, u64),
 }
 
-/// What a Range field selects (RFC 9110 section 14.1.2).
+/// The part of an entity that a Range field selects (RFC 9110 section 14.1.2).
 #[derive(Debug, PartialEq, Eq)]
 enum Selected {
     Whole,
@@ -76,7 +77,8 @@ fn finish(reply: hyper::http::response::Builder, source: Source) -> Response<Rep
     reply.body(ReplyBody::sized(source)).expect("fields that are valid by construction")
 }
 
-/// One range only; several, or an unknown unit, select the whole, as a server may (RFC 9110 section 14.2).
+/// One range only; several, or an unknown unit, select the whole, as a server may (RFC 9110 section
+/// 14.2).
 fn select(value: &HeaderValue, len: u64) -> Selected {
     let parsed = (|| {
         let (first, last) = value.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;

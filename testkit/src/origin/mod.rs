@@ -1,6 +1,8 @@
-//! An embedded server, plain and TLS, HTTP/1.1 and where asked HTTP/2, that serves a [`Site`] and a set of routes for tests.
+//! An embedded server, plain and TLS, HTTP/1.1 and where asked HTTP/2, that serves a [`Site`] and a
+//! set of routes for tests.
 //!
-//! It runs on threads of its own and stops when dropped. It records connections, requests and bodies.
+//! It runs on threads of its own and stops when dropped. It records connections, requests and
+//! bodies.
 //!
 //! | route | reply |
 //! |---|---|
@@ -35,7 +37,8 @@
 //! assert_eq!(origin.hits("/small/7"), 1);
 //! ```
 //!
-//! Left out: broken framing ([`crate::raw`] and [`crate::frames`] do that), rates and delays of the line ([`crate::relay`]).
+//! Left out: broken framing ([`crate::raw`] and [`crate::frames`] do that), rates and delays of the
+//! line ([`crate::relay`]).
 
 mod body;
 mod entity;
@@ -57,7 +60,7 @@ use crate::pattern::Pattern;
 use crate::site::Site;
 use record::Record;
 
-/// What to start; from [`Origin::builder`].
+/// The settings of an origin; made by [`Origin::builder`].
 pub struct Builder {
     site: Site,
     ip: IpAddr,
@@ -70,7 +73,8 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The site to serve. Default: `Site::scaled(1, 30)`. Its seed is also that of `/bytes` and `/text`.
+    /// The site to serve. Default: `Site::scaled(1, 30)`. Its seed is also that of `/bytes` and
+    /// `/text`.
     pub fn site(mut self, site: Site) -> Builder {
         self.site = site;
         self
@@ -94,26 +98,29 @@ impl Builder {
         self
     }
 
-    /// How many worker threads. Default: 1.
+    /// Sets the number of worker threads. Default: 1.
     pub fn threads(mut self, threads: usize) -> Builder {
         self.threads = threads;
         self
     }
 
-    /// Whether to keep hits for each path and a log of requests (the counters are always kept). Default: yes; turn it off for millions of requests.
+    /// Sets whether to keep hits for each path and a log of requests (the counters are always
+    /// kept). Default: yes; turn it off for millions of requests.
     pub fn record(mut self, record: bool) -> Builder {
         self.record = record;
         self
     }
 
-    /// Speaks HTTP/2 too, with this many concurrent streams on a connection: on the TLS port where ALPN agrees on it, on the plain port with clients
-    /// that begin with its preface. Default: HTTP/1.1 only.
+    /// Speaks HTTP/2 too, with this many concurrent streams on a connection: on the TLS port where
+    /// ALPN agrees on it, on the plain port with clients that begin with its preface. Default:
+    /// HTTP/1.1 only.
     pub fn http2(mut self, max_streams: u32) -> Builder {
         self.http2 = Some(max_streams);
         self
     }
 
-    /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1 and ::1.
+    /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1
+    /// and ::1.
     pub fn identity(mut self, identity: Identity) -> Builder {
         self.identity = Some(identity);
         self
@@ -150,7 +157,8 @@ impl Builder {
     }
 }
 
-/// A running origin. Dropping it stops it and closes its connections; do not drop it inside an async runtime.
+/// A running origin. Dropping it stops it and closes its connections; do not drop it inside an
+/// async runtime.
 pub struct Origin {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
@@ -168,7 +176,7 @@ struct State {
 }
 
 impl Origin {
-    /// What to start.
+    /// Returns the default settings.
     pub fn builder() -> Builder {
         Builder {
             site: Site::scaled(1, 30),
@@ -182,12 +190,12 @@ impl Origin {
         }
     }
 
-    /// Where it serves plain HTTP.
+    /// Returns the address for plain HTTP.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Where it serves HTTP over TLS.
+    /// Returns the address for HTTP over TLS.
     pub fn https_addr(&self) -> SocketAddr {
         self.https_addr
     }
@@ -237,12 +245,13 @@ impl Origin {
         self.state.record.requests()
     }
 
-    /// The most requests that were being answered at once (from the head's arrival to the reply's head).
+    /// The most requests that were being answered at once (from the head's arrival to the reply's
+    /// head).
     pub fn peak_requests(&self) -> u64 {
         self.state.record.peak_requests()
     }
 
-    /// How many requests named this path (its query left out).
+    /// Returns the number of requests for this path, with any query.
     pub fn hits(&self, path: &str) -> u64 {
         self.state.record.hits(path)
     }

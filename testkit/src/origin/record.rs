@@ -1,4 +1,4 @@
-//! What the origin received: counters, hits for each path, a log of requests.
+//! A record of the received requests: counters, hits for each path, a log.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -9,9 +9,9 @@ use bytes::Bytes;
 /// One request as it arrived.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
-    /// Which accepted connection it came on, from 0 in order of acceptance.
+    /// The number of the connection, from 0 in order of acceptance.
     pub connection: u64,
-    /// Whether that connection was TLS.
+    /// True if the connection used TLS.
     pub tls: bool,
     /// The method.
     pub method: String,
@@ -99,7 +99,7 @@ impl Record {
         lock(&self.log).push(request);
     }
 
-    /// How many requests for `path` were counted by this function before.
+    /// Returns the number of requests for `path` that this function counted before.
     pub(super) fn attempt(&self, path: &str) -> u64 {
         let mut attempts = lock(&self.attempts);
         let count = attempts.entry(path.to_owned()).or_default();

@@ -153,7 +153,8 @@ fn direct(state: &State, asked: &Asked, path: &str, route: &str, argument: &str)
     }
 }
 
-/// Coded as `?enc=` says: `auto` by Accept-Encoding, `identity` not at all, else the named codings in that order.
+/// Coded as `?enc=` says: `auto` by Accept-Encoding, `identity` not at all, else the named codings
+/// in that order.
 fn negotiated(
     asked: &Asked,
     default: &str,
@@ -236,7 +237,8 @@ fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl Asked {
-    /// A value of the query, percent-decoded. `to` swallows the rest, so that a URL may hold `&` as it is.
+    /// A value of the query, percent-decoded. `to` swallows the rest, so that a URL may hold `&` as
+    /// it is.
     fn query(&self, name: &str) -> Option<String> {
         let mut query = self.parts.uri.query()?;
         loop {

@@ -36,7 +36,8 @@ pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
-            // Out of descriptors or an aborted connection: a later one may succeed, but not at once.
+            // Out of descriptors or an aborted connection: a later one may succeed, but not at
+            // once.
             Err(_) => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;

@@ -1,4 +1,4 @@
-//! What the mirror has: packages made from a seed, and the page that lists them.
+//! The contents of the mirror: packages made from a seed, and the page that lists them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ pub const BLOCK: usize = 64 << 10;
 /// A package.
 #[derive(Debug)]
 pub struct Package {
-    /// Its file name.
+    /// The file name.
     pub name: String,
     /// All of it.
     pub bytes: Vec<u8>,
-    /// Where its first block begins: the length of its header.
+    /// The length of the header, which is the offset of the first block.
     pub header: usize,
-    /// How many bytes behind the header its reader wants: those of its packing list, or all.
+    /// The number of bytes after the header that the reader wants: those of its packing list, or
+    /// all.
     pub wanted: usize,
 }
 
@@ -51,27 +52,27 @@ impl Package {
         Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
-    /// The least that has to come before its reader can stop: the header, the blocks it wants, and the one at which it learns that
-    /// nobody wants more.
+    /// The least that has to come before its reader can stop: the header, the blocks it wants, and
+    /// the one at which it learns that nobody wants more.
     pub fn floor(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
-    /// Whether it is read to its end.
+    /// Returns `true` if the reader wants the whole package.
     pub fn is_wanted_whole(&self) -> bool {
         self.floor() == self.bytes.len()
     }
 }
 
-/// What a reader wants of a package, without the package: a line of text each.
+/// The bytes that a reader wants of a package, without the package: a line of text each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
     /// The file's name; empty is the index.
     pub name: String,
     /// All of its bytes.
     pub length: usize,
-    /// How many of them behind the header are wanted.
+    /// The number of bytes wanted after the header.
     pub wanted: usize,
 }
 
@@ -81,7 +82,7 @@ impl Want {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// What [`Want::to_line`] made.
+    /// Parses the text of [`Want::to_line`].
     pub fn from_line(line: &str) -> Option<Want> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
@@ -115,7 +116,7 @@ const INDEX: usize = 2_500_000;
 const WHOLE: usize = 20;
 
 impl Catalogue {
-    /// This many packages of 10 KB to 8 MB, most of them below 1 MB, made from a seed.
+    /// Creates packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
     pub fn new(seed: u64, count: usize) -> Catalogue {
         let mut random = Rng::new(seed);
         let packages: Vec<Package> = (0..count)
@@ -131,7 +132,7 @@ impl Catalogue {
         Self::of(packages)
     }
 
-    /// These packages.
+    /// Creates a catalogue of these packages.
     pub fn of(packages: Vec<Package>) -> Catalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
@@ -155,7 +156,7 @@ impl Catalogue {
         &self.inner.index
     }
 
-    /// What is read, in order: the index, then the packages.
+    /// Returns the files to read, in order: the index, then the packages.
     pub fn wants(&self) -> Vec<Want> {
         let index = Want { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();

@@ -1,4 +1,5 @@
-//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped if accepted; it counts the bytes that it sends.
+//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped if accepted; it
+//! counts the bytes that it sends.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -17,7 +18,8 @@ use crate::wire::Wire;
 
 /// The longest request head.
 const LONGEST_HEAD: usize = 64 << 10;
-/// How much is sent in one write, the accuracy of the count of bytes sent to a client that has gone.
+/// The size of one write, which is the accuracy of the count of bytes sent to a client that has
+/// gone.
 const PIECE: usize = 8 << 10;
 
 /// A running mirror. It serves until the process ends: its threads sleep in `accept`.
@@ -67,7 +69,7 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -1,4 +1,5 @@
-//! Reads the mirror: one fetcher for each file, with an empty environment, its output checked block by block and closed when enough was read.
+//! Reads the mirror: one fetcher for each file, with an empty environment, its output checked block
+//! by block and closed when enough was read.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -7,10 +8,11 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, Want};
 
-/// How much signify reads from a pipe at a time while it looks for the end of the header.
+/// The number of bytes that signify reads from a pipe at a time while it looks for the end of the
+/// header.
 const HEADER_READ: usize = 1024;
 
-/// How files are fetched.
+/// The way in which files are fetched.
 pub struct Reader<'a> {
     /// The program and its options, as a `FETCH_CMD` split at blanks.
     pub fetcher: &'a [String],
@@ -18,7 +20,7 @@ pub struct Reader<'a> {
     pub base: &'a str,
 }
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// From the first call to the end of the last.
@@ -32,8 +34,8 @@ pub struct Run {
 }
 
 impl Reader<'_> {
-    /// Reads the index, then each package as far as it is wanted. One is open at a time, and the next begins when the last
-    /// fetcher is gone.
+    /// Reads the index, then each package as far as it is wanted. One is open at a time, and the
+    /// next begins when the last fetcher is gone.
     ///
     /// # Errors
     /// If a fetcher cannot be started, or its output is wrong.
@@ -115,7 +117,8 @@ fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
         if hex(&block[..filled]) != digest {
             return Err(wrong(&want.name, read));
         }
-        // The block is passed on now; if its reader had stopped before this block, this is when the checker notices.
+        // The block is passed on now; if its reader had stopped before this block, this is when the
+        // checker notices.
         if read - header.len() >= want.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
             return Ok(read);
         }

@@ -1,6 +1,8 @@
-//! When pieces are due: one timer of the system for all connections, waited for in the runtime's own loop.
+//! The times at which pieces are due: one timer of the system for all connections, waited for in
+//! the runtime's own loop.
 //!
-//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a sleeping thread would have to be woken for each piece.
+//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a sleeping
+//! thread would have to be woken for each piece.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -10,7 +10,7 @@ const LONGEST: usize = 18;
 pub struct Answer {
     /// The blocks, one a line, each line ended.
     pub text: Vec<u8>,
-    /// How many blocks.
+    /// The number of blocks.
     pub count: usize,
     /// SHA-256 of `text`, in lower-case hex.
     pub sha256: String,

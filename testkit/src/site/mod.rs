@@ -1,6 +1,8 @@
-//! The site of the first job: three index pages that name thousands of AS pages, which hold CIDR blocks in HTML.
+//! The site of the first job: three index pages that name thousands of AS pages, which hold CIDR
+//! blocks in HTML.
 //!
-//! Every page is a pure function of (seed, number), so the site needs no disk and a test knows the right answer.
+//! Every page is a pure function of (seed, number), so the site needs no disk and a test knows the
+//! right answer.
 //!
 //! ```
 //! use testkit::site::Site;
@@ -25,10 +27,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-/// How many AS pages the full site has.
+/// The number of AS pages of the full site.
 pub const PAGES: usize = 5_703;
 
-/// How many index pages there are, at `/1`, `/2`, `/3`.
+/// The number of index pages, at `/1`, `/2`, `/3`.
 pub const INDEXES: usize = 3;
 
 /// A site; cloning it shares it.
@@ -55,7 +57,8 @@ impl Site {
         Site::build(seed, pages, false)
     }
 
-    /// The same site, which keeps each page in memory from its first use on (the whole of it: about 276 MiB).
+    /// The same site, which keeps each page in memory from its first use on (the whole of it: about
+    /// 276 MiB).
     pub fn cached(self) -> Site {
         Site::build(self.inner.seed, self.inner.numbers.len(), true)
     }
@@ -106,7 +109,8 @@ impl Site {
         }
     }
 
-    /// The sorted unique CIDR blocks of all AS pages, from the generator's own record of what it wrote.
+    /// The sorted unique CIDR blocks of all AS pages, from the generator's own record of what it
+    /// wrote.
     pub fn known_answer(&self) -> Answer {
         let mut answer = answer::Collector::default();
         let mut page = Vec::new();
@@ -117,7 +121,8 @@ impl Site {
         answer.finish()
     }
 
-    /// Lays the site out under `dir` as plain files (`1`, `2`, `3`, `AS…`), for another server to serve.
+    /// Lays the site out under `dir` as plain files (`1`, `2`, `3`, `AS…`), for another server to
+    /// serve.
     ///
     /// # Errors
     /// From creating the directory or writing a file.
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_a_pure_function_and_as_long_as_told() {
+    fn page_is_a_pure_function_of_known_length() {
         let (one, two) = (Site::scaled(9, 60), Site::scaled(9, 60).cached());
         for (path, number) in one.as_paths().iter().zip(one.as_numbers()) {
             let page = one.page(path).unwrap();
@@ -189,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_indexes_name_every_page_more_than_once_and_no_other() {
+    fn indexes_name_every_page_and_no_other() {
         let site = Site::new(3);
         let names = Regex::new("AS[0-9]{1,9}").unwrap();
         let (mut seen, mut matches) = (HashSet::new(), 0);

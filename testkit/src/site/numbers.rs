@@ -1,4 +1,4 @@
-//! Which AS numbers a site has, and how long each page is.
+//! The AS numbers of a site, and the length of each page.
 
 use std::collections::HashSet;
 

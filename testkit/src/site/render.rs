@@ -1,8 +1,8 @@
 //! The HTML of the pages.
 //!
-//! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is never the bottleneck.
-//! Around the blocks is what real pages contain and careless expressions trip over: paths, host names, dates, addresses
-//! without a mask, IPv6 prefixes.
+//! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is
+//! never the bottleneck. Around the blocks is what real pages contain and careless expressions trip
+//! over: paths, host names, dates, addresses without a mask, IPv6 prefixes.
 
 use crate::rng::{Rng, mix};
 
@@ -94,7 +94,8 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// One AS page of exactly its length. `wrote` is called for every block that the expression will find.
+/// One AS page of exactly its length. `wrote` is called for every block that the expression will
+/// find.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::numbers::page_len(seed, number);
     out.reserve(target);

@@ -1,4 +1,5 @@
-//! A client of plain sockets and a reply read by hand, so that the tests do not depend on an HTTP library.
+//! A client of plain sockets and a reply read by hand, so that the tests do not depend on an HTTP
+//! library.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::io::{Read, Write};

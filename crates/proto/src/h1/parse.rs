@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn section_ends_at_an_empty_line_of_either_kind() {
+    fn section_ends_at_either_kind_of_empty_line() {
         let find = |text: &[u8]| Scan::default().find_end(text);
         assert_eq!(find(b"a\r\n\r\nrest"), Some(5));
         assert_eq!(find(b"a\n\nrest"), Some(3));

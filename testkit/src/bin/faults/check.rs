@@ -1,4 +1,4 @@
-//! Whether bytes are the source's: all of them, or a prefix.
+//! Compares received bytes with the source: all of them, or a prefix.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,11 +19,11 @@ pub(crate) struct Checker {
 struct Content {
     pattern: Pattern,
     size: u64,
-    /// Whether everything received so far is a prefix of it.
+    /// True if all bytes received so far are a prefix of the source.
     prefix: bool,
 }
 
-/// How the bytes compare.
+/// The result of a comparison.
 pub(crate) struct Found {
     pub(crate) sha256: Digest,
     /// A prefix of one of the contents, which may be all of it.

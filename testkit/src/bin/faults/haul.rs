@@ -16,7 +16,7 @@ pub(crate) struct Haul {
     home: PathBuf,
     ca: PathBuf,
     pub(crate) version: String,
-    /// It has `--split`.
+    /// True if the program has `--split`.
     pub(crate) splits: bool,
 }
 
@@ -26,7 +26,8 @@ pub(crate) struct Job {
     pub(crate) url: String,
     /// `-o`; without it the body goes to a pipe.
     pub(crate) file: Option<PathBuf>,
-    /// Further URLs with their files, in parallel with the first; files that have their final name are skipped.
+    /// Further URLs with their files, in parallel with the first; files that have their final name
+    /// are skipped.
     pub(crate) more: Vec<(String, PathBuf)>,
     /// HTTP/2 over either scheme: by ALPN, or with prior knowledge.
     pub(crate) http2: bool,

@@ -1,11 +1,12 @@
 //! kill -9 at random moments of a download to files, then the same command again until it is done.
 //!
-//! Three kinds in turn: one file in parts, one file in one stream, and many files side by side, where `--skip-existing`
-//! and the notes beside unfinished files are the journal that says what is done.
+//! Three kinds in turn: one file in parts, one file in one stream, and many files side by side,
+//! where `--skip-existing` and the notes beside unfinished files are the journal that says what is
+//! done.
 //!
-//! The moment is a number of bytes sent, not a time, so the load of the machine makes no difference. The origin limits
-//! the rate of each connection, behind a relay with a round trip: then little is in flight between the two ends, and
-//! the bytes sent are about the bytes fetched.
+//! The moment is a number of bytes sent, not a time, so the load of the machine makes no
+//! difference. The origin limits the rate of each connection, behind a relay with a round trip:
+//! then little is in flight between the two ends, and the bytes sent are about the bytes fetched.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -24,22 +25,23 @@ use crate::{Bench, Result};
 
 /// The most that a part may hold.
 const PART: u64 = 16 << 20;
-/// How much may be in flight on a connection: sent, but not received by the killed program.
+/// The largest number of bytes in flight on a connection: sent, but not received by the killed
+/// program.
 const UNDER_WAY: u64 = 1 << 20;
-/// How often the number of bytes sent is checked.
+/// The interval of checks of the number of bytes sent.
 const GLANCE: Duration = Duration::from_millis(1);
-/// How many runs after the last kill before giving up.
+/// The number of runs after the last kill before giving up.
 const MOST_RUNS: u32 = 3;
-/// What is killed, in turn.
+/// The kinds of runs that are killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// How many files make up "many"; together they are as long as one.
+/// The number of files that make up "many"; together they are as long as one.
 const MANY: u64 = 8;
 
 /// The results of all kills.
 #[derive(Default)]
 pub(crate) struct Kills {
     pub(crate) tried: u64,
-    /// How many of each kind, and how many of them survived.
+    /// The number of tries of each kind, and of those that survived.
     kinds: [(u64, u64); KINDS.len()],
     /// Processes killed; some end before that.
     pub(crate) killed: u64,
@@ -81,7 +83,7 @@ impl Kills {
     }
 }
 
-/// What came of one.
+/// The result of one try.
 struct Tried {
     kind: usize,
     killed: u64,
@@ -98,7 +100,8 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     if count == 0 {
         return Ok(Kills::default());
     }
-    // A link without a rate may hold 16 MiB for a program that gets no CPU time: that would count as fetched.
+    // A link without a rate may hold 16 MiB for a program that gets no CPU time: that would count
+    // as fetched.
     let rate = bench.options.kill_rate;
     let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).rate(rate).start();
     let (plain, tls) = (relay(bench.origin.http_addr())?, relay(bench.origin.https_addr())?);

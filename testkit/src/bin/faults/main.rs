@@ -4,8 +4,9 @@
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! It knows haul only by its path. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe or file × split or not, at random offsets),
-//! *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
+//! It knows haul only by its path. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe
+//! or file × split or not, at random offsets), *kills* (kill -9 in the middle, then the same
+//! command again) and *sizes* (SHA-256 and peak memory).
 
 mod check;
 mod haul;
@@ -24,7 +25,7 @@ use testkit::faulty::Faulty;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What all parts share.
+/// The state shared by all parts.
 struct Bench {
     options: options::Options,
     haul: haul::Haul,

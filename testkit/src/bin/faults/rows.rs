@@ -1,4 +1,5 @@
-//! Every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random offsets.
+//! Every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random
+//! offsets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::haul::{Job, Outcome};
 use crate::table::{Chance, FAULTS, Fault};
 use crate::{Bench, Result, report};
 
-/// What the file contained before, in every second try.
+/// The earlier contents of the file, in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
 /// Makes the random choices of a row over HTTP/2 differ from those over HTTP/1.
 const HTTP2: u64 = 1 << 32;
@@ -238,7 +239,7 @@ fn one_content(plan: &Plan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Whether parts were requested beside a first body, and not only after it broke.
+/// Returns `true` if parts were requested beside a first body, and not only after it broke.
 fn overlapped(seen: &testkit::faulty::Seen) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

@@ -12,7 +12,7 @@ use crate::{Bench, Result, report};
 
 /// The most memory that a run may have at its peak.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
-/// How many bytes a slow reader takes in a second.
+/// The number of bytes that a slow reader takes in a second.
 const SLOW: u64 = 1_000_000;
 
 /// One run.

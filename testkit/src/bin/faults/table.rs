@@ -11,7 +11,8 @@ pub(crate) struct Fault {
     pub(crate) about: &'static str,
     /// Acceptable exit codes besides 0; if there are none, the fault has to be survived.
     pub(crate) codes: &'static [i32],
-    /// Its time limit, if that is what ends it; otherwise two thirds of what the runner allows.
+    /// The row's own time limit, if that ends the run; otherwise two thirds of the runner's limit
+    /// apply.
     pub(crate) max_time: Option<Duration>,
     pub(crate) over: Over,
     pub(crate) make: fn(&mut Chance, &mut Plan),
@@ -36,8 +37,8 @@ impl Over {
 }
 
 impl Fault {
-    /// For a fault that need not be survived, HTTP/2 has two more exit codes: for a connection (16) and for a stream
-    /// (92).
+    /// For a fault that need not be survived, HTTP/2 has two more exit codes: for a connection (16)
+    /// and for a stream (92).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
         self.codes.contains(&code)
             || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
@@ -52,7 +53,8 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// An offset of the source: half of them anywhere, the others at or next to the places where programs split.
+    /// An offset of the source: half of them anywhere, the others at or next to the places where
+    /// programs split.
     pub(crate) fn new(mut rng: Rng, size: u64) -> Chance {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],

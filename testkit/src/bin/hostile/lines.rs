@@ -10,11 +10,11 @@ use testkit::rng::Rng;
 pub(crate) struct Line {
     pub(crate) args: Vec<String>,
     pub(crate) place: Place,
-    /// It sends more requests than most replies answer.
+    /// True if the command sends more requests than most replies answer.
     pub(crate) may_stall: bool,
 }
 
-/// Where the body is afterwards, if the command line takes the reply as it is.
+/// The place of the body afterwards, if the command line accepts the reply.
 pub(crate) enum Place {
     Stdout,
     File(PathBuf),
@@ -101,7 +101,8 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
             may_stall = true;
         }
         7 if protocol == Protocol::Http1 => {
-            // A forwarding proxy may send the same; one that is asked for a tunnel may send anything.
+            // A forwarding proxy may send the same; one that is asked for a tunnel may send
+            // anything.
             let proxy = url.trim_end_matches("/file");
             args.extend(own(&["-x", proxy, "http://example.test/file"]));
             place = Place::Stdout;

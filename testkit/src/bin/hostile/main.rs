@@ -1,11 +1,13 @@
-//! Runs the program haul against thousands of replies that no honest server sends, and reports the results.
+//! Runs the program haul against thousands of replies that no honest server sends, and reports the
+//! results.
 //!
 //! ```text
 //! hostile --haul target/release/haul --replies 10000
 //! ```
 //!
-//! It knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a command line, both from one seed; there must be no panic, signal
-//! or hang, no more memory than allowed, no success with other bytes than the reply's, and no success if the reply breaks a rule.
+//! It knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a command line,
+//! both from one seed; there must be no panic, signal or hang, no more memory than allowed, no
+//! success with other bytes than the reply's, and no success if the reply breaks a rule.
 
 mod lines;
 mod options;

@@ -10,14 +10,14 @@ use testkit::hostile::Protocol;
 use crate::Result;
 use crate::options::Options;
 
-/// How many failures are shown in full.
+/// The number of failures shown in full.
 const SHOWN: usize = 40;
 
 /// The result of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Survived,
-    /// It should have accepted this many bytes, and did not.
+    /// The command refused a reply whose body has this many bytes and should have been accepted.
     Refused(usize),
     Panic,
     Signal,
@@ -25,7 +25,7 @@ pub(crate) enum Verdict {
     Memory,
     WrongBytes,
     FalseSuccess,
-    /// It wrote where it must not write.
+    /// The command wrote to a forbidden place.
     Escaped,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Tally {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
-    /// Which one that was.
+    /// The run with the largest memory.
     largest: String,
     failures: Vec<String>,
 }
