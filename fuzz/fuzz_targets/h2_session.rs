@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "each target uses its own part")]
 mod support;
 
+use haul_proto::ResponseError;
 use haul_proto::h2::{BodyLength, Config, Conn, Error, ErrorCode, Event, RequestId};
 use haul_proto::time::Time;
 use libfuzzer_sys::fuzz_target;
@@ -139,7 +140,7 @@ impl Session {
                 Ok(step) => step,
                 Err(error) => {
                     assert!(self.conn.close_reason().is_some() && !self.conn.can_enqueue());
-                    assert!(!self.conn.is_idle() || matches!(error, Error::Closed(_)));
+                    assert!(!self.conn.is_idle() || matches!(error, Error::Response(ResponseError::Closed(_))));
                     return;
                 }
             };

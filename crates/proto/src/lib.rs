@@ -44,6 +44,7 @@ pub mod hpack;
 mod limits;
 mod output;
 pub mod request;
+mod response_error;
 mod syntax;
 pub mod time;
 
@@ -53,3 +54,4 @@ pub use framing::{BodyFraming, LengthFault, RequestId};
 pub use head::Head;
 pub use limits::Limits;
 pub use request::{BodyLength, Request, RequestError};
+pub use response_error::ResponseError;

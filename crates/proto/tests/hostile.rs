@@ -5,6 +5,7 @@ mod common;
 
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of};
 use haul_proto::Limits;
+use haul_proto::ResponseError;
 use haul_proto::h1::{
     ChunkFault, CloseReason, CodingFault, Config, Conn, Error, Event, FieldLineFault, LengthFault, RequestId,
 };
@@ -17,7 +18,11 @@ fn refused(class: &str, wire: &[u8], error: Error) {
     let seen = feed(&mut conn, wire, &cuts, End::Open);
     assert_eq!(seen.last(), Some(&Seen::Error(error)), "{class}, byte by byte");
     let reason = conn.close_reason().expect("an error closes");
-    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Closed(reason)), "{class}: nothing is read afterwards");
+    assert_eq!(
+        conn.step(Time(0), &mut [b'H']),
+        Err(Error::Response(ResponseError::Closed(reason))),
+        "{class}: nothing is read afterwards"
+    );
     assert!(!conn.can_enqueue() && !conn.is_idle(), "{class}: never reused");
     assert!(error.to_string().starts_with("server "), "{class}: says who is to blame: {error}");
 }
@@ -30,7 +35,11 @@ fn bad_content_lengths_are_refused() {
     ];
     for value in malformed {
         let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nok");
-        refused("malformed length", wire.as_bytes(), Error::ContentLength(LengthFault::Malformed));
+        refused(
+            "malformed length",
+            wire.as_bytes(),
+            Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+        );
     }
     for fields in [
         "Content-Length: 42,30",
@@ -38,14 +47,26 @@ fn bad_content_lengths_are_refused() {
         "Content-Length: 42\r\nX: y\r\ncontent-length: 042, 43",
     ] {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
-        refused("conflicting lengths", wire.as_bytes(), Error::ContentLength(LengthFault::Conflicting));
+        refused(
+            "conflicting lengths",
+            wire.as_bytes(),
+            Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)),
+        );
     }
     for value in ["18446744073709551616", "99999999999999999999999999"] {
         let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nok");
-        refused("length overflow", wire.as_bytes(), Error::ContentLength(LengthFault::TooLarge));
+        refused(
+            "length overflow",
+            wire.as_bytes(),
+            Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+        );
     }
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 42s\r\n\r\n0\r\n\r\n";
-    refused("a bad length beside a coding", wire, Error::ContentLength(LengthFault::Malformed));
+    refused(
+        "a bad length beside a coding",
+        wire,
+        Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+    );
 }
 
 #[test]
@@ -250,15 +271,21 @@ fn floods_end_at_their_limits() {
         }
     };
     let chunked = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body].concat();
-    ends_in(&[&b"HTTP/1.1 200 "[..], &[b'x'; 100]].concat(), Error::HeadTooLarge { limit: 100 });
+    ends_in(
+        &[&b"HTTP/1.1 200 "[..], &[b'x'; 100]].concat(),
+        Error::Response(ResponseError::HeadTooLarge { limit: 100 }),
+    );
     let large = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(100));
-    ends_in(large.as_bytes(), Error::HeadTooLarge { limit: 100 });
-    ends_in(b"HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n\r\n", Error::TooManyFields { limit: 3 });
+    ends_in(large.as_bytes(), Error::Response(ResponseError::HeadTooLarge { limit: 100 }));
+    ends_in(
+        b"HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n\r\n",
+        Error::Response(ResponseError::TooManyFields { limit: 3 }),
+    );
     ends_in(&chunked(&[&b"5;"[..], &[b'x'; 30]].concat()), Error::ChunkLineTooLong { limit: 20 });
     ends_in(&chunked(&b"1;xxxxxxxxxx\r\n.\r\n".repeat(5)), Error::ChunkExtensionsTooLarge { limit: 30 });
     let section = [&b"0\r\nA: "[..], &[b'x'; 80]].concat();
-    ends_in(&chunked(&section), Error::TrailersTooLarge { limit: 60 });
-    ends_in(&chunked(b"0\r\na:\r\nb:\r\nc:\r\n\r\n"), Error::TooManyTrailers { limit: 2 });
+    ends_in(&chunked(&section), Error::Response(ResponseError::TrailersTooLarge { limit: 60 }));
+    ends_in(&chunked(b"0\r\na:\r\nb:\r\nc:\r\n\r\n"), Error::Response(ResponseError::TooManyTrailers { limit: 2 }));
 }
 
 #[test]
@@ -276,7 +303,7 @@ fn input_at_the_limits_is_accepted() {
         feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), wire.as_bytes(), &[], End::Open)
     };
     assert!(matches!(field_limit(200)[0], Seen::Head(..)));
-    assert_eq!(field_limit(199)[0], Seen::Error(Error::TooManyFields { limit: 199 }));
+    assert_eq!(field_limit(199)[0], Seen::Error(Error::Response(ResponseError::TooManyFields { limit: 199 })));
 }
 
 #[test]
@@ -284,10 +311,10 @@ fn head_over_the_default_limit_is_refused() {
     let wire =
         [&b"HTTP/1.1 200 OK\r\n"[..], &b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(6_000)]
             .concat();
-    assert_eq!(error_of(&wire, End::Open), Some(Error::HeadTooLarge { limit: 307_200 }));
+    assert_eq!(error_of(&wire, End::Open), Some(Error::Response(ResponseError::HeadTooLarge { limit: 307_200 })));
     let wire = [&b"HTTP/1.1 200 OK\r\n"[..], &b"X:\r\n".repeat(5_001), b"\r\n"].concat();
     let error = error_of(&wire, End::Open).unwrap();
-    assert_eq!(error, Error::TooManyFields { limit: 5_000 });
+    assert_eq!(error, Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
     assert_eq!(error.to_string(), "server sent a head above the limit of 5000 fields");
 }
 

@@ -4,6 +4,7 @@ mod common;
 
 use common::{End, Seen, asked, body_of, feed, get, reuse_of, with_method};
 use core::time::Duration;
+use haul_proto::ResponseError;
 use haul_proto::h1::{BodyLength, CloseReason, Config, Conn, Error, Event, Request, RequestError, RequestId};
 use haul_proto::time::Time;
 
@@ -335,7 +336,7 @@ fn broken_pipeline_leaves_the_rest_for_replay() {
     assert_eq!(reuse_of(&seen), Some(Err(CloseReason::ServerClose)));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
     assert!(!conn.response_started());
-    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Closed(CloseReason::ServerClose)));
+    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Response(ResponseError::Closed(CloseReason::ServerClose))));
 
     let mut conn = asked(Config::default(), &[get(); 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab";

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
+use haul_proto::ResponseError;
 use haul_proto::h1::{
     BodyFraming, CloseReason, CodingFault, Config, Conn, Error, Event, Liberties, Request, RequestId,
 };
@@ -86,7 +87,7 @@ fn body_until_close_needs_a_clean_end() {
 fn early_ends_name_the_truncated_part() {
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let in_chunks = |body: &[u8]| error_of(&[chunked, body].concat(), End::Clean);
-    assert_eq!(error_of(b"", End::Clean), Some(Error::EndedBeforeResponse));
+    assert_eq!(error_of(b"", End::Clean), Some(Error::Response(ResponseError::EndedBeforeResponse)));
     let head = b"HTTP/1.1 200 OK\r\nA: b\r\n\r";
     for (at, got) in (1..head.len()).zip(1..) {
         let is_line = at < b"HTTP/1.1 200 OK\r\n".len();
@@ -95,7 +96,10 @@ fn early_ends_name_the_truncated_part() {
     }
     let behind = b"HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 2";
     assert_eq!(error_of(behind, End::Clean), Some(Error::EndedInStatusLine { got: 29 }));
-    assert_eq!(error_of(b"HTTP/1.1 100 Go\r\n\r\n", End::Clean), Some(Error::EndedBeforeResponse));
+    assert_eq!(
+        error_of(b"HTTP/1.1 100 Go\r\n\r\n", End::Clean),
+        Some(Error::Response(ResponseError::EndedBeforeResponse))
+    );
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234";
     assert_eq!(error_of(short, End::Clean), Some(Error::EndedInBody { expected: 10, got: 4 }));
     assert_eq!(in_chunks(b"5\r\nhel"), Some(Error::EndedInChunks { got: 3 }));
@@ -103,7 +107,7 @@ fn early_ends_name_the_truncated_part() {
     assert_eq!(in_chunks(b"5\r\nhello\r\n0\r\n"), Some(Error::EndedInChunks { got: 5 }));
     assert_eq!(in_chunks(b"5\r\nhello\r\n0\r\nA: b\r\n"), Some(Error::EndedInChunks { got: 5 }));
     let mut idle = Conn::new(Config::default());
-    assert_eq!(idle.end_of_input(true), Err(Error::EndedIdle));
+    assert_eq!(idle.end_of_input(true), Err(Error::Response(ResponseError::EndedIdle)));
     assert!(!idle.can_enqueue());
 }
 
@@ -286,10 +290,14 @@ fn endless_interim_heads_are_capped() {
     let wire = b"HTTP/1.1 102 Processing\r\n\r\n".repeat(4);
     let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), &wire, &[], End::Open);
     assert_eq!(seen.len(), 4);
-    assert_eq!(seen.last(), Some(&Seen::Error(Error::TooManyInterim { limit: 3 })));
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::Response(ResponseError::TooManyInterim { limit: 3 }))));
     let limits = Limits { head_bytes: 60, ..Limits::default() };
     let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), &wire, &[], End::Open);
-    assert_eq!(seen.last(), Some(&Seen::Error(Error::HeadTooLarge { limit: 60 })), "interim heads count");
+    assert_eq!(
+        seen.last(),
+        Some(&Seen::Error(Error::Response(ResponseError::HeadTooLarge { limit: 60 }))),
+        "interim heads count"
+    );
 }
 
 #[test]
@@ -300,7 +308,7 @@ fn tunnels_leave_the_rest_to_the_caller() {
     let seen = feed(&mut conn, wire, &[], End::Open);
     assert!(matches!(&seen[..], [Seen::Tunnel(0, _, rest)] if rest == b"\x16\x03\x01"), "{seen:?}");
     assert_eq!(conn.close_reason(), Some(CloseReason::Tunnel));
-    assert_eq!(conn.step(Time(0), &mut [1]), Err(Error::Closed(CloseReason::Tunnel)));
+    assert_eq!(conn.step(Time(0), &mut [1]), Err(Error::Response(ResponseError::Closed(CloseReason::Tunnel))));
 
     let refused = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno";
     let seen = feed(&mut asked(Config::default(), &[connect]), refused, &[], End::Open);

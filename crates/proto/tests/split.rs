@@ -3,6 +3,7 @@
 mod common;
 
 use common::{End, Seen, asked, feed, get, with_method};
+use haul_proto::ResponseError;
 use haul_proto::h1::{ChunkFault, Config, Error, FieldLineFault, Request};
 use proptest::prelude::*;
 
@@ -64,22 +65,22 @@ fn sessions_cover_every_kind_of_framing() {
         })
         .collect();
     let expected = [
-        (1, Some(Error::EndedBeforeResponse)),
-        (1, Some(Error::EndedBeforeResponse)),
-        (1, Some(Error::EndedBeforeResponse)),
-        (1, Some(Error::EndedBeforeResponse)),
+        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
         (1, None),
         (1, None),
-        (3, Some(Error::EndedIdle)),
+        (3, Some(Error::Response(ResponseError::EndedIdle))),
         (2, Some(Error::StatusLine)),
         (0, Some(Error::Chunk(ChunkFault::SizeEnd))),
         (0, Some(Error::Field(FieldLineFault::Name))),
         (0, Some(Error::EndedInBody { expected: 7, got: 5 })),
         (0, Some(Error::EndedInChunks { got: 2 })),
-        (1, Some(Error::EndedBeforeResponse)),
+        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
         (1, None),
         (0, Some(Error::EndedInHead { got: 24 })),
-        (0, Some(Error::EndedBeforeResponse)),
+        (0, Some(Error::Response(ResponseError::EndedBeforeResponse))),
     ];
     assert_eq!(outcomes, expected);
 }

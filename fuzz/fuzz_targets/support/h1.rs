@@ -1,6 +1,7 @@
 //! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without
 //! regard to the cuts.
 
+use haul_proto::ResponseError;
 use haul_proto::Limits;
 use haul_proto::h1::{Config, Conn, Error, Event, Request};
 use haul_proto::time::Time;
@@ -55,7 +56,8 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
             let step = match conn.step(Time(0), input) {
                 Ok(step) => step,
                 Err(error) => {
-                    assert!(matches!(conn.step(Time(0), &mut []), Err(Error::Closed(_))), "an error is the end");
+                    let next = conn.step(Time(0), &mut []);
+                    assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(Seen::Error(error));
                     return seen;
                 }

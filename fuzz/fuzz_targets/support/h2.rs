@@ -1,6 +1,7 @@
 //! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without
 //! regard to the cuts.
 
+use haul_proto::ResponseError;
 use haul_proto::Limits;
 use haul_proto::h2::{BodyLength, Config, Conn, Error, Event, Floods, Request, RequestId};
 use haul_proto::time::Time;
@@ -81,7 +82,8 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
             let step = match conn.step(Time(0), &mut buffer[at..]) {
                 Ok(step) => step,
                 Err(error) => {
-                    assert!(matches!(conn.step(Time(0), &mut []), Err(Error::Closed(_))), "an error is the end");
+                    let next = conn.step(Time(0), &mut []);
+                    assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(Seen::Error(error));
                     break 'wire;
                 }

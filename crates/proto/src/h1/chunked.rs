@@ -5,8 +5,8 @@
 //! bytes in extensions, payload that is not followed by a line end.
 //!
 //! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its
-//! line end, and lines that end in LF without CR. The decoder is [loose](ChunkedDecoder::is_loose) then,
-//! and its connection takes no further request: a proxy on the way may have read the rest
+//! line end, and lines that end in LF without CR. The decoder is [loose](ChunkedDecoder::is_loose)
+//! then, and its connection takes no further request: a proxy on the way may have read the rest
 //! differently. Extensions are skipped and counted. Since each byte is decided on by itself, the
 //! result does not depend on how the input was cut.
 //!
@@ -21,6 +21,7 @@ use super::error::{ChunkFault, Error};
 use super::parse::{self, Scan};
 use crate::Limits;
 use crate::fields::Fields;
+use crate::response_error::ResponseError;
 use core::ops::Range;
 use memchr::memchr_iter;
 
@@ -179,7 +180,7 @@ impl ChunkedDecoder {
                 self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
                 Ok((end, ChunkEvent::End(Some(fields))))
             }
-            None if input.len() >= limit => Err(Error::TrailersTooLarge { limit }),
+            None if input.len() >= limit => Err(Error::Response(ResponseError::TrailersTooLarge { limit })),
             None => Ok((0, ChunkEvent::NeedInput)),
         }
     }

@@ -12,6 +12,7 @@ use super::send::Sender;
 use super::{BodyLength, Request, RequestError};
 use super::{CloseReason, Config, Error, Event, RequestId, Step};
 use crate::framing::ResponseTo;
+use crate::response_error::ResponseError;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 
@@ -156,7 +157,7 @@ impl Conn {
     /// Call `step` until [`Event::NeedInput`] (then read more) or [`Event::Complete`] (then call it
     /// again if the connection is reused and more requests are [unanswered](Conn::unanswered)).
     /// After `Complete` with a reason to close, after a tunnel and after an error, no more can be
-    /// read ([`Error::Closed`]).
+    /// read ([`ResponseError::Closed`]).
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.handle_timeout(now);
         let result = self.receive(input);
@@ -181,7 +182,7 @@ impl Conn {
 
     fn fail(&mut self, error: Error) {
         let reason = match error {
-            Error::Closed(_) => return,
+            Error::Response(ResponseError::Closed(_)) => return,
             Error::UnsolicitedBytes => CloseReason::UnsolicitedBytes,
             error if error.is_early_end() => CloseReason::PeerClosed,
             _ => CloseReason::Broken,

@@ -4,21 +4,23 @@
 //! mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
 //!
 //! ```
-//! use haul_proto::h1::{Error, LengthFault};
+//! use haul_proto::h1::{Error, LengthFault, ResponseError};
 //!
-//! let error = Error::ContentLength(LengthFault::Conflicting);
+//! let error = ResponseError::ContentLength(LengthFault::Conflicting);
 //! assert_eq!(error.to_string(), "server sent two Content-Length that differ");
-//! assert_eq!(Error::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
-//! assert!(Error::EndedBeforeResponse.is_early_end());
+//! assert_eq!(ResponseError::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
+//! assert!(Error::from(ResponseError::EndedBeforeResponse).is_early_end());
 //! ```
 
-use super::{CloseReason, LengthFault};
+use crate::response_error::ResponseError;
 use core::fmt;
 
 /// The violation that makes the connection unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// A violation or an end that every HTTP version knows.
+    Response(ResponseError),
     /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
     /// another response.
     NotHttp,
@@ -39,26 +41,8 @@ pub enum Error {
         /// The number of lines allowed.
         limit: usize,
     },
-    /// All heads of this response together exceed
-    /// [`Limits::head_bytes`](crate::Limits::head_bytes).
-    HeadTooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
-    TooManyFields {
-        /// The limit.
-        limit: usize,
-    },
-    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
-    TooManyInterim {
-        /// The limit.
-        limit: u32,
-    },
     /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
     UnexpectedUpgrade,
-    /// A Content-Length is not a length, or several differ.
-    ContentLength(LengthFault),
     /// A Transfer-Encoding is not supported.
     TransferCoding(CodingFault),
     /// The framing of a chunked body breaks RFC 9112 §7.1.
@@ -74,24 +58,9 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
-    TrailersTooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// More trailer fields arrived than
-    /// [`Limits::trailer_fields`](crate::Limits::trailer_fields).
-    TooManyTrailers {
-        /// The limit.
-        limit: usize,
-    },
     /// Bytes arrived while no request was waiting for a response, or before any byte of the request
     /// had been sent.
     UnsolicitedBytes,
-    /// The peer closed an idle connection, which is not a fault.
-    EndedIdle,
-    /// The peer closed before the first byte of the response, or after an interim head.
-    EndedBeforeResponse,
     /// The peer closed after a complete response, without having read the request.
     EndedInRequest,
     /// The peer closed before a status line was complete.
@@ -122,8 +91,6 @@ pub enum Error {
         /// The number of payload bytes received.
         got: u64,
     },
-    /// The connection had ended already; no more can be read from it.
-    Closed(CloseReason),
 }
 
 /// A mistake in a field line.
@@ -179,8 +146,7 @@ impl Error {
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,
-            Error::EndedIdle
-                | Error::EndedBeforeResponse
+            Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
                 | Error::EndedInStatusLine { .. }
                 | Error::EndedInHead { .. }
                 | Error::EndedInBody { .. }
@@ -191,11 +157,18 @@ impl Error {
     }
 }
 
+impl From<ResponseError> for Error {
+    fn from(error: ResponseError) -> Error {
+        Error::Response(error)
+    }
+}
+
 impl core::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Error::Response(error) => write!(f, "{error}"),
             Error::NotHttp => f.write_str("server sent something that is not HTTP/1"),
             Error::UnsupportedVersion { major, minor: Some(minor) } => {
                 write!(f, "server answered with HTTP/{major}.{minor} where only 1.0 and 1.1 are possible")
@@ -208,15 +181,7 @@ impl fmt::Display for Error {
             Error::EmptyLines { limit } => {
                 write!(f, "server sent more than the limit of {limit} empty lines before a status line")
             }
-            Error::HeadTooLarge { limit } => write!(f, "server sent a head above the limit of {limit} bytes"),
-            Error::TooManyFields { limit } => write!(f, "server sent a head above the limit of {limit} fields"),
-            Error::TooManyInterim { limit } => {
-                write!(f, "server sent more than the limit of {limit} interim responses")
-            }
             Error::UnexpectedUpgrade => f.write_str("server switched protocols without having been asked to"),
-            Error::ContentLength(LengthFault::Malformed) => f.write_str("server sent a malformed Content-Length"),
-            Error::ContentLength(LengthFault::TooLarge) => f.write_str("server sent a Content-Length above 64 bits"),
-            Error::ContentLength(LengthFault::Conflicting) => f.write_str("server sent two Content-Length that differ"),
             Error::TransferCoding(CodingFault::Empty) => f.write_str("server sent an empty Transfer-Encoding"),
             Error::TransferCoding(CodingFault::Unsupported) => {
                 f.write_str("server sent a Transfer-Encoding that was not asked for")
@@ -231,11 +196,7 @@ impl fmt::Display for Error {
             Error::ChunkExtensionsTooLarge { limit } => {
                 write!(f, "server sent chunk extensions above the limit of {limit} bytes")
             }
-            Error::TrailersTooLarge { limit } => write!(f, "server sent trailers above the limit of {limit} bytes"),
-            Error::TooManyTrailers { limit } => write!(f, "server sent trailers above the limit of {limit} fields"),
             Error::UnsolicitedBytes => f.write_str("server sent bytes that no request had asked for"),
-            Error::EndedIdle => f.write_str("server closed the idle connection"),
-            Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
             Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
             Error::EndedInStatusLine { got } => {
                 write!(f, "server closed the connection within the status line, after {got} bytes")
@@ -252,7 +213,6 @@ impl fmt::Display for Error {
             Error::EndedUncleanly { got } => {
                 write!(f, "connection ended without its end mark after {got} bytes: the body may have been cut")
             }
-            Error::Closed(reason) => write!(f, "connection is closed: {reason}"),
         }
     }
 }

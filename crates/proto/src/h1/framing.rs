@@ -22,6 +22,7 @@ use super::error::{CodingFault, Error};
 use super::{BodyFraming, CloseReason, Config, LengthFault};
 use crate::framing::{ResponseTo, content_length};
 use crate::head::{Head, Version};
+use crate::response_error::ResponseError;
 use crate::syntax::list;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
@@ -44,9 +45,9 @@ pub(crate) fn of_response(
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
             14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
-                let one = content_length(value).map_err(Error::ContentLength)?;
+                let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
-                    return Err(Error::ContentLength(LengthFault::Conflicting));
+                    return Err(Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
                 }
                 length = Some(one);
             }

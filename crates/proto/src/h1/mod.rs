@@ -77,6 +77,7 @@ mod send;
 pub use crate::close_reason::CloseReason;
 pub use crate::framing::{BodyFraming, LengthFault, RequestId};
 pub use crate::request::{BodyLength, Request, RequestError};
+pub use crate::response_error::ResponseError;
 pub use conn::Conn;
 pub use error::{ChunkFault, CodingFault, Error, FieldLineFault};
 pub use event::{Event, Step};

@@ -8,6 +8,7 @@
 use super::error::{Error, FieldLineFault};
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
+use crate::response_error::ResponseError;
 use crate::syntax::{is_tchar, is_token};
 use alloc::borrow::Cow;
 use alloc::vec;
@@ -188,7 +189,7 @@ fn is_odd_name(name: &[u8]) -> bool {
 
 /// Parses `text`, which is as long as `input`, to find positions in `input`.
 fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
-    let too_many = Error::TooManyFields { limit };
+    let too_many = Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
     let mut response = Response::new(&mut []);
     let config = ParserConfig::default();
@@ -242,7 +243,7 @@ pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields
     match httparse::parse_headers(input, &mut headers) {
         Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers)),
         Ok(_) => Err(Error::Field(FieldLineFault::LineEnd)),
-        Err(error) => Err(syntax(error, Error::TooManyTrailers { limit })),
+        Err(error) => Err(syntax(error, Error::Response(ResponseError::TooManyTrailers { limit }))),
     }
 }
 

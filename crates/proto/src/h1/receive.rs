@@ -8,6 +8,7 @@ use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
 use crate::fields::Fields;
 use crate::framing::ResponseTo;
 use crate::head::Head;
+use crate::response_error::ResponseError;
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks that of servers;
 /// some servers send an extra line end after a body.
@@ -94,7 +95,7 @@ impl Conn {
     pub(crate) fn receive(&mut self, input: &[u8]) -> Result<Step, Error> {
         let Some(id) = self.current() else {
             return match (self.closing, input) {
-                (Some(reason), _) => Err(Error::Closed(reason)),
+                (Some(reason), _) => Err(Error::Response(ResponseError::Closed(reason))),
                 (None, []) => step(0, Event::NeedInput),
                 (None, _) => Err(Error::UnsolicitedBytes),
             };
@@ -152,7 +153,7 @@ impl Conn {
     }
 
     fn closed(&self) -> Error {
-        Error::Closed(self.closing.unwrap_or(CloseReason::Broken))
+        Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken)))
     }
 
     fn receive_head(&mut self, id: RequestId, input: &[u8]) -> Result<Step, Error> {
@@ -195,7 +196,7 @@ impl Conn {
         let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
         let Some(end) = scan.find_end(&input[..input.len().min(room)]) else {
             return if input.len() >= room {
-                Err(Error::HeadTooLarge { limit: limits.head_bytes })
+                Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             } else {
                 step(skipped, Event::NeedInput)
             };
@@ -225,7 +226,7 @@ impl Conn {
             status @ 100..=199 => {
                 self.receiver.interim += 1;
                 if self.receiver.interim > self.config.limits.interim {
-                    return Err(Error::TooManyInterim { limit: self.config.limits.interim });
+                    return Err(Error::Response(ResponseError::TooManyInterim { limit: self.config.limits.interim }));
                 }
                 // The body that is held back is that of the last request.
                 if status == 100 && only_one {
@@ -235,7 +236,8 @@ impl Conn {
             }
             200..=299 if facts.response_to == ResponseTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
-                let (framing, closing) = framing::of_response(&head, facts.response_to, facts.asks_coding, &self.config)?;
+                let (framing, closing) =
+                    framing::of_response(&head, facts.response_to, facts.asks_coding, &self.config)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }
@@ -313,8 +315,8 @@ impl Conn {
         let receiver = &self.receiver;
         let early = match &receiver.state {
             ReceiveState::Closed => return Err(self.closed()),
-            ReceiveState::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
-            ReceiveState::Head(scan) if scan.seen() == 0 => Error::EndedBeforeResponse,
+            ReceiveState::Head(_) if self.exchanges.is_empty() => Error::Response(ResponseError::EndedIdle),
+            ReceiveState::Head(scan) if scan.seen() == 0 => Error::Response(ResponseError::EndedBeforeResponse),
             ReceiveState::Head(scan) => {
                 let got = (receiver.head_bytes + scan.seen()) as u64;
                 if scan.has_line() { Error::EndedInHead { got } } else { Error::EndedInStatusLine { got } }

@@ -8,6 +8,7 @@ use super::streams::Phase;
 use super::{BodyFraming, Error, ErrorCode, Event, Flood, LengthFault, RequestId};
 use crate::framing::{ResponseTo, content_length};
 use crate::head::Head;
+use crate::response_error::ResponseError;
 use alloc::vec::Vec;
 
 /// An incomplete header block.
@@ -107,7 +108,7 @@ impl Conn {
             stream.interim += 1;
             let limit = self.config.limits.interim;
             if stream.interim > limit {
-                return Err(Error::TooManyInterim { limit });
+                return Err(Error::Response(ResponseError::TooManyInterim { limit }));
             }
             if status == 100 {
                 self.stop_holding(id, true);
@@ -121,9 +122,9 @@ impl Conn {
         let mut expected = None;
         if !none && !tunnel {
             for value in head.get_all("content-length") {
-                let one = content_length(value).map_err(Error::ContentLength)?;
+                let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if expected.is_some_and(|known| known != one) {
-                    return Err(Error::ContentLength(LengthFault::Conflicting));
+                    return Err(Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
                 }
                 expected = Some(one);
             }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::hpack::{Decoder, Encoder};
 use crate::output::Output;
+use crate::response_error::ResponseError;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -215,8 +216,8 @@ impl Conn {
     ///
     /// Call `step` until [`Event::NeedInput`]: all of the input is consumed then, even parts of
     /// frames, so the caller never keeps a remainder. After an error no more can be read
-    /// ([`Error::Closed`]); the output then ends with a GOAWAY that tells the peer the reason, and
-    /// [`Conn::unanswered`] lists the lost requests.
+    /// ([`ResponseError::Closed`]); the output then ends with a GOAWAY that tells the peer the
+    /// reason, and [`Conn::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.start_clocks(now);
         let result = self.receive(now, input);
@@ -297,15 +298,17 @@ impl Conn {
     /// Records that the peer closed its side. Pass all input to [`Conn::step`] first.
     ///
     /// A response in HTTP/2 cannot end this way, so the result is always an error that names the
-    /// truncated part ([`Error::EndedIdle`] if nothing was lost).
+    /// truncated part ([`ResponseError::EndedIdle`] if nothing was lost).
     pub fn end_of_input(&mut self) -> Error {
         let error = match self.closing {
-            Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => return Error::Closed(reason),
-            _ if self.streams.is_empty() => Error::EndedIdle,
+            Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => {
+                return Error::Response(ResponseError::Closed(reason));
+            }
+            _ if self.streams.is_empty() => Error::Response(ResponseError::EndedIdle),
             _ if self.streams.iter().any(|stream| stream.started) => {
                 Error::EndedInResponse { open: self.streams.len() }
             }
-            _ => Error::EndedBeforeResponse,
+            _ => Error::Response(ResponseError::EndedBeforeResponse),
         };
         self.reader.close();
         self.closing = Some(CloseReason::PeerClosed);
@@ -313,7 +316,7 @@ impl Conn {
     }
 
     pub(crate) fn fail(&mut self, error: Error) {
-        if matches!(error, Error::Closed(_)) {
+        if matches!(error, Error::Response(ResponseError::Closed(_))) {
             return;
         }
         frame::go_away(error.code(), self.output.tail());

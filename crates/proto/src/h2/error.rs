@@ -13,15 +13,17 @@
 //! assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
 //! ```
 
-use super::{CloseReason, ErrorCode};
-use crate::framing::LengthFault;
+use super::ErrorCode;
 use crate::hpack;
+use crate::response_error::ResponseError;
 use core::fmt;
 
 /// The violation that makes a connection, or one response, unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// A violation or an end that every HTTP version knows.
+    Response(ResponseError),
     /// The connection does not begin with the peer's SETTINGS.
     NotHttp2 {
         /// True if the input looks like an HTTP/1 response.
@@ -61,37 +63,8 @@ pub enum Error {
         /// The limit.
         limit: u32,
     },
-    /// All heads of this response together exceed
-    /// [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does before it is decoded.
-    HeadTooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
-    TooManyFields {
-        /// The limit.
-        limit: usize,
-    },
-    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
-    TooManyInterim {
-        /// The limit.
-        limit: u32,
-    },
-    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
-    TrailersTooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// More trailer fields arrived than
-    /// [`Limits::trailer_fields`](crate::Limits::trailer_fields).
-    TooManyTrailers {
-        /// The limit.
-        limit: usize,
-    },
     /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
-    /// A Content-Length is not a length, or several differ.
-    ContentLength(LengthFault),
     /// The DATA received differ from Content-Length (RFC 9113 §8.1.1).
     Length {
         /// The length announced.
@@ -106,17 +79,11 @@ pub enum Error {
     SettingsTimeout,
     /// A PING was not answered in [`Config::keepalive`](super::Config::keepalive).
     PingTimeout,
-    /// The peer closed an idle connection, which is not a fault.
-    EndedIdle,
-    /// The peer closed before a byte of any expected response.
-    EndedBeforeResponse,
     /// The peer closed in the middle of responses.
     EndedInResponse {
         /// The number of incomplete responses.
         open: usize,
     },
-    /// The connection had ended already; no more can be read from it.
-    Closed(CloseReason),
 }
 
 /// A mistake in a frame's place or form.
@@ -206,18 +173,11 @@ impl Error {
             Error::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
             Error::FlowControl | Error::WindowOverflow => ErrorCode::FLOW_CONTROL_ERROR,
             Error::Setting { id: super::frame::setting::INITIAL_WINDOW_SIZE, .. } => ErrorCode::FLOW_CONTROL_ERROR,
-            Error::Flood { .. }
-            | Error::HeadTooLarge { .. }
-            | Error::TooManyFields { .. }
-            | Error::TooManyInterim { .. }
-            | Error::TrailersTooLarge { .. }
-            | Error::TooManyTrailers { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            Error::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            Error::Response(error) if error.is_limit() => ErrorCode::ENHANCE_YOUR_CALM,
+            Error::Response(error) if error.is_end() => ErrorCode::NO_ERROR,
             Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
-            Error::PingTimeout
-            | Error::EndedIdle
-            | Error::EndedBeforeResponse
-            | Error::EndedInResponse { .. }
-            | Error::Closed(_) => ErrorCode::NO_ERROR,
+            Error::PingTimeout | Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
             _ => ErrorCode::PROTOCOL_ERROR,
         }
     }
@@ -225,15 +185,23 @@ impl Error {
     /// Returns `true` if the connection ended before anything of a response was received. An
     /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
-        matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
+        matches!(self, Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
     /// Returns `true` if the peer closed or fell silent rather than send something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,
-            Error::EndedIdle | Error::EndedBeforeResponse | Error::EndedInResponse { .. } | Error::PingTimeout
+            Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+                | Error::EndedInResponse { .. }
+                | Error::PingTimeout
         )
+    }
+}
+
+impl From<ResponseError> for Error {
+    fn from(error: ResponseError) -> Error {
+        Error::Response(error)
     }
 }
 
@@ -242,6 +210,7 @@ impl core::error::Error for Error {}
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Error::Response(error) => write!(f, "{error}"),
             Error::NotHttp2 { http1: true } => f.write_str("server answered by HTTP/1 where HTTP/2 was agreed"),
             Error::NotHttp2 { http1: false } => f.write_str("server sent something that is not HTTP/2"),
             Error::FrameSize { kind, length } => {
@@ -257,29 +226,16 @@ impl fmt::Display for Error {
             Error::Flood { of, limit } => {
                 write!(f, "server sent more than the limit of {limit} {of} frames to no purpose")
             }
-            Error::HeadTooLarge { limit } => write!(f, "server sent a head above the limit of {limit} bytes"),
-            Error::TooManyFields { limit } => write!(f, "server sent a head above the limit of {limit} fields"),
-            Error::TooManyInterim { limit } => {
-                write!(f, "server sent more than the limit of {limit} interim responses")
-            }
-            Error::TrailersTooLarge { limit } => write!(f, "server sent trailers above the limit of {limit} bytes"),
-            Error::TooManyTrailers { limit } => write!(f, "server sent trailers above the limit of {limit} fields"),
             Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
-            Error::ContentLength(LengthFault::Malformed) => f.write_str("server sent a malformed Content-Length"),
-            Error::ContentLength(LengthFault::TooLarge) => f.write_str("server sent a Content-Length above 64 bits"),
-            Error::ContentLength(LengthFault::Conflicting) => f.write_str("server sent two Content-Length that differ"),
             Error::Length { expected, got } => {
                 write!(f, "server sent a body of {got} bytes where {expected} were announced")
             }
             Error::UnexpectedBody => f.write_str("server sent a body where there can be none"),
             Error::SettingsTimeout => f.write_str("server did not acknowledge the settings in time"),
             Error::PingTimeout => f.write_str("server did not answer a ping in time"),
-            Error::EndedIdle => f.write_str("server closed the idle connection"),
-            Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
             Error::EndedInResponse { open } => {
                 write!(f, "server closed the connection with {open} responses incomplete")
             }
-            Error::Closed(reason) => write!(f, "connection is closed: {reason}"),
         }
     }
 }

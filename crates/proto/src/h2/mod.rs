@@ -87,6 +87,7 @@ mod streams;
 pub use crate::close_reason::CloseReason;
 pub use crate::framing::{BodyFraming, LengthFault, RequestId};
 pub use crate::request::{BodyLength, Request, RequestError};
+pub use crate::response_error::ResponseError;
 pub use conn::Conn;
 pub use error::{Error, FieldFault, Flood, FrameFault};
 pub use event::{ErrorCode, Event, ResetReason, Step};

@@ -12,6 +12,7 @@ use super::frame::{self, Header, flag, kind};
 use super::response::{self, SizeHint};
 use super::streams::{Phase, Upload};
 use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, Step};
+use crate::response_error::ResponseError;
 use crate::time::Time;
 use alloc::vec::Vec;
 use core::mem;
@@ -76,7 +77,7 @@ impl Conn {
             }
             let rest = &input[at..];
             if let FrameState::Closed = self.reader.state {
-                return Err(Error::Closed(self.closing.unwrap_or(CloseReason::Broken)));
+                return Err(Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken))));
             }
             if let FrameState::Data { id, left, padding, end } = self.reader.state {
                 if left > 0 && !rest.is_empty() {
@@ -227,7 +228,7 @@ impl Conn {
             let before = self.reader.block.as_ref().map_or(0, |block| block.bytes.len());
             let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
             if before + header.length as usize > limit {
-                return Err(Error::HeadTooLarge { limit });
+                return Err(Error::Response(ResponseError::HeadTooLarge { limit }));
             }
         }
         Ok(header)

@@ -8,6 +8,7 @@ use crate::Limits;
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
 use crate::hpack::{Block, Decoder, Line};
+use crate::response_error::ResponseError;
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
@@ -89,7 +90,7 @@ pub(crate) fn decode(
             reading.text.truncate(start);
             unwanted += line.value.end - start;
             if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
-                return Err(Error::HeadTooLarge { limit: limits.head_bytes });
+                return Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
             }
         } else if let Err(error) = reading.line(line) {
             fault = Some(error);
@@ -161,17 +162,17 @@ impl Reading<'_> {
         let limits = self.limits;
         match self.section {
             Section::Trailers if self.size > limits.trailer_bytes => {
-                Err(Error::TrailersTooLarge { limit: limits.trailer_bytes })
+                Err(Error::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
             }
             Section::Trailers if self.count > limits.trailer_fields => {
-                Err(Error::TooManyTrailers { limit: limits.trailer_fields })
+                Err(Error::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
             }
             Section::Head { before } if before + self.size > limits.head_bytes => {
-                Err(Error::HeadTooLarge { limit: limits.head_bytes })
+                Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             }
             // The pseudo-field is not kept among the fields.
             Section::Head { .. } if self.count > limits.head_fields + 1 => {
-                Err(Error::TooManyFields { limit: limits.head_fields })
+                Err(Error::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
             }
             _ => Ok(()),
         }

@@ -7,6 +7,7 @@ use super::peer::{
     settings_ack, window_update, with,
 };
 use haul_proto::Limits;
+use haul_proto::ResponseError;
 use haul_proto::h2::{
     BodyLength, CloseReason, Config, Conn, Error, ErrorCode, FieldFault, Flood, FrameFault, LengthFault, RequestId,
     ResetReason,
@@ -23,7 +24,11 @@ fn refused_raw(class: &str, wire: &[u8], error: Error) {
         let mut conn = asked(Config::default(), &get(), 3);
         let seen = feed(&mut conn, wire, cuts);
         assert_eq!(seen.last(), Some(&Seen::Error(error)), "{class}");
-        assert_eq!(conn.step(Time(0), &mut [0; 9]), Err(Error::Closed(CloseReason::Broken)), "{class}");
+        assert_eq!(
+            conn.step(Time(0), &mut [0; 9]),
+            Err(Error::Response(ResponseError::Closed(CloseReason::Broken))),
+            "{class}"
+        );
         assert!(!conn.can_enqueue() && !conn.is_idle(), "{class}: never reused");
         let (kind, _, _, payload) = frames(conn.output()).pop().expect("the peer is told");
         assert_eq!((kind, &payload[4..]), (GOAWAY, &error.code().0.to_be_bytes()[..]), "{class}");
@@ -263,12 +268,17 @@ fn length_mismatches_are_refused() {
     let trailers = headers(1, END, &[("a", "b")]);
     reset_for("by trailers", "GET", &[says("5", 0), data(1, 0, b"hell"), trailers], differ(5, 4));
     for length in ["", "-1", "+5", "5x", "0x5", "5,"] {
-        let error = Error::ContentLength(LengthFault::Malformed);
+        let error = Error::Response(ResponseError::ContentLength(LengthFault::Malformed));
         reset_for("malformed", "GET", &[says(length, 0)], error);
     }
-    reset_for("too large", "GET", &[says("18446744073709551616", 0)], Error::ContentLength(LengthFault::TooLarge));
+    reset_for(
+        "too large",
+        "GET",
+        &[says("18446744073709551616", 0)],
+        Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+    );
     let two = headers(1, 0, &[(":status", "200"), ("content-length", "5"), ("content-length", "6")]);
-    reset_for("two", "GET", &[two], Error::ContentLength(LengthFault::Conflicting));
+    reset_for("two", "GET", &[two], Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
     let empty = headers(1, 0, &[(":status", "204")]);
     reset_for("a body with 204", "GET", &[empty, data(1, 0, b"x")], Error::UnexpectedBody);
 }
@@ -291,13 +301,13 @@ fn large_heads_are_refused() {
     let parts: Vec<&[u8]> = whole.chunks(60_000).collect();
     let mut wire = vec![frame(HEADERS, 0, 1, parts[0])];
     wire.extend(parts[1..].iter().map(|part| frame(CONTINUATION, 0, 1, part)));
-    refused("a block above 300 KiB", &wire, Error::HeadTooLarge { limit: 300 * 1024 });
+    refused("a block above 300 KiB", &wire, Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 }));
 
     // Small on the wire: an entry of 4,000 bytes, then its index again and again.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e];
     bomb.extend_from_slice(&[b'v'; 4_000]);
     let small = [&bomb[..], &[0xbe; 1_000]].concat();
-    let error = Error::HeadTooLarge { limit: 300 * 1024 };
+    let error = Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 });
     reset_for("a bomb", "GET", &[frame(HEADERS, WHOLE | END, 1, &small)], error);
     bomb.extend_from_slice(&[0xbe; 50_000]);
     refused("200 MB in a block", &[frame(HEADERS, WHOLE | END, 1, &bomb)], error);
@@ -305,26 +315,26 @@ fn large_heads_are_refused() {
     let mut fields = vec![0x88];
     fields.extend(block(&[("a", "")]).repeat(5_001));
     let many = frame(HEADERS, WHOLE | END, 1, &fields);
-    reset_for("5,001 fields", "GET", &[many], Error::TooManyFields { limit: 5_000 });
+    reset_for("5,001 fields", "GET", &[many], Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
 
     let trailers = block(&[("a", "")]).repeat(1_001);
     let many = [headers(1, 0, OK), frame(HEADERS, WHOLE | END, 1, &trailers)];
-    reset_for("1,001 trailers", "GET", &many, Error::TooManyTrailers { limit: 1_000 });
+    reset_for("1,001 trailers", "GET", &many, Error::Response(ResponseError::TooManyTrailers { limit: 1_000 }));
     let long = [headers(1, 0, OK), headers(1, END, &[("a", &"v".repeat(65_400)), ("b", &"v".repeat(100))])];
     let large = Config { max_frame_size: 1 << 20, ..Config::default() };
     let seen = answer(&mut asked(large, &get(), 1), &long);
-    let error = Error::TrailersTooLarge { limit: 65_536 };
+    let error = Error::Response(ResponseError::TrailersTooLarge { limit: 65_536 });
     assert_eq!(seen.last(), Some(&Seen::Reset(1, ResetReason::Violation(error), false)));
 }
 
 #[test]
 fn endless_interim_heads_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];
-    reset_for("65 interim heads", "GET", &wire, Error::TooManyInterim { limit: 64 });
+    reset_for("65 interim heads", "GET", &wire, Error::Response(ResponseError::TooManyInterim { limit: 64 }));
     let limits = Limits { head_bytes: 1_000, interim: 1_000, ..Limits::default() };
     let mut conn = asked(Config { limits, ..Config::default() }, &get(), 1);
     let seen = answer(&mut conn, &vec![headers(1, 0, &[(":status", "102"), ("x", &"v".repeat(57))]); 9]);
-    let error = Error::HeadTooLarge { limit: 1_000 };
+    let error = Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
     assert_eq!(seen.last(), Some(&Seen::Reset(1, ResetReason::Violation(error), false)));
     assert_eq!(seen.len(), 8, "seven of 132 bytes fit");
 }

@@ -4,6 +4,7 @@ use super::peer::{
     END, GOAWAY, PING, RST_STREAM, SETTINGS, Seen, WINDOW_UPDATE, answer, asked, body, complete, data, feed, frame,
     get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
 };
+use haul_proto::ResponseError;
 use haul_proto::h2::{
     BodyFraming, BodyLength, CloseReason, Config, Conn, Error, ErrorCode, Event, RequestError, RequestId, ResetReason,
 };
@@ -161,7 +162,7 @@ fn go_away_lets_the_earlier_ones_end() {
     assert_eq!((seen.first(), seen.last()), (Some(&body(1, b"x")), Some(&complete(3))));
     assert_eq!(conn.close_reason(), Some(CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM)));
     assert!(!conn.is_idle());
-    assert_eq!(conn.end_of_input(), Error::EndedIdle, "nothing was lost");
+    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::EndedIdle), "nothing was lost");
 }
 
 #[test]
@@ -263,9 +264,9 @@ fn timeouts_follow_the_settings() {
 fn early_ends_name_the_truncated_part() {
     let mut conn = asked(Config::default(), &get(), 2);
     assert!(conn.request_left(RequestId(1)) && !conn.response_started(RequestId(1)));
-    assert_eq!(conn.end_of_input(), Error::EndedBeforeResponse);
-    assert_eq!(conn.end_of_input(), Error::Closed(CloseReason::PeerClosed));
-    assert_eq!(conn.step(Time(0), &mut []), Err(Error::Closed(CloseReason::PeerClosed)));
+    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::EndedBeforeResponse));
+    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
+    assert_eq!(conn.step(Time(0), &mut []), Err(Error::Response(ResponseError::Closed(CloseReason::PeerClosed))));
     let mut conn = asked(Config::default(), &get(), 2);
     answer(&mut conn, &[headers(1, 0, OK)]);
     assert!(conn.response_started(RequestId(1)) && !conn.response_started(RequestId(3)));

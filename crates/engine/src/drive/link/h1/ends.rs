@@ -1,5 +1,6 @@
 //! How exchanges and the connection end.
 
+use haul_proto::ResponseError;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -115,21 +116,23 @@ impl Link {
 /// Whether the peer is to blame: it sent what no peer may. Bytes that nobody asked for are mostly a goodbye that crossed
 /// the request (a 408 on an idle connection), so these are not.
 pub(super) fn is_violation(error: h1::Error) -> bool {
-    !error.is_early_end() && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Closed(_))
+    !error.is_early_end()
+        && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Response(ResponseError::Closed(_)))
 }
 
 /// The error kind, and so the exit code, for a protocol error of the machine.
 pub(super) fn from_machine(error: h1::Error) -> Error {
     let kind = match error {
-        h1::Error::EndedIdle | h1::Error::EndedBeforeResponse | h1::Error::EndedInStatusLine { .. } => {
-            ErrorKind::EmptyReply
-        }
+        h1::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+        | h1::Error::EndedInStatusLine { .. } => ErrorKind::EmptyReply,
         h1::Error::EndedInRequest => ErrorKind::Send,
         h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
         h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
             ErrorKind::UnsupportedScheme
         }
-        h1::Error::Field(_) | h1::Error::ContentLength(_) | h1::Error::UnexpectedUpgrade => ErrorKind::Protocol,
+        h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) | h1::Error::UnexpectedUpgrade => {
+            ErrorKind::Protocol
+        }
         h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
         _ => ErrorKind::Receive,
     };

@@ -1,5 +1,6 @@
 //! How streams and the connection end.
 
+use haul_proto::ResponseError;
 use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
@@ -131,7 +132,7 @@ impl Link {
                 let error = match broke {
                     // It is others that have a response in part.
                     Broke::BeforeResponse if kind == ErrorKind::PartialBody => {
-                        from_machine(h2::Error::EndedBeforeResponse)
+                        from_machine(h2::Error::Response(ResponseError::EndedBeforeResponse))
                     }
                     _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
                 };
@@ -147,7 +148,7 @@ impl Link {
 /// The kind, and so the exit code, of what the machine objects to.
 pub(super) fn from_machine(error: h2::Error) -> Error {
     let kind = match error {
-        h2::Error::EndedIdle | h2::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h2::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
         h2::Error::EndedInResponse { .. } => ErrorKind::PartialBody,
         _ if error.is_early_end() => ErrorKind::Receive,
         _ => ErrorKind::Http2,

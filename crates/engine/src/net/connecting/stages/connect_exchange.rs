@@ -2,6 +2,7 @@
 //! interim responses, and their idea of where the body of a refusal ends. Which of them the proxy speaks was agreed on in the
 //! TLS handshake with it; in the clear it is HTTP/1.1.
 
+use haul_proto::ResponseError;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -262,7 +263,7 @@ impl Exchange {
 /// A head that no peer may send has a number of its own, from a proxy as from a server.
 fn kind_of(error: h1::Error) -> ErrorKind {
     match error {
-        h1::Error::Field(_) | h1::Error::ContentLength(_) => ErrorKind::Protocol,
+        h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,
         _ => ErrorKind::Receive,
     }
 }

@@ -1,0 +1,98 @@
+//! Errors of a peer that every HTTP version knows: exceeded limits, a bad Content-Length, and ends.
+
+use crate::close_reason::CloseReason;
+use crate::framing::LengthFault;
+use core::fmt;
+
+/// A violation, or the end of a connection, that does not depend on the HTTP version.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ResponseError {
+    /// All heads of this response together exceed
+    /// [`Limits::head_bytes`](crate::Limits::head_bytes). HTTP/2: or one block does before it is
+    /// decoded.
+    HeadTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
+    TooManyFields {
+        /// The limit.
+        limit: usize,
+    },
+    /// More interim responses arrived than [`Limits::interim`](crate::Limits::interim).
+    TooManyInterim {
+        /// The limit.
+        limit: u32,
+    },
+    /// The trailer section exceeds [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    TrailersTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// More trailer fields arrived than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    TooManyTrailers {
+        /// The limit.
+        limit: usize,
+    },
+    /// A Content-Length is not a length, or several differ.
+    ContentLength(LengthFault),
+    /// The peer closed an idle connection, which is not a fault.
+    EndedIdle,
+    /// The peer closed before the first byte of an expected response. HTTP/1.1: or after an interim
+    /// head.
+    EndedBeforeResponse,
+    /// The connection had ended already; no more can be read from it.
+    Closed(CloseReason),
+}
+
+impl ResponseError {
+    /// Returns `true` if the response exceeds a limit.
+    pub(crate) fn is_limit(self) -> bool {
+        matches!(
+            self,
+            ResponseError::HeadTooLarge { .. }
+                | ResponseError::TooManyFields { .. }
+                | ResponseError::TooManyInterim { .. }
+                | ResponseError::TrailersTooLarge { .. }
+                | ResponseError::TooManyTrailers { .. }
+        )
+    }
+
+    /// Returns `true` if the connection ended without a violation.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
+    }
+}
+
+impl core::error::Error for ResponseError {}
+
+impl fmt::Display for ResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ResponseError::HeadTooLarge { limit } => write!(f, "server sent a head above the limit of {limit} bytes"),
+            ResponseError::TooManyFields { limit } => write!(f, "server sent a head above the limit of {limit} fields"),
+            ResponseError::TooManyInterim { limit } => {
+                write!(f, "server sent more than the limit of {limit} interim responses")
+            }
+            ResponseError::TrailersTooLarge { limit } => {
+                write!(f, "server sent trailers above the limit of {limit} bytes")
+            }
+            ResponseError::TooManyTrailers { limit } => {
+                write!(f, "server sent trailers above the limit of {limit} fields")
+            }
+            ResponseError::ContentLength(LengthFault::Malformed) => {
+                f.write_str("server sent a malformed Content-Length")
+            }
+            ResponseError::ContentLength(LengthFault::TooLarge) => {
+                f.write_str("server sent a Content-Length above 64 bits")
+            }
+            ResponseError::ContentLength(LengthFault::Conflicting) => {
+                f.write_str("server sent two Content-Length that differ")
+            }
+            ResponseError::EndedIdle => f.write_str("server closed the idle connection"),
+            ResponseError::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
+            ResponseError::Closed(reason) => write!(f, "connection is closed: {reason}"),
+        }
+    }
+}
