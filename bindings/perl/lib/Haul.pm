@@ -192,6 +192,10 @@ sub _follow {
             $response = _internal_error($location, $@);
             last;
         }
+        if ($response->{status} != 303 && ref $content eq 'CODE') {
+            $response = _internal_error("$to", "the content callback was called to its end already: the request cannot be sent again\n");
+            last;
+        }
         if ($response->{status} == 303) {
             $method = 'GET' unless $method eq 'HEAD';
             undef $content;
@@ -216,8 +220,11 @@ sub _where {
     my $location = $response->{headers}{location};
     $location = $location->[0] if ref $location;
     return unless defined $location && length $location;
-    # The server chose it, and max_redirect allows that.
-    return $location =~ /\A(.*)\z/s ? $1 : undef;
+    # The server chose it, and max_redirect allows that. Bytes beyond ASCII keep their value; only in a host's name they are UTF-8.
+    my ($host, $rest) = $location =~ m{\A((?:[^:/?\#]*:)?//[^/?\#]*|)(.*)\z}s;
+    utf8::decode($host);
+    $rest =~ s/([^\x00-\x7f])/sprintf '%%%02X', ord $1/ge;
+    return $host . $rest;
 }
 
 # The default fields and those of the request, in one hash.

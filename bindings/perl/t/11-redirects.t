@@ -41,6 +41,27 @@ for my $status (301, 302, 303, 307, 308) {
     like($response->{content}, qr{\AGET /x }, 'by GET');
     unlike($response->{content}, qr/text\/x|Content-Length|body/i, 'without the content and what was said of it');
 }
+is($http->request(PUT => $server->url("/$_//x"), { content => 'body' })->{status}, $_, "PUT: $_ is the answer, and no success") for 301, 302;
+{
+    my @once = ('once');
+    my $response = $http->request(GET => $server->url('/307//x'), { content => sub { shift @once } });
+    is($response->{status}, 599, 'content that was given once');
+    like($response->{content}, qr/\Athe content callback was called to its end already/, 'is not sent twice');
+}
+{
+    my $beyond = t::Server->start(sub {
+        my ($request) = @_;
+        return [302, { Location => "/caf\xe9" }, ''] if $request->{target} eq '/latin1';
+        return [302, { Location => "/caf\xc3\xa9" }, ''] if $request->{target} eq '/utf8';
+        return [200, {}, $request->{target}];
+    });
+    for my $case (['/latin1', '/caf%E9'], ['/utf8', '/caf%C3%A9']) {
+        my ($path, $target) = @$case;
+        is($http->get($beyond->url($path))->{content}, $target, "Location: $target");
+        is(($http->batch([$beyond->url($path)]))[0]{content}, $target, 'in a batch');
+        is($http->request(GET => $beyond->url($path), { peer => '127.0.0.1:' . $beyond->port })->{content}, $target, 'by a peer');
+    }
+}
 is($http->get($server->url('/none'))->{content}, 'nowhere', 'no Location, no redirect');
 is($http->get($server->url('/304//x'))->{status}, 304, '304 is none');
 

@@ -812,8 +812,9 @@ haul_status haul_response_read(haul_response *response, void *buffer, size_t len
 // length. `give` NULL: none. Not for a batch.
 haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn give, void *user);
 
-// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. `url`
-// receives the result without credentials and fragment; free it with haul_free.
+// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
+// `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
+// fragment; free it with haul_free.
 haul_status haul_url_join(const char *base, const char *reference, char **url);
 
 // 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and the like, case-insensitive),

@@ -15,6 +15,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use haul_policy::redirect::location_text;
 use haul_policy::secrets::is_secret_field;
 
 use crate::error::{Fault, guard, haul_status};
@@ -22,8 +23,9 @@ use crate::request::{parse_url, url_fault};
 use crate::text;
 use crate::version::give;
 
-/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. `url`
-/// receives the result without credentials and fragment; free it with haul_free.
+/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
+/// `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
+/// fragment; free it with haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_url_join(
     base: *const c_char,
@@ -33,10 +35,10 @@ pub unsafe extern "C" fn haul_url_join(
     guard(|| {
         // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the caller's.
         let (base, reference, place) =
-            unsafe { (text::required(base, "base")?, text::required(reference, "reference")?, url.as_mut()) };
+            unsafe { (text::required(base, "base")?, text::bytes(reference, "reference")?, url.as_mut()) };
         let place = place.ok_or_else(|| Fault::setup("url is NULL"))?;
         *place = std::ptr::null_mut();
-        let joined = parse_url(base, false)?.join(reference).map_err(|error| url_fault(&error))?;
+        let joined = parse_url(base, false)?.join(&location_text(reference)).map_err(|error| url_fault(&error))?;
         *place = give(joined.to_url().as_bytes());
         Ok(())
     })

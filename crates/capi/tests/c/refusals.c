@@ -160,6 +160,11 @@ int main(int argc, char **argv) {
     CHECK(haul_field_is_secret("Accept") == 0 && haul_field_is_secret("") == 0 && haul_field_is_secret(NULL) == 0);
     CHECK(haul_url_join("http://u:p@h/a/b?q", "../c#f", &joined) == HAUL_STATUS_OK && !strcmp(joined, "http://h/c"));
     haul_free(joined);
+    /* A Latin-1 byte keeps its value, and so does UTF-8. */
+    CHECK(haul_url_join("http://h/", "/caf\xe9", &joined) == HAUL_STATUS_OK && !strcmp(joined, "http://h/caf%E9"));
+    haul_free(joined);
+    CHECK(haul_url_join("http://h/", "/caf\xc3\xa9", &joined) == HAUL_STATUS_OK && !strcmp(joined, "http://h/caf%C3%A9"));
+    haul_free(joined);
     puts("refused as it should be");
     return 0;
 }
