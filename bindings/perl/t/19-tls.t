@@ -145,7 +145,7 @@ is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key
     200, 'SSL_cert_file, SSL_key_file');
 
 SKIP: {
-    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 19;
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 32;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
     is($response->code, 500, 'LWP: an authority that nobody knows');
@@ -173,7 +173,7 @@ SKIP: {
         is($get->()->code, 200, 'PERL_LWP_SSL_CA_FILE');
     }
     SKIP: {
-        eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 5;
+        eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 18;
         my $tunnelled = sub { my $ua = LWP::UserAgent->new(ssl_opts => {@_}); $ua->proxy(https => tunnels()); return $ua->get($url)->code };
         my $requests = $LWP::Protocol::haul::REQUESTS;
         is($tunnelled->(verify_hostname => 0, SSL_ca_file => "$dir/ca.pem"), 200, 'what LWP does itself, through a proxy');
@@ -182,6 +182,27 @@ SKIP: {
         is($with->(SSL_verify_callback => sub { 0 }), 500, 'which counts');
         is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
         is(LWP::Protocol::implementor('https'), 'LWP::Protocol::haul', 'which does all else');
+        # Defaults of IO::Socket::SSL's are obeyed as well, whoever has loaded it and when.
+        for my $set (qw(set_ctx_defaults set_defaults set_client_defaults)) {
+            IO::Socket::SSL->can($set)->(SSL_verify_callback => sub { 0 });
+            is($with->(), 500, "$set counts");
+            is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
+            IO::Socket::SSL->can($set)->(SSL_verify_callback => undef);
+        }
+        IO::Socket::SSL::context_init(SSL_verify_callback => sub { 0 });
+        $with->();
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'context_init counts');
+        IO::Socket::SSL::context_init({});
+        IO::Socket::SSL::set_args_filter_hack(sub { $_[1]{SSL_verify_callback} = sub { 0 } });
+        is($with->(), 500, 'set_args_filter_hack counts');
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
+        ${ LWP::Protocol::haul::_lexical(set_args_filter_hack => '$FILTER_SSL_ARGS') } = undef;
+        IO::Socket::SSL::default_ca("$dir/other.pem");
+        is($get->()->code, 500, 'default_ca counts');
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
+        IO::Socket::SSL::default_ca(undef);
+        is($with->(), 200, 'without defaults');
+        is($LWP::Protocol::haul::REQUESTS, $requests + 1, 'by haul again');
     }
     local $ENV{PERL_LWP_SSL_VERIFY_HOSTNAME} = 0;
     is($get->()->code, 200, 'PERL_LWP_SSL_VERIFY_HOSTNAME=0');

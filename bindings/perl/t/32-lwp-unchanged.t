@@ -21,6 +21,9 @@ my $server = t::Server->start(sub {
     # Closed at once, with nothing left to be sent: a reset.
     return sub { setsockopt $_[0], SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0; 0 } if $target eq '/reset';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"); 1 } if $target eq '/stalls';
+    return [$1, { Location => '/b' }, ''] if $target =~ m{\A/(30\d)\z};
+    return [401, { 'WWW-Authenticate' => 'Basic realm="r"' }, ''] if $target eq '/401' && !$request->{headers}{authorization};
+    return [200, {}, "body $request->{body}"] if $target eq '/b' || $target eq '/401';
     return [200, { 'Content-Type' => 'text/plain' }, join ' ', $target, $request->{connection},
         map { $request->{headers}{$_} // '-' } qw(authorization content-length)];
 });
@@ -89,6 +92,27 @@ isnt((split ' ', $ua->request($request)->content)[1], $kept, 'nor for content th
     local $LWP::Protocol::haul::KEEP_ALIVE = 'all';
     $kept = $connection->($ua);
     is($of_post->($ua), $kept, 'or the user');
+}
+
+# Content by callback is sent once: behind a redirect, or after a 401, there would be an empty body.
+{
+    my $follows = LWP::UserAgent->new(requests_redirectable => [qw(GET HEAD PUT)]);
+    my $put = sub { my ($path, $code) = @_; return $follows->request(HTTP::Request->new(PUT => $server->url($path), [], $code)) };
+    for my $path ('/301', '/307', '/401') {
+        $follows->credentials('127.0.0.1:' . $server->port, 'r', 'me', 'pw');
+        my @once = ('once');
+        my $response = $put->($path, sub { shift @once });
+        is($response->code, 500, "$path: content that was given once");
+        like($response->message, qr/\Athe content callback was called to its end already/, 'says so');
+        my $at = 0;
+        $response = $put->($path, sub { $at++ % 2 ? '' : 'again' });
+        is($response->code, 200, "$path: content that begins anew");
+        like($response->content, qr/ again\z/, 'is sent whole');
+    }
+    my @queue = ('first');
+    my $code = sub { shift @queue };
+    is($put->('/b', $code)->code, 200, 'another request with the same callback');
+    is($put->('/b', $code)->code, 200, 'may be empty');
 }
 
 # What LWP does itself.

@@ -8,7 +8,7 @@ use HTTP::Headers  ();
 use HTTP::Response ();
 use HTTP::Status   ();
 use LWP::Protocol  ();
-use Scalar::Util qw(reftype weaken);
+use Scalar::Util qw(refaddr reftype weaken);
 
 our @ISA = ('LWP::Protocol');
 our $VERSION = '0.1.0';
@@ -145,7 +145,7 @@ sub _outgoing {
     my $content = $request->content_ref;
     $content = $$content if ref $$content;
     if (ref $content eq 'CODE') {
-        return (\@fields, defined $length && !$length ? undef : $content, $logs_in);
+        return (\@fields, defined $length && !$length ? undef : _sent_once($content), $logs_in);
     }
     my $size = defined $$content ? length $$content : 0;
     if ($size) {
@@ -155,6 +155,39 @@ sub _outgoing {
     warn 'Content-Length set when there is no content, fixed' if $length;
     # An empty POST says so where the program did.
     return (\@fields, defined $length && !$length ? '' : undef, $logs_in);
+}
+
+# Content callbacks that have given something, by address: each with whether it has come to its end.
+my %given;
+
+# Content by callback, which dies where it would be sent a second time with less than the first time: LWP calls the same code for the
+# request behind a redirect or a 401, and what is used up gives an empty body. Code that begins anew at its end may be sent again.
+sub _sent_once {
+    my ($code) = @_;
+    my $address = refaddr $code;
+    my $last = $given{$address};
+    my $is_again = $last && defined $last->{code} && _is_follow_up();
+    delete @given{ grep { !defined $given{$_}{code} } keys %given };
+    my $state = $given{$address} = { code => $code };
+    weaken($state->{code});
+    return sub {
+        my $piece = $code->();
+        my $is_empty = !defined $piece || !length $piece;
+        die "the content callback was called to its end already: the request cannot be sent again\n"
+            if $is_again && !$state->{begun} && ($is_empty && $last->{begun} || !$is_empty && !$last->{ended});
+        $state->{begun} = 1 unless $is_empty;
+        $state->{ended} = 1 if $is_empty;
+        return $piece;
+    };
+}
+
+# Whether LWP::UserAgent sends this request because of the reply to another one.
+sub _is_follow_up {
+    my ($depth, $count) = (1, 0);
+    while (my (undef, undef, undef, $name) = caller $depth++) {
+        return 1 if $name eq 'LWP::UserAgent::request' && ++$count > 1;
+    }
+    return 0;
 }
 
 # Whether anyone wants to see the reply before it is complete.
@@ -213,12 +246,46 @@ sub _has_foreign_options {
     return grep { !$is_known{$_} && defined $ssl->{$_} } keys %$ssl;
 }
 
+# The references in which IO::Socket::SSL keeps its defaults: set_defaults, set_ctx_defaults, context_init and their like fill hashes,
+# set_args_filter_hack and default_ca say something else than undef or 1. Nothing tells what is in them, so they are looked up by their names.
+my @ssl_defaults;
+my @ssl_default_names = (
+    [set_default_context => '$GLOBAL_SSL_ARGS'], [set_client_defaults => '$GLOBAL_SSL_CLIENT_ARGS'],
+    [set_args_filter_hack => '$FILTER_SSL_ARGS'], [default_ca => '$ca_detected'],
+);
+
+# Whether the program has given IO::Socket::SSL defaults, which LWP's own protocol goes by. If nobody can say, it may have.
+sub _has_ssl_defaults {
+    return 0 unless $INC{'IO/Socket/SSL.pm'};
+    @ssl_defaults = map { _lexical(@$_) } @ssl_default_names unless @ssl_defaults;
+    for my $place (@ssl_defaults) {
+        return 1 unless ref $place;
+        my $value = $$place;
+        return 1 if ref $value eq 'HASH' ? grep { defined } values %$value : ref $value || defined $value && !$value;
+    }
+    return 0;
+}
+
+# A reference to a variable of IO::Socket::SSL that one of its functions uses; undef if there is none.
+sub _lexical {
+    my ($function, $wanted) = @_;
+    require B;
+    my $code = IO::Socket::SSL->can($function) or return undef;
+    my ($names, $values) = map { [$_->ARRAY] } B::svref_2object($code)->PADLIST->ARRAY;
+    for my $at (0 .. $#$names) {
+        my $name = $names->[$at];
+        next unless $name->can('PV') && defined $name->PV && $name->PV eq $wanted;
+        return $values->[$at]->object_2svref;
+    }
+    return undef;
+}
+
 # What LWP's own protocol does better: sockets for the program itself (CONNECT, Upgrade) or with options of IO::Socket's; a
 # certificate that is looked at by the program, or whose name does not matter; a proxy for ftp and its like, for haul's URLs are http
 # and https.
 sub _is_lwps_own {
     my ($request, $url, $ua, $is_secure) = @_;
-    return 1 if $is_secure && (_trusts_any_name($ua) || _has_foreign_options($ua));
+    return 1 if $is_secure && (_trusts_any_name($ua) || _has_foreign_options($ua) || _has_ssl_defaults());
     no warnings 'once';
     return 1 if $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT';
     my $headers = $request->headers;
