@@ -25,11 +25,15 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 /// The name of the socket in its default directory.
 const NAME: &str = "agent";
+/// The longest wait for a call that is starting the agent.
+const STUCK: Duration = Duration::from_secs(10);
 /// The default directory under `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
 
@@ -127,12 +131,29 @@ impl Place {
         }
     }
 
-    /// The right to start the agent, waited for: of many calls at once one starts it and the others find it.
+    /// The right to start the agent, waited for: of many calls at once one starts it and the others find it. A call that has it
+    /// needs it for a moment only, so one that has stopped keeps nobody for longer than ten seconds.
     ///
     /// # Errors
     /// [`Refusal`]; the directory is made if it is not there.
     pub fn lock(&self) -> Result<Lock, Refusal> {
-        self.lock_by(FlockOperation::LockExclusive)?.ok_or_else(|| self.system(io::ErrorKind::WouldBlock.into()))
+        self.lock_within(STUCK)
+    }
+
+    fn lock_within(&self, limit: Duration) -> Result<Lock, Refusal> {
+        let until = Instant::now() + limit;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(lock) = self.try_lock()? {
+                return Ok(lock);
+            }
+            if Instant::now() >= until {
+                let message = "another call that was starting the agent holds its lock, and has stopped";
+                return Err(self.system(io::Error::new(io::ErrorKind::TimedOut, message)));
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
     }
 
     /// The same without waiting: `None` while somebody else has it.
@@ -140,10 +161,6 @@ impl Place {
     /// # Errors
     /// As [`Place::lock`].
     pub fn try_lock(&self) -> Result<Option<Lock>, Refusal> {
-        self.lock_by(FlockOperation::NonBlockingLockExclusive)
-    }
-
-    fn lock_by(&self, operation: FlockOperation) -> Result<Option<Lock>, Refusal> {
         self.make_directory()?;
         let mut name = self.socket.clone().into_os_string();
         name.push(".lock");
@@ -151,7 +168,7 @@ impl Place {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system(error.into()))?;
         loop {
-            match flock(&file, operation) {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(Lock { _file: file })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
@@ -267,5 +284,22 @@ pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), Refusal> {
     {
         let _ = (stream, socket);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_stays_held_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let place = Place::at(dir.path().join("agent")).unwrap();
+        let held = place.lock().unwrap();
+        let refusal = place.lock_within(Duration::ZERO).unwrap_err();
+        assert!(refusal.to_string().contains("holds its lock"), "{refusal}");
+        drop(held);
+        assert!(place.lock_within(Duration::ZERO).is_ok());
     }
 }
