@@ -351,6 +351,6 @@ fn pages_are_searched_as_text_of_their_charset() {
         );
     }
     let bytes = serve("Content-Type: text/html; charset=iso-8859-1\r\n", b"<caf\xe9>");
-    let args = [&*bytes.url("/"), "--extract", "<([^>]*)>", "--extract", "(?-u)\\xe9"];
+    let args = [&*bytes.url("/"), "--extract", "(?-u)<([^>]*)>", "--extract", "(?-u)\\xe9"];
     assert_eq!(run_haul(args.into_iter().chain(["--extract-bytes"])).ok(), b"caf\xe9\n\xe9\n");
 }

@@ -136,6 +136,7 @@ fn rate_holds_for_arguments_lists_stages_and_groups() {
     let dir = tempfile::tempdir().unwrap();
     let list = common::list(dir.path(), "list", &urls).display().to_string();
     let (glob, index, template) = (peer.url("/[0-3]"), index.url("/"), peer.url("/{}"));
+    let empty = common::list::<&str>(dir.path(), "empty", []).display().to_string();
     let groups = [&*urls[0], "--next", &urls[1], "--next", &urls[2], "--next", &urls[3]];
     let modes: [&[&str]; 6] = [
         &[&glob],
@@ -143,7 +144,7 @@ fn rate_holds_for_arguments_lists_stages_and_groups() {
         &["--input-file", &list],
         &[&index, "--extract", "id=([0-9])", "--then", &template],
         &groups,
-        &["-T", &list, &glob],
+        &["-T", &empty, &glob],
     ];
     for persona in [&[][..], &["curl", "-s"]] {
         for mode in modes {

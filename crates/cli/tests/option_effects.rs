@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -31,8 +32,6 @@ enum Mode {
 }
 
 const EACH: &[Mode] = &[Mode::One, Mode::List, Mode::Stage, Mode::Serial, Mode::Agent];
-/// For what is not about URLs of a list.
-const NO_LIST: &[Mode] = &[Mode::One, Mode::Stage, Mode::Serial, Mode::Agent];
 
 /// What shows the effect of an option.
 enum Effect {
@@ -40,6 +39,8 @@ enum Effect {
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [Mode] },
     /// A test that has this text in one of these files.
     Tested { text: &'static str, files: &'static [&'static str] },
+    /// None, as its help says in these words: it asks for what is so anyway.
+    Anyway { words: &'static str },
 }
 
 const fn seen(options: &'static str) -> Effect {
@@ -58,26 +59,31 @@ const fn tested(text: &'static str, files: &'static [&'static str]) -> Effect {
     Effect::Tested { text, files }
 }
 
+const fn anyway(words: &'static str) -> Effect {
+    Effect::Anyway { words }
+}
+
 /// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables`, `sub/`.
-/// `SERVER` is the server's address and port.
+/// `ADDRESS` is the server's address and port, and `SERVER` its URL. A path behind `tls:` is asked for by https, behind `local:` at
+/// `localhost`, and behind `bare:` by a URL without a scheme.
 const EFFECTS: &[(&str, Effect)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
-    ("agent", tested("status(\"requests\")", &["agent.rs"])),
+    ("agent", tested("status(\"calls\")", &["agent.rs"])),
     ("agent-idle", tested("--agent-idle", &["agent.rs"])),
     ("agent-status", tested("--agent-status", &["agent.rs"])),
     ("agent-stop", tested("--agent-stop", &["common/agent.rs"])),
-    ("alpn", tested("--no-alpn", &["h2.rs"])),
+    ("alpn", with("--no-alpn", "--retry 0", "tls:plain")),
     ("alt-svc", tested("--alt-svc", &["real_state.rs"])),
     ("anyauth", with("--anyauth", "-u me:word", "plain")),
     ("aws-sigv4", with("--aws-sigv4 aws:amz:r:s", "-u me:word", "plain")),
     ("basic", with("--basic", "-u me:word --anyauth", "plain")),
-    ("ca-native", tested("ca_native", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("cacert", tested("--cacert", &["real_mtls.rs"])),
-    ("capath", tested("capath", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("cert", tested("--cert", &["real_mtls.rs"])),
+    ("ca-native", anyway("which is the default")),
+    ("cacert", with("--cacert nonesuch", "--retry 0", "tls:plain")),
+    ("capath", with("--capath nonesuch", "--retry 0", "tls:plain")),
+    ("cert", with("--cert nonesuch", "--retry 0", "tls:plain")),
     ("cert-type", tested("--cert-type", &["real_mtls.rs"])),
     ("checksum", tested("--checksum", &["big_get.rs"])),
-    ("ciphers", tested("ciphers", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("ciphers", with("--ciphers ECDHE-RSA-AES128-GCM-SHA256", "--retry 0", "tls:plain")),
     ("clobber", with("--no-clobber", "--remote-name-all", "plain")),
     ("compressed", seen("--compressed")),
     ("config", seen("-K conf")),
@@ -88,7 +94,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("cookie-jar", seen("-c newjar")),
     ("create-dirs", with("--create-dirs", "--remote-name-all --output-dir new", "plain")),
     ("create-file-mode", with("--create-file-mode 0600", "--remote-name-all --output-dir sub", "plain")),
-    ("curves", tested("curves", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("crlfile", with("--crlfile nonesuch", "--retry 0", "tls:plain")),
+    ("curves", with("--curves X25519", "--retry 0", "tls:plain")),
     ("data", seen("--data a=b")),
     ("data-ascii", seen("--data-ascii a=b")),
     ("data-binary", seen("--data-binary @there")),
@@ -122,8 +129,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("hsts", tested("--hsts", &["real_state.rs"])),
     ("http0.9", tested("--http0.9", &["differential/cases/errors.txt"])),
     ("http1.0", seen("--http1.0")),
-    ("http1.1", tested("--http1.1", &["h2.rs"])),
-    ("http2", tested("--http2", &["h2.rs"])),
+    ("http1.1", with("--http1.1", "--retry 0", "tls:plain")),
+    ("http2", with("--http2", "--http1.1 --retry 0", "tls:plain")),
     ("http2-prior-knowledge", seen("--http2-prior-knowledge --retry 0")),
     ("ignore-content-length", with("--ignore-content-length", "--retry 0", "long")),
     ("include", seen("--include")),
@@ -132,14 +139,14 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("interface", seen("--interface nonesuch --retry 0")),
     ("ip-tos", tested("--ip-tos", &["../src/resolve/tests/identity.rs"])),
     ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
-    ("ipv6", tested("V6", &["../src/run/options.rs"])),
+    ("ipv6", with("--ipv6", "--retry 0", "local:plain")),
     ("json", seen("--json {}x")),
     ("junk-session-cookies", with("--junk-session-cookies", "-b jar", "plain")),
-    ("keepalive", tested("keepalive", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("keepalive", tested("keepalive", &["system_faults.rs"])),
     ("keepalive-cnt", tested("--keepalive-cnt", &["system_faults.rs"])),
     ("keepalive-intvl", tested("--keepalive-intvl", &["../src/resolve/tests/identity.rs"])),
     ("keepalive-time", tested("--keepalive-time", &["../src/resolve/tests/identity.rs"])),
-    ("key", tested("--key", &["real_mtls.rs"])),
+    ("key", with("--key nonesuch", "--cert there --retry 0", "tls:plain")),
     ("key-type", tested("--key-type", &["real_mtls.rs"])),
     ("limit-rate", tested("--limit-rate", &["big_get.rs"])),
     ("local-port", tested("--local-port", &["real_ends.rs"])),
@@ -154,25 +161,26 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("netrc-file", seen("--netrc-file netrc")),
     ("netrc-optional", seen("--netrc-optional")),
     ("next", tested("--next", &["failures.rs"])),
-    ("no-buffer", tested("--no-buffer", &["differential/cases/methods.txt"])),
+    ("no-buffer", anyway("Accepted for compatibility with curl")),
     ("noproxy", with("--noproxy *", "-x http://127.0.0.1:1 --retry 0", "plain")),
     ("oauth2-bearer", seen("--oauth2-bearer token")),
-    ("out-null", only(NO_LIST, "--out-null", "", "plain")),
+    ("out-null", seen("--out-null")),
     ("output", seen("--output new")),
     ("output-dir", with("--output-dir sub", "--remote-name-all", "plain")),
     ("parallel", tested("--no-parallel", &["one_and_many.rs"])),
-    ("parallel-immediate", tested("--parallel-immediate", &["differential/cases/output.txt"])),
+    ("parallel-immediate", anyway("haul always does")),
     ("parallel-max", tested("--parallel-max", &["order_memory.rs"])),
     ("parallel-max-host", tested("--parallel-max-host", &["order_memory.rs"])),
     ("pass", tested("--pass", &["real_mtls.rs"])),
     ("path-as-is", with("--path-as-is", "", "plain/a/..")),
     ("pinnedpubkey", tested("--pinnedpubkey", &["real_pins.rs"])),
-    ("pipeline", tested("pipeline:", &["../src/run/many.rs"])),
+    ("pipeline", tested("pipeline", &["../../engine/tests/fleet_pipeline.rs"])),
     ("post301", with("--post301", "-d a=b", "301")),
     ("post302", with("--post302", "-d a=b", "302")),
     ("post303", with("--post303", "-d a=b", "303")),
     ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
-    ("progress-bar", only(&[Mode::One, Mode::Agent], "--progress-bar", "", "plain")),
+    // It is for one body that this process receives.
+    ("progress-bar", only(&[Mode::One], "--progress-bar", "", "plain")),
     ("progress-meter", tested("progress: false", &["../src/run/progress.rs"])),
     ("proto", seen("--proto =https")),
     ("proto-default", with("--proto-default https --retry 0", "", "bare:plain")),
@@ -180,22 +188,25 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("proxy", seen("--proxy http://127.0.0.1:1 --retry 0")),
     ("proxy-anyauth", with("--proxy-anyauth", "-x SERVER -U me:word", "plain")),
     ("proxy-basic", with("--proxy-basic", "-x SERVER -U me:word --proxy-anyauth", "plain")),
-    ("proxy-ca-native", tested("ca_native", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-cacert", tested("--proxy-cacert", &["real_proxies.rs"])),
-    ("proxy-capath", tested("capath", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-cert", tested("proxy", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-cert-type", tested("proxy", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-ciphers", tested("ciphers", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-crlfile", tested("crlfile", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("proxy-ca-native", anyway("default")),
+    ("proxy-cacert", with("--proxy-cacert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-capath", with("--proxy-capath nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-cert", with("--proxy-cert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-cert-type", anyway("finds out")),
+    ("proxy-ciphers", with("--proxy-ciphers ECDHE-RSA-AES128-GCM-SHA256", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-crlfile", with("--proxy-crlfile nonesuch", "-x https://ADDRESS --retry 0", "plain")),
     ("proxy-digest", with("--proxy-digest", "-x SERVER -U me:word", "plain")),
     ("proxy-header", with("--proxy-header X:y", "-x SERVER", "plain")),
-    ("proxy-http2", tested("http2", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("proxy-http2", with("--proxy-http2", "-x https://ADDRESS --retry 0", "plain")),
     ("proxy-insecure", tested("--proxy-insecure", &["real_proxies.rs"])),
-    ("proxy-key", tested("proxy", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-key-type", tested("proxy", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("proxy-pass", tested("proxy", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("proxy-key", with("--proxy-key nonesuch", "-x https://ADDRESS --proxy-cert there --retry 0", "plain")),
+    ("proxy-key-type", anyway("finds out")),
+    ("proxy-pass", tested("--pass", &["real_mtls.rs"])),
     ("proxy-pinnedpubkey", tested("--proxy-pinnedpubkey", &["as_curl_does.rs"])),
-    ("proxy-tls13-ciphers", tested("ciphers", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    (
+        "proxy-tls13-ciphers",
+        with("--proxy-tls13-ciphers TLS_AES_128_GCM_SHA256", "-x https://ADDRESS --retry 0", "plain"),
+    ),
     ("proxy-user", with("--proxy-user me:word", "-x SERVER", "plain")),
     ("proxy1.0", seen("--proxy1.0 127.0.0.1:1 --retry 0")),
     ("proxytunnel", with("--proxytunnel --retry 0", "-x SERVER", "plain")),
@@ -215,8 +226,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("retry-all-errors", tested("--retry-all-errors", &["callers.rs"])),
     ("retry-connrefused", tested("--retry-connrefused", &["verbose.rs"])),
     ("retry-delay", tested("--retry-delay", &["retries_tls.rs"])),
-    ("retry-max-time", tested("max_time: transfer.retry.max_time", &["../src/run/options.rs"])),
-    ("sessionid", tested("session", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
+    ("retry-max-time", tested("--retry-max-time", &["differential/cases/recipes.txt"])),
+    ("sessionid", tested("--no-sessionid", &["differential/cases/methods.txt"])),
     ("show-error", with("--show-error", "--silent", "gone")),
     ("show-headers", seen("--show-headers")),
     ("silent", with("--silent", "", "gone")),
@@ -224,7 +235,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("socks4", seen("--socks4 127.0.0.1:1 --retry 0")),
     ("socks4a", seen("--socks4a 127.0.0.1:1 --retry 0")),
     ("socks5", seen("--socks5 127.0.0.1:1 --retry 0")),
-    ("socks5-basic", tested("socks5-basic", &["../src/flags/socks5_basic.rs"])),
+    ("socks5-basic", anyway("haul always does")),
     ("socks5-hostname", seen("--socks5-hostname 127.0.0.1:1 --retry 0")),
     ("sort", with("--sort", "--extract [a-z]", "plain")),
     ("speed-limit", tested("--speed-limit", &["clock.rs"])),
@@ -232,18 +243,18 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("split", tested("--split", &["big_get.rs"])),
     ("stats", seen("--stats")),
     ("stderr", with("--stderr errors", "", "gone")),
-    ("styled-output", tested("--styled-output", &["differential/cases/methods.txt"])),
-    ("suppress-connect-headers", with("--suppress-connect-headers", "-x SERVER -p -i", "plain")),
+    ("styled-output", anyway("Accepted for compatibility with curl")),
+    ("suppress-connect-headers", with("--suppress-connect-headers", "-x SERVER -p -D heads", "plain")),
     ("then", tested("--then", &["extraction.rs"])),
     ("threads", tested("--threads", &["stats.rs"])),
     ("time-cond", seen("--time-cond 2000-01-01")),
-    ("tls-max", tested("--tls-max", &["real_pins.rs"])),
-    ("tls13-ciphers", tested("ciphers", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("tlsv1", tested("tls", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("tlsv1.0", tested("tls", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("tlsv1.1", tested("tls", &["../src/run/ways.rs", "../src/run/connect_options.rs"])),
-    ("tlsv1.2", tested("--tlsv1.2", &["programs.rs"])),
-    ("tlsv1.3", tested("--tlsv1.3", &["retries_tls.rs"])),
+    ("tls-max", with("--tls-max 1.2", "--retry 0", "tls:plain")),
+    ("tls13-ciphers", with("--tls13-ciphers TLS_AES_128_GCM_SHA256", "--retry 0", "tls:plain")),
+    ("tlsv1", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.0", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.1", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.2", anyway("This is the default")),
+    ("tlsv1.3", with("--tlsv1.3", "--retry 0", "tls:plain")),
     ("tr-encoding", seen("--tr-encoding")),
     ("trace", seen("--trace log")),
     ("trace-ascii", seen("--trace-ascii log")),
@@ -282,9 +293,16 @@ fn every_flag_has_an_effect_or_says_that_it_has_none() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     for (name, effect) in EFFECTS {
         assert!(FLAGS.iter().any(|flag| flag.spec().long == *name), "there is no --{name}");
-        if let Effect::Tested { text, files } = effect {
-            let has_it = |file: &&str| fs::read_to_string(tests.join(file)).is_ok_and(|source| source.contains(text));
-            assert!(files.iter().any(|file| has_it(&file)), "--{name}: {text} is not in {files:?}");
+        match effect {
+            Effect::Tested { text, files } => {
+                let has_it = |file: &&str| fs::read_to_string(tests.join(file)).is_ok_and(|test| test.contains(text));
+                assert!(files.iter().any(has_it), "--{name}: {text} is not in {files:?}");
+            }
+            Effect::Anyway { words } => {
+                let mut flags = FLAGS.iter().map(|flag| flag.spec());
+                assert!(flags.any(|spec| spec.long == *name && spec.doc.contains(words)), "--{name}: {words}");
+            }
+            Effect::Seen { .. } => {}
         }
     }
 }
@@ -299,11 +317,9 @@ fn options_make_a_difference_in_every_mode() {
         for mode in *modes {
             let without = observe(*mode, beside, path, &agent);
             let with = observe(*mode, &format!("{beside} {options}"), path, &agent);
-            if only.is_some() {
-                eprintln!("{mode:?}: {without:#?} {with:#?}");
-            }
             if without == with {
-                unused.push(format!("--{name} for {mode:?}"));
+                let shown = if only.is_some() { format!(": {without:#?}") } else { String::new() };
+                unused.push(format!("--{name} for {mode:?}{shown}"));
             }
         }
     }
@@ -315,7 +331,7 @@ fn options_make_a_difference_in_every_mode() {
 struct Seen {
     code: i32,
     stdout: String,
-    stderr: String,
+    stderr: Vec<String>,
     requests: Vec<String>,
     files: BTreeMap<String, (Vec<u8>, u32, bool)>,
 }
@@ -324,9 +340,15 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
     let (server, index) = (Server::start(), common::page("<x> <y>"));
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path());
-    let (scheme, path) = path.strip_prefix("bare:").map_or(("http://", path), |path| ("", path));
-    let url = |name: &str| format!("{scheme}{}/{path}/{name}", server.address);
-    let options = options.replace("SERVER", &format!("http://{}", server.address));
+    let local = server.address.replace("127.0.0.1", "localhost");
+    let (scheme, host, path) = match path.split_once(':') {
+        Some(("bare", path)) => ("", &server.address, path),
+        Some(("tls", path)) => ("https://", &server.address, path),
+        Some(("local", path)) => ("http://", &local, path),
+        _ => ("http://", &server.address, path),
+    };
+    let url = |name: &str| format!("{scheme}{host}/{path}/{name}");
+    let options = options.replace("SERVER", "http://ADDRESS").replace("ADDRESS", &server.address);
     let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
     let mut args = options.clone();
     match mode {
@@ -338,23 +360,36 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
             args.extend(["--input-file", "list"].map(str::to_owned));
         }
         Mode::Stage => {
-            let first = [&index.url("/"), "--extract", "<([a-z])>", "--then", &url("{}")];
+            let first = [&*index.url("/"), "--extract", "<([a-z])>", "--then", &url("{}")];
             args = first.into_iter().map(str::to_owned).chain(options).collect();
         }
     }
     let mut command = program(HAUL);
     let ran = run(command.args(&args).current_dir(dir.path()).env("HOME", dir.path()));
-    let neutral = |text: &str| text.replace(&server.address, "HOST").replace(&index.addr().to_string(), "INDEX");
+    let neutral = |text: &str| {
+        let text = text.replace(&server.address, "HOST").replace(&index.addr().to_string(), "INDEX");
+        without_numbers(&text)
+    };
+    // Those of several transfers come in any order.
+    let mut stderr: Vec<String> = ran.stderr.lines().map(neutral).collect();
+    stderr.sort();
     let mut requests: Vec<String> = server.requests.lock().unwrap().iter().map(|text| neutral(text)).collect();
     requests.sort();
     let _ = fs::remove_file(dir.path().join("list"));
     Seen {
         code: ran.code,
         stdout: neutral(&String::from_utf8_lossy(&ran.stdout)),
-        stderr: neutral(&ran.stderr),
+        stderr,
         requests,
         files: files(dir.path()),
     }
+}
+
+/// A text without the numbers that differ each time: ports of clients.
+fn without_numbers(text: &str) -> String {
+    let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let neutral = runs.map(|run| if run.len() >= 5 && run[0].is_ascii_digit() { &b"N"[..] } else { run });
+    String::from_utf8_lossy(&neutral.collect::<Vec<&[u8]>>().concat()).into_owned()
 }
 
 fn prepare(dir: &Path) {
@@ -396,6 +431,15 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
 struct Server {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // It wakes the thread that accepts.
+        let _ = TcpStream::connect(&self.address);
+    }
 }
 
 impl Server {
@@ -404,19 +448,25 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&requests);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
         thread::spawn(move || {
-            // It ends with the test program.
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming().flatten().take_while(|_| !ends.load(Ordering::SeqCst)) {
                 let kept = Arc::clone(&kept);
                 thread::spawn(move || serve(&stream, &kept));
             }
         });
-        Server { address, requests }
+        Server { address, requests, is_over }
     }
 }
 
 fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(stream);
+    if reader.fill_buf().ok()?.first() == Some(&0x16) {
+        let hello = client_hello(&mut reader)?;
+        kept.lock().unwrap().push(hello);
+        return None;
+    }
     loop {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -451,6 +501,17 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
         let kind = target.trim_start_matches("http://").split('/').nth(1).unwrap_or_default();
         return stream.write_all(&answer(kind, request.starts_with("HEAD"))).ok();
     }
+}
+
+/// The facts that differ with what a client offers in TLS: the length of its hello, and the protocols.
+fn client_hello(reader: &mut impl Read) -> Option<String> {
+    let mut header = [0; 5];
+    reader.read_exact(&mut header).ok()?;
+    let mut hello = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
+    reader.read_exact(&mut hello).ok()?;
+    let offers = |protocol: &[u8]| hello.windows(protocol.len()).any(|bytes| bytes == protocol);
+    let protocols = [&b"\x02h2"[..], b"\x08http/1.1"].map(offers);
+    Some(format!("a hello of {} bytes, HTTP/2 and HTTP/1.1: {protocols:?}", hello.len()))
 }
 
 fn answer(kind: &str, is_head: bool) -> Vec<u8> {

@@ -20,7 +20,11 @@ impl Flag for CaNative {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let _ = (value, args.transfer().tls.insecure);
+        // curl with OpenSSL trusts them only where this is on.
+        if !value.on() && !args.global.persona.is_curl() {
+            let text = "the system's certificates are trusted unless --cacert or --capath takes their place";
+            return Err(Reason::bad_use(text));
+        }
         Ok(())
     }
 }

@@ -20,7 +20,12 @@ impl Flag for ProxyCaNative {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let _ = (value, args.proxy().tls.insecure);
+        // curl with OpenSSL trusts them only where this is on.
+        if !value.on() && !args.global.persona.is_curl() {
+            let text =
+                "the system's certificates are trusted unless --proxy-cacert or --proxy-capath takes their place";
+            return Err(Reason::bad_use(text));
+        }
         Ok(())
     }
 }
