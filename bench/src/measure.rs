@@ -49,8 +49,8 @@ pub(crate) enum Reader {
     None { times: u32 },
     /// `cat >/dev/null`.
     Cat,
-    /// The reader is this process, which records the time of the first byte and writes the digest to
-    /// this file.
+    /// The reader is this process, which records the time of the first byte and writes the digest
+    /// to this file.
     Watch(PathBuf),
 }
 

@@ -60,8 +60,8 @@ impl TokenBucket {
     }
 
     /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
-    /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A waiting
-    /// taker wakes up at most 128 times a second, at slow rates 32 times.
+    /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A
+    /// waiting taker wakes up at most 128 times a second, at slow rates 32 times.
     pub fn available(&mut self, now: Time) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -69,15 +69,15 @@ impl TokenBucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Takes the transferred bytes. They may exceed [`available`](TokenBucket::available) if the input
-    /// could not be cut: nobody gets more until the debt is paid.
+    /// Takes the transferred bytes. They may exceed [`available`](TokenBucket::available) if the
+    /// input could not be cut: nobody gets more until the debt is paid.
     pub fn take(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
     }
 
-    /// Returns the time at which [`available`](TokenBucket::available) will be `want` if nobody takes
-    /// any before; `now` if it already is. More than the burst counts as the burst, less than the
-    /// smallest grant as that grant.
+    /// Returns the time at which [`available`](TokenBucket::available) will be `want` if nobody
+    /// takes any before; `now` if it already is. More than the burst counts as the burst, less than
+    /// the smallest grant as that grant.
     pub fn ready_at(&self, now: Time, want: u64) -> Time {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
         if missing <= 0 {

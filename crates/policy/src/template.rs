@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn default_scheme_replaces_only_one_that_is_not_written() {
+    fn default_scheme_never_replaces_a_written_one() {
         let https = |text: &str| t(text).with_default_scheme(Scheme::Https);
         assert_eq!(https("h/{}").expand(b"x").as_deref(), Ok("https://h/x"));
         assert_eq!(https("h/{}").literal_origin().map(|origin| origin.to_string()).as_deref(), Some("https://h"));

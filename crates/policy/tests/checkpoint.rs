@@ -1,4 +1,5 @@
-//! State checkpoints that were torn, cut, mutated or forged: none of them is taken for what was written.
+//! State checkpoints that were torn, cut, mutated or forged: none of them is taken for what was
+//! written.
 
 use haul_policy::range::checkpoint::{MAX_BOOT, SLOT, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;

@@ -13,9 +13,9 @@ use crate::target::{Host, Target};
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// An entry with a port, `example.com:8080` or `[::1]:8080`, counts for that port only. In curl such
-/// an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved to
-/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
+/// An entry with a port, `example.com:8080` or `[::1]:8080`, counts for that port only. In curl
+/// such an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved
+/// to compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
 /// family.
 ///
 /// ```

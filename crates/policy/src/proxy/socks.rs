@@ -126,8 +126,8 @@ impl Handshake {
         whole.saturating_sub(self.have.len())
     }
 
-    /// Processes received bytes; returns the number of bytes used, which is 0 after [`HandshakeStep::Done`]
-    /// and after an error.
+    /// Processes received bytes; returns the number of bytes used, which is 0 after
+    /// [`HandshakeStep::Done`] and after an error.
     pub fn feed(&mut self, input: &[u8]) -> Result<(usize, HandshakeStep), SocksError> {
         let mut used = 0;
         loop {

@@ -299,7 +299,7 @@ fn socks_refuses_long_names_and_ipv6() {
 }
 
 #[test]
-fn no_proxy_entries_with_ports_can_be_left_out() {
+fn no_proxy_drops_entries_with_ports_on_request() {
     let list = NoProxy::parse("a:80,b").without_ports();
     assert!(!list.matches(&target("http://a/")) && list.matches(&target("http://b/")));
     let pairs = |name: &str| match name {

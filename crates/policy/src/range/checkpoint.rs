@@ -142,9 +142,9 @@ impl Checkpoint {
     }
 }
 
-/// Decodes a slot that [`Checkpoint::encode`] wrote, with its sequence number. Returns `None` for other
-/// bytes: torn, truncated, longer, changed, or of another version. The spans of the result are in
-/// order, not adjacent, and below the total.
+/// Decodes a slot that [`Checkpoint::encode`] wrote, with its sequence number. Returns `None` for
+/// other bytes: torn, truncated, longer, changed, or of another version. The spans of the result
+/// are in order, not adjacent, and below the total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     if bytes.len() != SIZE {
         return None;
