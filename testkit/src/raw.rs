@@ -85,17 +85,17 @@ pub type Script = Vec<Step>;
 /// connections.
 pub struct RawPeer {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<RawPeerState>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct RawPeerState {
+    state: Mutex<RawScriptState>,
     changed: Condvar,
     stop: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct RawScriptState {
     received: Vec<Vec<u8>>,
     finished: Vec<bool>,
     released: u64,
@@ -138,7 +138,7 @@ impl RawPeer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared =
-            Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
+            Arc::new(RawPeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
         let accepting = shared.clone();
         thread::spawn(move || accept(&listener, &scripts, &after, tls.as_ref(), &accepting));
         RawPeer { addr, shared }
@@ -174,7 +174,7 @@ impl RawPeer {
     /// Waits until the scripts of the first `connections` connections have ended; false if that
     /// takes longer than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
-        let done = |state: &State| state.finished.iter().filter(|f| **f).count() >= connections;
+        let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.shared.wait(done)
     }
 
@@ -196,12 +196,12 @@ impl Drop for RawPeer {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl RawPeerState {
+    fn lock(&self) -> MutexGuard<'_, RawScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, done: impl Fn(&State) -> bool) -> bool {
+    fn wait(&self, done: impl Fn(&RawScriptState) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         let mut state = self.lock();
         while !done(&state) {
@@ -220,7 +220,7 @@ fn accept(
     scripts: &[Script],
     after: &After,
     tls: Option<&Arc<ServerConfig>>,
-    shared: &Arc<Shared>,
+    shared: &Arc<RawPeerState>,
 ) {
     for number in 0.. {
         let Ok((stream, _)) = listener.accept() else { return };
@@ -252,7 +252,7 @@ fn accept(
 struct Player<'a> {
     wire: Wire,
     number: usize,
-    shared: &'a Shared,
+    shared: &'a RawPeerState,
     /// Read from the socket and recorded, but not yet taken by a step.
     ahead: Vec<u8>,
 }

@@ -126,8 +126,8 @@ impl Builder {
         let carrier = Carrier {
             link: self.link,
             timer,
-            up: Arc::new(Pace::new(self.link.total_rate)),
-            down: Arc::new(Pace::new(self.link.total_rate)),
+            up: Arc::new(LinkPace::new(self.link.total_rate)),
+            down: Arc::new(LinkPace::new(self.link.total_rate)),
         };
         runtime.spawn(accept(listener, self.to, carrier, connections.clone()));
         Ok(Relay { addr, connections, runtime: Some(runtime) })
@@ -176,14 +176,14 @@ impl Drop for Relay {
 }
 
 /// The time at which the next byte may be sent at a rate.
-struct Pace {
+struct LinkPace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
 }
 
-impl Pace {
-    fn new(rate: Option<u64>) -> Pace {
-        Pace { rate, next: Mutex::new(None) }
+impl LinkPace {
+    fn new(rate: Option<u64>) -> LinkPace {
+        LinkPace { rate, next: Mutex::new(None) }
     }
 
     async fn pass(&self, len: usize) {
@@ -204,8 +204,8 @@ impl Pace {
 struct Carrier {
     link: Link,
     timer: Arc<Timer>,
-    up: Arc<Pace>,
-    down: Arc<Pace>,
+    up: Arc<LinkPace>,
+    down: Arc<LinkPace>,
 }
 
 async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connections: Arc<AtomicU64>) {
@@ -243,10 +243,10 @@ impl Carrier {
 
     /// One direction, up to its end or to the first error; an error ends only this direction's
     /// write side; the other direction ends by itself.
-    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration, seed: u64) {
+    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &LinkPace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
-        let pace = Pace::new(self.link.rate);
+        let pace = LinkPace::new(self.link.rate);
         tokio::join!(self.read(from, sender, &room, charge, seed), write(to, receiver, &room, &pace, total));
     }
 
@@ -324,8 +324,8 @@ async fn write(
     mut to: OwnedWriteHalf,
     mut from: channel::UnboundedReceiver<Bytes>,
     room: &Semaphore,
-    pace: &Pace,
-    total: &Pace,
+    pace: &LinkPace,
+    total: &LinkPace,
 ) {
     while let Some(bytes) = from.recv().await {
         if bytes.is_empty() {

@@ -31,7 +31,7 @@ origin [options]: serves the site of the first job, and test routes, on 127.0.0.
 When it is ready it prints one line: listening http=ADDRESS https=ADDRESS
 ";
 
-struct Options {
+struct OriginOptions {
     port: u16,
     tls_port: u16,
     seed: u64,
@@ -85,8 +85,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// `None` if help was requested.
-fn parse() -> Result<Option<Options>, lexopt::Error> {
-    let mut options = Options {
+fn parse() -> Result<Option<OriginOptions>, lexopt::Error> {
+    let mut options = OriginOptions {
         port: 0,
         tls_port: 0,
         seed: 1,

@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use super::plan::How;
-use super::reply::{Reply, Resource};
+use super::reply::{PlannedReply, Resource};
 use super::request::Request;
-use super::send::{Sending, Step};
-use super::serve::Shared;
+use super::send::{SendStep, Sending};
+use super::serve::FaultyState;
 use crate::frames::{self, Frame};
 use crate::wire::Wire;
 
@@ -39,7 +39,7 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 const PRIORITY: u8 = 32;
 
 /// Serves a connection after [`PREFACE`], to its end.
-pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &Shared) -> io::Result<()> {
+pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &FaultyState) -> io::Result<()> {
     let mut session = Session {
         wire,
         ahead,
@@ -73,7 +73,7 @@ struct Session<'a> {
     /// Received, but not a whole frame yet.
     ahead: Vec<u8>,
     number: u64,
-    shared: &'a Shared,
+    shared: &'a FaultyState,
     decoder: loona_hpack::Decoder<'static>,
     window: i64,
     initial: i64,
@@ -247,9 +247,9 @@ impl Session<'_> {
             None => return self.wire.write_all(&frames::headers(id, true, &[(":status", "404")])),
         };
         match resource.answer(request, self.number) {
-            Reply::Reset => self.wire.write_all(&frames::rst(id, REFUSED_STREAM)),
-            Reply::Empty { head } => self.wire.write_all(&head_frame(id, true, &head)),
-            Reply::Body { head, send } => {
+            PlannedReply::Reset => self.wire.write_all(&frames::rst(id, REFUSED_STREAM)),
+            PlannedReply::Empty { head } => self.wire.write_all(&head_frame(id, true, &head)),
+            PlannedReply::Body { head, send } => {
                 let stream = Stream {
                     sending: Sending::new(&resource, send, false),
                     resource,
@@ -279,9 +279,9 @@ impl Session<'_> {
             }
             if stream.ready.is_empty() && !stream.last {
                 match stream.sending.step(&mut stream.ready) {
-                    Step::Piece(from) => stream.from = from,
-                    Step::Last => stream.last = true,
-                    Step::Break(how) => {
+                    SendStep::Piece(from) => stream.from = from,
+                    SendStep::Last => stream.last = true,
+                    SendStep::Break(how) => {
                         if let Some(end) = self.breaks(id, how, now)? {
                             return Ok(Some(end));
                         }

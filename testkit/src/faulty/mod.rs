@@ -47,7 +47,7 @@ pub use plan::{Break, Change, Etag, How, Lie, Place, Plan};
 pub use record::{Asking, Body, Seen};
 
 use crate::identity::Identity;
-use serve::Shared;
+use serve::FaultyState;
 
 /// The settings of an origin; made by [`Faulty::builder`].
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Builder {
     /// From binding a port.
     pub fn start(self) -> io::Result<Faulty> {
         let identity = Identity::generate();
-        let shared = Arc::new(Shared { limit: self.connection_limit, ..Shared::default() });
+        let shared = Arc::new(FaultyState { limit: self.connection_limit, ..FaultyState::default() });
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
         let https = TcpListener::bind((Ipv4Addr::LOCALHOST, self.https_port))?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
@@ -108,7 +108,7 @@ pub struct Faulty {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
     identity: Identity,
-    shared: Arc<Shared>,
+    shared: Arc<FaultyState>,
 }
 
 impl Faulty {

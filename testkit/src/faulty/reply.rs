@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::plan::{Change, Etag, Lie, Plan};
 use super::record::{Asking, Body, Seen};
-use super::request::{Asked, Request};
+use super::request::{Request, RequestedPart};
 
 /// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong
 /// validator (RFC 9110 §8.8.2.2).
@@ -33,7 +33,7 @@ struct Account {
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum PlannedReply {
     /// Reset the connection; over HTTP/2, refuse the stream.
     Reset,
     /// A status without a body.
@@ -81,7 +81,7 @@ impl Resource {
     }
 
     /// Decides, and records the request.
-    pub(super) fn answer(&self, request: &Request, connection: u64) -> Reply {
+    pub(super) fn answer(&self, request: &Request, connection: u64) -> PlannedReply {
         let mut account = self.account();
         let account = &mut *account;
         if !account.connections.contains(&connection) {
@@ -109,11 +109,11 @@ impl Resource {
         }
     }
 
-    fn decide(&self, request: &Request, account: &mut Account, version: u8) -> (u16, Reply) {
+    fn decide(&self, request: &Request, account: &mut Account, version: u8) -> (u16, PlannedReply) {
         let plan = &self.plan;
         let is_refused = (account.seen.requests.len() as u64) < plan.refuse;
         if is_refused || plan.connections.is_some_and(|most| account.under_way >= most) {
-            return (0, Reply::Reset);
+            return (0, PlannedReply::Reset);
         }
         let size = if version == 0 { plan.size } else { plan.new_size.unwrap_or(plan.size) };
         if request.range.is_some() {
@@ -123,19 +123,21 @@ impl Resource {
                 return (503, empty("503 Service Unavailable", &retry));
             }
         }
-        let asked = match Asked::of(request.range.as_deref(), size) {
-            _ if plan.ignore_range => Asked::Whole,
-            _ if !self.still_the_same(request, version) => Asked::Whole,
-            Asked::Part(..) if account.ranged <= plan.unavailable + plan.refuse_416 => Asked::Unsatisfiable,
+        let asked = match RequestedPart::of(request.range.as_deref(), size) {
+            _ if plan.ignore_range => RequestedPart::Whole,
+            _ if !self.still_the_same(request, version) => RequestedPart::Whole,
+            RequestedPart::Part(..) if account.ranged <= plan.unavailable + plan.refuse_416 => {
+                RequestedPart::Unsatisfiable
+            }
             asked => asked,
         };
         let (start, end, part) = match (asked, plan.unasked_206) {
-            (Asked::Unsatisfiable, _) => {
+            (RequestedPart::Unsatisfiable, _) => {
                 return (416, empty("416 Range Not Satisfiable", &format!("Content-Range: bytes */{size}\r\n")));
             }
-            (Asked::Part(start, end), _) => (start, end, true),
-            (Asked::Whole, Some(start)) if request.range.is_none() => (start.min(size), size, true),
-            (Asked::Whole, _) => (0, size, false),
+            (RequestedPart::Part(start, end), _) => (start, end, true),
+            (RequestedPart::Whole, Some(start)) if request.range.is_none() => (start.min(size), size, true),
+            (RequestedPart::Whole, _) => (0, size, false),
         };
         let lie = if part { plan.part_length } else { plan.whole_length };
         let announced = (end - start).saturating_add_signed(lie);
@@ -166,7 +168,7 @@ impl Resource {
         head.push_str("\r\n");
         let status = if part { 206 } else { 200 };
         if request.head_only {
-            return (status, Reply::Empty { head });
+            return (status, PlannedReply::Empty { head });
         }
         account.under_way += 1;
         account.seen.bodies.push(Body { start, sent: 0, version, part });
@@ -179,7 +181,7 @@ impl Resource {
             rate: plan.range_rate.filter(|_| request.range.is_some()).or(plan.rate),
             close: framing == Framing::Length && announced != len,
         };
-        (status, Reply::Body { head, send })
+        (status, PlannedReply::Body { head, send })
     }
 
     /// If-Range by strong comparison, or by an exact date (RFC 9110 §13.1.5).
@@ -233,8 +235,8 @@ impl Resource {
     }
 }
 
-fn empty(status: &str, fields: &str) -> Reply {
-    Reply::Empty { head: format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n") }
+fn empty(status: &str, fields: &str) -> PlannedReply {
+    PlannedReply::Empty { head: format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n") }
 }
 
 fn modified(version: u8) -> String {

@@ -39,7 +39,7 @@ impl Request {
 
 /// The part of a body that a Range selects (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestedPart {
     /// Not a Range to act on: none, several, another unit, or malformed.
     Whole,
     /// A half-open range of bytes.
@@ -48,12 +48,12 @@ pub(super) enum Asked {
     Unsatisfiable,
 }
 
-impl Asked {
-    pub(super) fn of(range: Option<&str>, size: u64) -> Asked {
-        Asked::read(range, size).unwrap_or(Asked::Whole)
+impl RequestedPart {
+    pub(super) fn of(range: Option<&str>, size: u64) -> RequestedPart {
+        RequestedPart::read(range, size).unwrap_or(RequestedPart::Whole)
     }
 
-    fn read(range: Option<&str>, size: u64) -> Option<Asked> {
+    fn read(range: Option<&str>, size: u64) -> Option<RequestedPart> {
         let (first, last) = range?.strip_prefix("bytes=")?.split_once('-')?;
         let (start, end) = match (first, last) {
             ("", suffix) => (size.saturating_sub(suffix.parse().ok()?), size),
@@ -66,7 +66,7 @@ impl Asked {
                 (first, last.saturating_add(1).min(size))
             }
         };
-        Some(if start < end { Asked::Part(start, end) } else { Asked::Unsatisfiable })
+        Some(if start < end { RequestedPart::Part(start, end) } else { RequestedPart::Unsatisfiable })
     }
 }
 
@@ -76,19 +76,19 @@ mod tests {
 
     #[test]
     fn ranges_are_read_as_the_rfc_says() {
-        let of = |range| Asked::of(Some(range), 100);
-        assert_eq!(of("bytes=0-0"), Asked::Part(0, 1));
-        assert_eq!(of("bytes=10-"), Asked::Part(10, 100));
-        assert_eq!(of("bytes=-10"), Asked::Part(90, 100));
-        assert_eq!(of("bytes=-1000"), Asked::Part(0, 100));
-        assert_eq!(of("bytes=99-1000"), Asked::Part(99, 100));
-        assert_eq!(of("bytes=100-"), Asked::Unsatisfiable);
-        assert_eq!(of("bytes=-0"), Asked::Unsatisfiable);
+        let of = |range| RequestedPart::of(Some(range), 100);
+        assert_eq!(of("bytes=0-0"), RequestedPart::Part(0, 1));
+        assert_eq!(of("bytes=10-"), RequestedPart::Part(10, 100));
+        assert_eq!(of("bytes=-10"), RequestedPart::Part(90, 100));
+        assert_eq!(of("bytes=-1000"), RequestedPart::Part(0, 100));
+        assert_eq!(of("bytes=99-1000"), RequestedPart::Part(99, 100));
+        assert_eq!(of("bytes=100-"), RequestedPart::Unsatisfiable);
+        assert_eq!(of("bytes=-0"), RequestedPart::Unsatisfiable);
         for odd in ["bytes=5-4", "bytes=0-1,3-4", "octets=0-1", "bytes=a-b", "bytes=", "bytes=-"] {
-            assert_eq!(of(odd), Asked::Whole, "{odd}");
+            assert_eq!(of(odd), RequestedPart::Whole, "{odd}");
         }
-        assert_eq!(Asked::of(None, 100), Asked::Whole);
-        assert_eq!(Asked::of(Some("bytes=0-"), 0), Asked::Unsatisfiable);
+        assert_eq!(RequestedPart::of(None, 100), RequestedPart::Whole);
+        assert_eq!(RequestedPart::of(Some("bytes=0-"), 0), RequestedPart::Unsatisfiable);
     }
 
     #[test]

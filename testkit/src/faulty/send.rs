@@ -35,7 +35,7 @@ pub(super) struct Sending {
     send: Send,
     pattern: Pattern,
     coder: Coder,
-    pace: Option<Pace>,
+    pace: Option<BodyPace>,
     at: u64,
     end: u64,
     /// The numbers of the plan's breaks that this body has not reached; a stall that is over does
@@ -45,7 +45,7 @@ pub(super) struct Sending {
 }
 
 /// The next piece of a body.
-pub(super) enum Step {
+pub(super) enum SendStep {
     /// The next bytes, not before this time.
     Piece(Instant),
     /// The body breaks here.
@@ -61,7 +61,7 @@ impl Sending {
         Sending {
             pattern: Pattern::new(send.seed),
             coder: Coder::new(send.framing, chunks),
-            pace: send.rate.map(Pace::new),
+            pace: send.rate.map(BodyPace::new),
             at: send.start,
             end: send.start + send.len,
             breaks: (0..resource.plan.breaks.len()).collect(),
@@ -72,10 +72,10 @@ impl Sending {
     }
 
     /// Adds the next bytes to `out`, or says what happens instead.
-    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> Step {
+    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> SendStep {
         if self.at >= self.end {
             self.coder.finish(out);
-            return Step::Last;
+            return SendStep::Last;
         }
         let mut until = self.end.min(self.at + self.piece.len() as u64);
         while let Some((place, number)) = self.next_break() {
@@ -85,7 +85,7 @@ impl Sending {
             }
             self.breaks.retain(|other| *other != number);
             if self.resource.meets(number) {
-                return Step::Break(self.resource.plan.breaks[number].how);
+                return SendStep::Break(self.resource.plan.breaks[number].how);
             }
         }
         let bytes = &mut self.piece[..(until - self.at) as usize];
@@ -95,7 +95,7 @@ impl Sending {
         self.resource.sent(self.send.number, until - self.at);
         self.coder.code(bytes, out);
         self.at = until;
-        Step::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
+        SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
     }
 
     /// The first break that this body has not met: its place and its number.
@@ -118,17 +118,17 @@ pub(super) fn body<W: Write>(
     loop {
         bytes.clear();
         match sending.step(&mut bytes) {
-            Step::Piece(from) => thread::sleep(from.saturating_duration_since(Instant::now())),
-            Step::Break(How::Stall) => {
+            SendStep::Piece(from) => thread::sleep(from.saturating_duration_since(Instant::now())),
+            SendStep::Break(How::Stall) => {
                 wire.flush()?;
                 if !stall(wire) {
                     return Ok(End::Close);
                 }
             }
-            Step::Break(How::Reset) => return wire.flush().map(|()| End::Reset),
+            SendStep::Break(How::Reset) => return wire.flush().map(|()| End::Reset),
             // Breaks that only HTTP/2 can express are a proper close here.
-            Step::Break(_) => return wire.flush().map(|()| End::Close),
-            Step::Last => {
+            SendStep::Break(_) => return wire.flush().map(|()| End::Close),
+            SendStep::Last => {
                 bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
                 wire.write_all(&bytes)?;
                 return wire.flush().map(|()| End::Done);
@@ -181,14 +181,14 @@ impl Coder {
 }
 
 /// The time at which the next bytes may be sent.
-struct Pace {
+struct BodyPace {
     rate: u64,
     next: Instant,
 }
 
-impl Pace {
-    fn new(rate: u64) -> Pace {
-        Pace { rate: rate.max(1), next: Instant::now() }
+impl BodyPace {
+    fn new(rate: u64) -> BodyPace {
+        BodyPace { rate: rate.max(1), next: Instant::now() }
     }
 
     /// Returns the time at which `len` more bytes may be sent.

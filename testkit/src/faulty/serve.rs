@@ -13,7 +13,7 @@ use rustls::ServerConfig;
 use super::h2;
 use super::plan::Plan;
 use super::record::Seen;
-use super::reply::{Reply, Resource};
+use super::reply::{PlannedReply, Resource};
 use super::request::Request;
 use super::send::{self, End};
 use crate::wire::Wire;
@@ -24,7 +24,7 @@ const HEAD: usize = 64 << 10;
 const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct FaultyState {
     pub(super) resources: Mutex<HashMap<String, Arc<Resource>>>,
     pub(super) accepted: AtomicU64,
     pub(super) limit: Option<usize>,
@@ -37,7 +37,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl FaultyState {
     /// The name keeps the plan of its first request.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
         let mut resources = lock(&self.resources);
@@ -75,7 +75,7 @@ impl Shared {
     }
 }
 
-pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, shared: &Arc<Shared>) {
+pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, shared: &Arc<FaultyState>) {
     loop {
         let Ok((stream, _)) = listener.accept() else {
             thread::sleep(Duration::from_millis(10));
@@ -109,7 +109,7 @@ struct Connection<'a> {
     number: u64,
     /// Received, but not part of an answered head yet.
     ahead: Vec<u8>,
-    shared: &'a Shared,
+    shared: &'a FaultyState,
 }
 
 impl Connection<'_> {
@@ -180,13 +180,13 @@ impl Connection<'_> {
 
     fn reply(&mut self, resource: &Arc<Resource>, request: &Request) -> io::Result<End> {
         match resource.answer(request, self.number) {
-            Reply::Reset => Ok(End::Reset),
-            Reply::Empty { head } => {
+            PlannedReply::Reset => Ok(End::Reset),
+            PlannedReply::Empty { head } => {
                 self.wire.write_all(head.as_bytes())?;
                 self.wire.flush()?;
                 Ok(End::Done)
             }
-            Reply::Body { head, send } => {
+            PlannedReply::Body { head, send } => {
                 let close = send.close;
                 let sent = self.wire.write_all(head.as_bytes()).and_then(|()| {
                     let (shared, ahead) = (self.shared, &mut self.ahead);
@@ -204,7 +204,7 @@ impl Connection<'_> {
 }
 
 /// Waits for `time`, or for ever; false if the client closed meanwhile, or the origin stops.
-fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &Shared, time: Option<Duration>) -> bool {
+fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];
     let stays = loop {

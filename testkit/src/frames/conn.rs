@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::wire::{Frame, settings, settings_ack};
-use super::{Shared, frame};
+use super::{FramePeerState, frame};
 use crate::wire::Wire;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -13,7 +13,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct Conn {
     wire: Option<Wire>,
     number: usize,
-    shared: Arc<Shared>,
+    shared: Arc<FramePeerState>,
     ahead: Vec<u8>,
     decoder: loona_hpack::Decoder<'static>,
 }
@@ -44,7 +44,7 @@ impl Asked {
 }
 
 impl Conn {
-    pub(super) fn new(wire: Wire, number: usize, shared: Arc<Shared>) -> Conn {
+    pub(super) fn new(wire: Wire, number: usize, shared: Arc<FramePeerState>) -> Conn {
         Conn { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 

@@ -53,18 +53,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// connections.
 pub struct FramePeer {
     addr: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<FramePeerState>,
 }
 
 /// The state shared by the threads of a peer.
-struct Shared {
-    state: Mutex<State>,
+struct FramePeerState {
+    state: Mutex<FrameScriptState>,
     changed: Condvar,
     stop: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct FrameScriptState {
     connections: usize,
     requests: Vec<Asked>,
     frames: Vec<(usize, Frame)>,
@@ -98,7 +98,7 @@ impl FramePeer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
         let addr = listener.local_addr().expect("a bound socket has an address");
         let shared =
-            Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
+            Arc::new(FramePeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
         let accepting = shared.clone();
         thread::spawn(move || accept(&listener, tls.as_ref(), &serve, &accepting));
         FramePeer { addr, shared }
@@ -156,12 +156,12 @@ impl Drop for FramePeer {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl FramePeerState {
+    fn lock(&self) -> MutexGuard<'_, FrameScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, done: impl Fn(&State) -> bool) -> bool {
+    fn wait(&self, done: impl Fn(&FrameScriptState) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;
         let mut state = self.lock();
         while !done(&state) {
@@ -177,7 +177,7 @@ impl Shared {
 
 type Serve = dyn Fn(usize, &mut Conn) -> io::Result<()> + Send + Sync;
 
-fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, serve: &Arc<Serve>, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, serve: &Arc<Serve>, shared: &Arc<FramePeerState>) {
     for number in 0.. {
         let Ok((stream, _)) = listener.accept() else { return };
         if shared.stop.load(SeqCst) {

@@ -135,7 +135,7 @@ impl Builder {
         let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
         let identity = self.identity.unwrap_or_else(Identity::generate);
-        let state = Arc::new(State {
+        let state = Arc::new(OriginState {
             pattern: Pattern::new(self.site.seed()),
             site: self.site,
             record: Record::new(self.record),
@@ -163,11 +163,11 @@ pub struct Origin {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
     ca_pem: String,
-    state: Arc<State>,
+    state: Arc<OriginState>,
     runtime: Option<Runtime>,
 }
 
-struct State {
+struct OriginState {
     site: Site,
     pattern: Pattern,
     record: Record,

@@ -10,7 +10,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
 use serde_json::json;
 
-use super::State;
+use super::OriginState;
 use super::body::{ReplyBody, Source};
 use super::entity::{Content, Entity};
 use super::record::LoggedRequest;
@@ -24,7 +24,7 @@ const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
 /// The parts of a request that the routes need.
-struct Asked {
+struct RouteRequest {
     parts: Parts,
     body: Bytes,
     trailers: HeaderMap,
@@ -33,7 +33,7 @@ struct Asked {
 }
 
 pub(super) async fn reply(
-    state: &State,
+    state: &OriginState,
     connection: u64,
     tls: bool,
     request: Request<Incoming>,
@@ -48,7 +48,7 @@ pub(super) async fn reply(
         }
         Err(_) => return plain(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
     };
-    let asked = Asked { parts, body, trailers, connection, tls };
+    let asked = RouteRequest { parts, body, trailers, connection, tls };
     if state.record.keeps_log() {
         state.record.add(LoggedRequest {
             connection,
@@ -91,7 +91,7 @@ pub(super) async fn reply(
 }
 
 /// The routes that wait for nothing.
-fn direct(state: &State, asked: &Asked, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
+fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<Coding>().ok();
     match (route, number) {
@@ -156,7 +156,7 @@ fn direct(state: &State, asked: &Asked, path: &str, route: &str, argument: &str)
 /// Coded as `?enc=` says: `auto` by Accept-Encoding, `identity` not at all, else the named codings
 /// in that order.
 fn negotiated(
-    asked: &Asked,
+    asked: &RouteRequest,
     default: &str,
     content: Bytes,
     etag: String,
@@ -209,7 +209,7 @@ fn redirect(code: u64, to: Option<&str>) -> Response<ReplyBody> {
     }
 }
 
-fn echo(asked: &Asked) -> Response<ReplyBody> {
+fn echo(asked: &RouteRequest) -> Response<ReplyBody> {
     let text = json!({
         "method": asked.parts.method.as_str(),
         "target": asked.parts.uri.to_string(),
@@ -236,7 +236,7 @@ fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
 }
 
-impl Asked {
+impl RouteRequest {
     /// A value of the query, percent-decoded. `to` swallows the rest, so that a URL may hold `&` as
     /// it is.
     fn query(&self, name: &str) -> Option<String> {

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::body::{ReplyBody, Source};
-use super::{State, routes};
+use super::{OriginState, routes};
 
 /// A non-blocking listener with room for a burst of connections.
 pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
@@ -32,7 +32,7 @@ pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<State>) {
+pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<OriginState>) {
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -60,7 +60,7 @@ pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>
     }
 }
 
-async fn serve<S>(stream: S, connection: u64, tls: bool, state: &Arc<State>)
+async fn serve<S>(stream: S, connection: u64, tls: bool, state: &Arc<OriginState>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {

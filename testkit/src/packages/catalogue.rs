@@ -101,11 +101,11 @@ pub(super) fn hex(block: &[u8]) -> String {
 /// All packages and the page of their names. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    inner: Arc<Inner>,
+    inner: Arc<CatalogueInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct CatalogueInner {
     packages: Vec<Package>,
     index: Vec<u8>,
 }
@@ -143,7 +143,7 @@ impl Catalogue {
             number += 1;
         }
         index.push_str("</pre></body></html>\n");
-        Catalogue { inner: Arc::new(Inner { packages, index: index.into_bytes() }) }
+        Catalogue { inner: Arc::new(CatalogueInner { packages, index: index.into_bytes() }) }
     }
 
     /// The packages, in the order in which they are read.

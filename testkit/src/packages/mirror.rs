@@ -26,10 +26,10 @@ const PIECE: usize = 8 << 10;
 pub struct Mirror {
     addr: SocketAddr,
     scheme: &'static str,
-    shared: Arc<Shared>,
+    shared: Arc<MirrorState>,
 }
 
-struct Shared {
+struct MirrorState {
     catalogue: Catalogue,
     coded_index: Vec<u8>,
     connections: AtomicU64,
@@ -49,7 +49,7 @@ impl Mirror {
         let tls = identity.map(|identity| identity.server_config(&[b"http/1.1"]));
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(catalogue.index())?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(MirrorState {
             coded_index: encoder.finish()?,
             catalogue,
             connections: AtomicU64::new(0),
@@ -112,7 +112,7 @@ impl Mirror {
     }
 }
 
-impl Shared {
+impl MirrorState {
     fn sent(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,17 +21,17 @@ use tokio::sync::mpsc::UnboundedSender;
 pub(super) struct Timer {
     /// The runtime's pipe readers work with any non-blocking descriptor.
     clock: Receiver,
-    state: Mutex<State>,
+    state: Mutex<TimerState>,
 }
 
 #[derive(Default)]
-struct State {
-    under_way: BinaryHeap<Reverse<Piece>>,
+struct TimerState {
+    under_way: BinaryHeap<Reverse<TimedPiece>>,
     arrived: u64,
 }
 
 /// A piece in flight; an empty one is the end of its direction.
-struct Piece {
+struct TimedPiece {
     due: Instant,
     /// Order of arrival, among pieces due at once.
     number: u64,
@@ -51,7 +51,7 @@ impl Timer {
     pub(super) fn send(&self, due: Instant, bytes: Bytes, to: &UnboundedSender<Bytes>) -> io::Result<()> {
         let mut state = self.state();
         state.arrived += 1;
-        let piece = Piece { due, number: state.arrived, bytes, to: to.clone() };
+        let piece = TimedPiece { due, number: state.arrived, bytes, to: to.clone() };
         let is_first = state.under_way.peek().is_none_or(|Reverse(first)| piece < *first);
         state.under_way.push(Reverse(piece));
         if is_first { self.set(due) } else { Ok(()) }
@@ -88,33 +88,33 @@ impl Timer {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Piece {
+impl TimedPiece {
     fn rank(&self) -> (Instant, u64) {
         (self.due, self.number)
     }
 }
 
-impl Ord for Piece {
-    fn cmp(&self, other: &Piece) -> Ordering {
+impl Ord for TimedPiece {
+    fn cmp(&self, other: &TimedPiece) -> Ordering {
         self.rank().cmp(&other.rank())
     }
 }
 
-impl PartialOrd for Piece {
-    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+impl PartialOrd for TimedPiece {
+    fn partial_cmp(&self, other: &TimedPiece) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Piece {
-    fn eq(&self, other: &Piece) -> bool {
+impl PartialEq for TimedPiece {
+    fn eq(&self, other: &TimedPiece) -> bool {
         self.rank() == other.rank()
     }
 }
 
-impl Eq for Piece {}
+impl Eq for TimedPiece {}

@@ -36,10 +36,10 @@ pub const INDEXES: usize = 3;
 /// A site; cloning it shares it.
 #[derive(Clone)]
 pub struct Site {
-    inner: Arc<Inner>,
+    inner: Arc<SiteInner>,
 }
 
-struct Inner {
+struct SiteInner {
     seed: u64,
     numbers: Vec<u32>,
     positions: HashMap<u32, usize>,
@@ -67,7 +67,7 @@ impl Site {
         let numbers = numbers::distinct(seed, pages);
         let positions = numbers.iter().enumerate().map(|(i, n)| (*n, i)).collect();
         let cache = cached.then(|| (0..pages + INDEXES).map(|_| OnceLock::new()).collect());
-        Site { inner: Arc::new(Inner { seed, numbers, positions, cache }) }
+        Site { inner: Arc::new(SiteInner { seed, numbers, positions, cache }) }
     }
 
     /// The seed.
@@ -147,7 +147,7 @@ impl Site {
     }
 
     fn render(&self, slot: usize) -> Bytes {
-        let Inner { seed, numbers, .. } = &*self.inner;
+        let SiteInner { seed, numbers, .. } = &*self.inner;
         let mut out = Vec::new();
         if slot < INDEXES {
             render::index_page(&mut out, *seed, slot, numbers);

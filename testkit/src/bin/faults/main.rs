@@ -27,7 +27,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The state shared by all parts.
 struct Bench {
-    options: options::Options,
+    options: options::FaultOptions,
     haul: haul::Haul,
     origin: Faulty,
     origin_h2: Faulty,
@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode> {
     let sizes = sizes::all(&bench)?;
     let rows = rows::all(&bench)?;
     let kills = kills::all(&bench)?;
-    let right = sizes.iter().all(sizes::Size::right) && rows.iter().all(rows::Tally::right) && kills.right();
+    let right = sizes.iter().all(sizes::Size::right) && rows.iter().all(rows::RowTally::right) && kills.right();
     let value = json!({
         "haul": bench.haul.version,
         "split": bench.haul.splits,
@@ -66,7 +66,7 @@ fn main() -> Result<ExitCode> {
         "body": bench.options.body,
         "rate": bench.options.rate,
         "sizes": sizes.iter().map(sizes::Size::to_json).collect::<Vec<_>>(),
-        "rows": rows.iter().map(rows::Tally::to_json).collect::<Vec<_>>(),
+        "rows": rows.iter().map(rows::RowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,
     });

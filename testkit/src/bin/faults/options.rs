@@ -34,7 +34,7 @@ faults --haul PATH [options]: haul against an origin with faults
 BYTES may end in K, M or G (10³, 10⁶, 10⁹) or Ki, Mi, Gi. Exit 1 if anything was false.
 ";
 
-pub(crate) struct Options {
+pub(crate) struct FaultOptions {
     pub(crate) haul: PathBuf,
     pub(crate) seed: u64,
     pub(crate) rows: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     pub(crate) work: PathBuf,
 }
 
-impl Options {
+impl FaultOptions {
     /// The command line without paths, which are specific to this machine.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
@@ -81,8 +81,8 @@ impl Options {
 }
 
 /// `None` if help was requested.
-pub(crate) fn parse() -> Result<Option<Options>, lexopt::Error> {
-    let mut options = Options {
+pub(crate) fn parse() -> Result<Option<FaultOptions>, lexopt::Error> {
+    let mut options = FaultOptions {
         haul: PathBuf::new(),
         seed: 1,
         rows: Vec::new(),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::kills::Kills;
-use crate::options::Options;
-use crate::rows::Tally;
+use crate::options::FaultOptions;
+use crate::rows::RowTally;
 use crate::sizes::Size;
 
 pub(crate) fn head() {
@@ -18,7 +18,7 @@ pub(crate) fn head() {
     );
 }
 
-pub(crate) fn row(tally: &Tally, quiet: bool) {
+pub(crate) fn row(tally: &RowTally, quiet: bool) {
     if quiet && tally.right() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn size(size: &Size, quiet: bool) {
     );
 }
 
-pub(crate) fn summary(rows: &[Tally], kills: &Kills, sizes: &[Size], right: bool) {
+pub(crate) fn summary(rows: &[RowTally], kills: &Kills, sizes: &[Size], right: bool) {
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",
@@ -62,7 +62,7 @@ pub(crate) fn summary(rows: &[Tally], kills: &Kills, sizes: &[Size], right: bool
         );
         kills.failures.iter().for_each(|failure| println!("    {failure}"));
     }
-    let sum = |count: fn(&Tally) -> u64| rows.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&RowTally) -> u64| rows.iter().map(count).sum::<u64>();
     println!(
         "{} rows, {} tried: {} survived, {} refused, {} false successes, {} wrong bytes, {} unexpected, {} hangs; {} sizes, {} false",
         rows.len(),
@@ -80,7 +80,7 @@ pub(crate) fn summary(rows: &[Tally], kills: &Kills, sizes: &[Size], right: bool
 }
 
 /// Writes the figures where the options say.
-pub(crate) fn write(options: &Options, mut value: Value) -> Result<()> {
+pub(crate) fn write(options: &FaultOptions, mut value: Value) -> Result<()> {
     let said = |program: &str, argument: &str| -> Result<String> {
         Ok(String::from_utf8(Command::new(program).arg(argument).output()?.stdout)?.trim().to_owned())
     };

@@ -37,7 +37,7 @@ struct Row {
 
 /// The results of a row.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct RowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
     /// Exit 0 and the right bytes.
@@ -58,7 +58,7 @@ pub(crate) struct Tally {
     pub(crate) failures: Vec<String>,
 }
 
-impl Tally {
+impl RowTally {
     pub(crate) fn right(&self) -> bool {
         self.false_successes + self.wrong_bytes + self.unexpected + self.hangs == 0
     }
@@ -81,7 +81,7 @@ impl Tally {
 }
 
 /// The result of one try.
-enum Verdict {
+enum RowVerdict {
     Survived,
     Refused,
     FalseSuccess,
@@ -90,14 +90,14 @@ enum Verdict {
     Hung,
 }
 
-struct Try {
-    verdict: Verdict,
+struct RowTry {
+    verdict: RowVerdict,
     code: i32,
     parallel: bool,
     told: String,
 }
 
-pub(crate) fn all(bench: &Bench) -> Result<Vec<Tally>> {
+pub(crate) fn all(bench: &Bench) -> Result<Vec<RowTally>> {
     let rows = rows(&bench.options.rows);
     let tries = bench.options.offsets;
     if tries == 0 {
@@ -105,7 +105,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Tally>> {
     }
     report::head();
     let next = AtomicUsize::new(0);
-    let tallies: Vec<_> = rows.iter().map(|row| Tally { name: row.name(), ..Tally::default() }).collect();
+    let tallies: Vec<_> = rows.iter().map(|row| RowTally { name: row.name(), ..RowTally::default() }).collect();
     let shared = Mutex::new((tallies, 0));
     let work = || -> Result<()> {
         loop {
@@ -153,7 +153,7 @@ impl Row {
     }
 
     /// The try of this number: the same for the same seed, whatever else is run.
-    fn run(&self, bench: &Bench, number: u64) -> Result<Try> {
+    fn run(&self, bench: &Bench, number: u64) -> Result<RowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
         let version = if self.http2 { HTTP2 } else { 0 };
@@ -192,7 +192,7 @@ impl Row {
         let seen = origin.seen(&name);
         origin.forget(&name);
         let code = outcome.code.unwrap_or(-1);
-        Ok(Try {
+        Ok(RowTry {
             code,
             parallel: seen.connections > 1 && overlapped(&seen),
             told: format!("try {number}: {} → exit {code}: {}; asked {}", plan.query(), outcome.said, asked(&seen)),
@@ -200,7 +200,7 @@ impl Row {
         })
     }
 
-    fn judge_pipe(&self, outcome: &Outcome, checker: Checker, plan: &Plan) -> Verdict {
+    fn judge_pipe(&self, outcome: &Outcome, checker: Checker, plan: &Plan) -> RowVerdict {
         let found = checker.finish();
         let right = found.whole && (!one_content(plan) || found.sha256.as_ref() == check::source(plan).as_ref());
         self.judge(outcome, right, found.prefix)
@@ -213,7 +213,7 @@ impl Row {
         plan: &Plan,
         file: &Path,
         before: bool,
-    ) -> Result<Verdict> {
+    ) -> Result<RowVerdict> {
         if outcome.code == Some(0) && file.exists() {
             checker.add_file(file)?;
             return Ok(self.judge_pipe(outcome, checker, plan));
@@ -222,14 +222,14 @@ impl Row {
         Ok(self.judge(outcome, false, untouched))
     }
 
-    fn judge(&self, outcome: &Outcome, right: bool, harmless: bool) -> Verdict {
+    fn judge(&self, outcome: &Outcome, right: bool, harmless: bool) -> RowVerdict {
         match outcome.code {
-            _ if outcome.hung => Verdict::Hung,
-            Some(0) if right => Verdict::Survived,
-            Some(0) => Verdict::FalseSuccess,
-            _ if !harmless => Verdict::WrongBytes,
-            Some(code) if self.fault.allows(code, self.http2) => Verdict::Refused,
-            _ => Verdict::Unexpected,
+            _ if outcome.hung => RowVerdict::Hung,
+            Some(0) if right => RowVerdict::Survived,
+            Some(0) => RowVerdict::FalseSuccess,
+            _ if !harmless => RowVerdict::WrongBytes,
+            Some(code) if self.fault.allows(code, self.http2) => RowVerdict::Refused,
+            _ => RowVerdict::Unexpected,
         }
     }
 }
@@ -252,18 +252,18 @@ fn asked(seen: &testkit::faulty::Seen) -> String {
     seen.requests.iter().take(12).map(one).collect::<Vec<_>>().join(" ")
 }
 
-impl Tally {
-    fn add(&mut self, result: Try) {
+impl RowTally {
+    fn add(&mut self, result: RowTry) {
         self.tried += 1;
         self.parallel += u64::from(result.parallel);
         *self.codes.entry(result.code).or_default() += 1;
         let (count, what) = match result.verdict {
-            Verdict::Survived => (&mut self.survived, None),
-            Verdict::Refused => (&mut self.refused, None),
-            Verdict::FalseSuccess => (&mut self.false_successes, Some("false success")),
-            Verdict::WrongBytes => (&mut self.wrong_bytes, Some("wrong bytes")),
-            Verdict::Unexpected => (&mut self.unexpected, Some("unexpected exit")),
-            Verdict::Hung => (&mut self.hangs, Some("hang")),
+            RowVerdict::Survived => (&mut self.survived, None),
+            RowVerdict::Refused => (&mut self.refused, None),
+            RowVerdict::FalseSuccess => (&mut self.false_successes, Some("false success")),
+            RowVerdict::WrongBytes => (&mut self.wrong_bytes, Some("wrong bytes")),
+            RowVerdict::Unexpected => (&mut self.unexpected, Some("unexpected exit")),
+            RowVerdict::Hung => (&mut self.hangs, Some("hang")),
         };
         *count += 1;
         if let Some(what) = what

@@ -9,13 +9,13 @@ use testkit::rng::Rng;
 /// One of them.
 pub(crate) struct Line {
     pub(crate) args: Vec<String>,
-    pub(crate) place: Place,
+    pub(crate) place: BodyPlace,
     /// True if the command sends more requests than most replies answer.
     pub(crate) may_stall: bool,
 }
 
 /// The place of the body afterwards, if the command line accepts the reply.
-pub(crate) enum Place {
+pub(crate) enum BodyPlace {
     Stdout,
     File(PathBuf),
     /// The delivered body depends on the options, too.
@@ -81,15 +81,15 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
     let prior = if protocol == Protocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
     args.push(prior.to_owned());
     let own = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
-    let mut place = Place::Nowhere;
+    let mut place = BodyPlace::Nowhere;
     let mut may_stall = false;
     match rng.below(12) {
         0..=5 => {
             args.extend(own(PLAIN[rng.below(PLAIN.len() as u64) as usize]));
-            place = Place::Stdout;
+            place = BodyPlace::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-o", "out"]));
-                place = Place::File(dir.join("out"));
+                place = BodyPlace::File(dir.join("out"));
             }
             args.push(url.to_owned());
         }
@@ -105,10 +105,10 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
             // anything.
             let proxy = url.trim_end_matches("/file");
             args.extend(own(&["-x", proxy, "http://example.test/file"]));
-            place = Place::Stdout;
+            place = BodyPlace::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-p", "-U", "me:secret", "--proxy-anyauth"]));
-                place = Place::Nowhere;
+                place = BodyPlace::Nowhere;
                 may_stall = true;
             }
         }

@@ -24,9 +24,9 @@ use testkit::child::{self, Outcome};
 use testkit::hostile::{Promise, Reply, Server};
 use testkit::rng::{Rng, mix};
 
-use lines::{Line, Place};
-use options::Options;
-use tally::{Tally, Try, Verdict};
+use lines::{BodyPlace, Line};
+use options::HostileOptions;
+use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -44,7 +44,7 @@ fn main() -> Result<ExitCode> {
     println!("{version} · seed {} · {} replies", options.seed, options.replies);
     let work = tempfile::Builder::new().prefix("haul-hostile").tempdir_in(&options.work)?;
     let (first, last) = options.only.map_or((0, options.replies), |only| (only, only + 1));
-    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(ReplyTally::default()));
     let work_off = || -> Result<()> {
         loop {
             let number = next.fetch_add(1, SeqCst);
@@ -66,7 +66,7 @@ fn main() -> Result<ExitCode> {
 }
 
 /// The try of this number: the same for the same seed.
-fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try> {
+fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = Reply::of(seed);
     let server = Server::start(reply.clone())?;
@@ -88,7 +88,7 @@ fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try
         }
     })?;
     let escaped = std::fs::read_dir(outer.path())?.count() != 1;
-    let verdict = if escaped { Verdict::Escaped } else { judge(options, &reply, &line, &outcome, &printed) };
+    let verdict = if escaped { ReplyVerdict::Escaped } else { judge(options, &reply, &line, &outcome, &printed) };
     let told = format!(
         "reply {number} ({:?}; {}) → exit {:?}, {} KiB, {} connections: {} | haul {}",
         reply.protocol,
@@ -104,29 +104,29 @@ fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try
         Promise::Failure => "broken",
         Promise::Nothing => "unsure",
     };
-    Ok(Try { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, told })
+    Ok(ReplyTry { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, told })
 }
 
-fn judge(options: &Options, reply: &Reply, line: &Line, outcome: &Outcome, printed: &[u8]) -> Verdict {
+fn judge(options: &HostileOptions, reply: &Reply, line: &Line, outcome: &Outcome, printed: &[u8]) -> ReplyVerdict {
     let Some(code) = outcome.code else {
-        return if outcome.hung { Verdict::Hung } else { Verdict::Signal };
+        return if outcome.hung { ReplyVerdict::Hung } else { ReplyVerdict::Signal };
     };
     if code == 101 || outcome.said.contains("panicked at") {
-        return Verdict::Panic;
+        return ReplyVerdict::Panic;
     }
     if outcome.rss > options.memory {
-        return Verdict::Memory;
+        return ReplyVerdict::Memory;
     }
     let is_right = |body: &[u8]| match &line.place {
-        Place::Stdout => printed == body,
-        Place::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
-        Place::Nowhere => true,
+        BodyPlace::Stdout => printed == body,
+        BodyPlace::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
+        BodyPlace::Nowhere => true,
     };
     match &reply.promise {
-        _ if matches!(line.place, Place::Nowhere) => Verdict::Survived,
-        Promise::Body(body) if code != 0 => Verdict::Refused(body.len()),
-        Promise::Body(body) if !is_right(body) => Verdict::WrongBytes,
-        Promise::Failure if code == 0 => Verdict::FalseSuccess,
-        _ => Verdict::Survived,
+        _ if matches!(line.place, BodyPlace::Nowhere) => ReplyVerdict::Survived,
+        Promise::Body(body) if code != 0 => ReplyVerdict::Refused(body.len()),
+        Promise::Body(body) if !is_right(body) => ReplyVerdict::WrongBytes,
+        Promise::Failure if code == 0 => ReplyVerdict::FalseSuccess,
+        _ => ReplyVerdict::Survived,
     }
 }

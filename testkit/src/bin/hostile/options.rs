@@ -21,7 +21,7 @@ hostile --haul PATH [options]: haul against replies that no honest server sends
 Exit 1 if anything was false.
 ";
 
-pub(crate) struct Options {
+pub(crate) struct HostileOptions {
     pub(crate) haul: PathBuf,
     pub(crate) seed: u64,
     pub(crate) replies: u64,
@@ -35,8 +35,8 @@ pub(crate) struct Options {
 }
 
 /// `None` if help was requested.
-pub(crate) fn parse() -> Result<Option<Options>, Box<dyn std::error::Error + Send + Sync>> {
-    let mut options = Options {
+pub(crate) fn parse() -> Result<Option<HostileOptions>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut options = HostileOptions {
         haul: PathBuf::new(),
         seed: 1,
         replies: 10_000,

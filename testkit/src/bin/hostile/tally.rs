@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use testkit::hostile::Protocol;
 
 use crate::Result;
-use crate::options::Options;
+use crate::options::HostileOptions;
 
 /// The number of failures shown in full.
 const SHOWN: usize = 40;
 
 /// The result of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ReplyVerdict {
     Survived,
     /// The command refused a reply whose body has this many bytes and should have been accepted.
     Refused(usize),
@@ -29,18 +29,18 @@ pub(crate) enum Verdict {
     Escaped,
 }
 
-impl Verdict {
+impl ReplyVerdict {
     fn name(self) -> &'static str {
         match self {
-            Verdict::Survived => "survived",
-            Verdict::Refused(_) => "refused",
-            Verdict::Panic => "panics",
-            Verdict::Signal => "signals",
-            Verdict::Hung => "hangs",
-            Verdict::Memory => "over_memory",
-            Verdict::WrongBytes => "wrong_bytes",
-            Verdict::FalseSuccess => "false_successes",
-            Verdict::Escaped => "escaped",
+            ReplyVerdict::Survived => "survived",
+            ReplyVerdict::Refused(_) => "refused",
+            ReplyVerdict::Panic => "panics",
+            ReplyVerdict::Signal => "signals",
+            ReplyVerdict::Hung => "hangs",
+            ReplyVerdict::Memory => "over_memory",
+            ReplyVerdict::WrongBytes => "wrong_bytes",
+            ReplyVerdict::FalseSuccess => "false_successes",
+            ReplyVerdict::Escaped => "escaped",
         }
     }
 }
@@ -49,8 +49,8 @@ impl Verdict {
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
-pub(crate) struct Try {
-    pub(crate) verdict: Verdict,
+pub(crate) struct ReplyTry {
+    pub(crate) verdict: ReplyVerdict,
     pub(crate) code: Option<i32>,
     pub(crate) rss: u64,
     pub(crate) protocol: Protocol,
@@ -60,7 +60,7 @@ pub(crate) struct Try {
 
 /// The sums.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct ReplyTally {
     tried: u64,
     verdicts: BTreeMap<&'static str, u64>,
     kinds: BTreeMap<String, u64>,
@@ -71,8 +71,8 @@ pub(crate) struct Tally {
     failures: Vec<String>,
 }
 
-impl Tally {
-    pub(crate) fn add(&mut self, tried: Try, in_full: bool) {
+impl ReplyTally {
+    pub(crate) fn add(&mut self, tried: ReplyTry, in_full: bool) {
         self.tried += 1;
         *self.verdicts.entry(tried.verdict.name()).or_default() += 1;
         *self.kinds.entry(format!("{:?} {}", tried.protocol, tried.promise).to_lowercase()).or_default() += 1;
@@ -80,7 +80,7 @@ impl Tally {
         if tried.rss > self.rss {
             (self.rss, self.largest) = (tried.rss, tried.told.clone());
         }
-        let is_false = tried.verdict != Verdict::Survived;
+        let is_false = tried.verdict != ReplyVerdict::Survived;
         if in_full || is_false && self.failures.len() < SHOWN {
             println!("{}: {}", tried.verdict.name(), tried.told);
         }
@@ -111,7 +111,7 @@ impl Tally {
     }
 
     /// Writes the figures where the options say.
-    pub(crate) fn write(&self, options: &Options, version: &str) -> Result<()> {
+    pub(crate) fn write(&self, options: &HostileOptions, version: &str) -> Result<()> {
         let said = |program: &str, args: &[&str]| -> Result<String> {
             Ok(String::from_utf8(Command::new(program).args(args).output()?.stdout)?.trim().to_owned())
         };
