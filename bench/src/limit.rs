@@ -39,18 +39,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             println!("{bytes}");
         }
         ["recv", url] => {
-            let mut body = Body::request(url)?;
+            let mut body = ServedBody::request(url)?;
             body.receive()?;
             println!("{}", body.len);
         }
         ["splice", url] => {
-            let body = Body::request(url)?;
+            let body = ServedBody::request(url)?;
             splice::through_pipe(&body, File::create("/dev/null")?)?;
             println!("{}", body.len);
         }
-        ["splice-pipe", url] => splice::to_pipe(&Body::request(url)?, std::io::stdout().as_fd())?,
+        ["splice-pipe", url] => splice::to_pipe(&ServedBody::request(url)?, std::io::stdout().as_fd())?,
         ["splice-file", url, file] => {
-            let (body, file) = (Body::request(url)?, File::create_new(file)?);
+            let (body, file) = (ServedBody::request(url)?, File::create_new(file)?);
             rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
             splice::through_pipe(&body, file)?;
         }
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// A reply whose head has been read.
-struct Body {
+struct ServedBody {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// The number of body bytes that arrived with the head, at the start of `buffer`.
@@ -68,8 +68,8 @@ struct Body {
     len: u64,
 }
 
-impl Body {
-    fn request(url: &str) -> Result<Body> {
+impl ServedBody {
+    fn request(url: &str) -> Result<ServedBody> {
         let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
         let (host, path) = rest.split_once('/').ok_or("no path")?;
         let mut stream = TcpStream::connect(host)?;
@@ -87,7 +87,7 @@ impl Body {
         };
         let len = content_length(&String::from_utf8_lossy(&buffer[..end]))?;
         buffer.copy_within(end..filled, 0);
-        Ok(Body { stream, buffer, early: filled - end, len })
+        Ok(ServedBody { stream, buffer, early: filled - end, len })
     }
 
     fn receive(&mut self) -> Result<()> {
@@ -143,11 +143,11 @@ mod splice {
 
     use rustix::pipe::{SpliceFlags, fcntl_setpipe_size};
 
-    use super::{Body, PIPE};
+    use super::{PIPE, ServedBody};
     use crate::Result;
 
     /// Through a pipe of its own into something that is none.
-    pub(super) fn through_pipe(body: &Body, mut to: File) -> Result<()> {
+    pub(super) fn through_pipe(body: &ServedBody, mut to: File) -> Result<()> {
         to.write_all(&body.buffer[..body.early])?;
         let (reader, writer) = io::pipe()?;
         fcntl_setpipe_size(&writer, PIPE)?;
@@ -163,7 +163,7 @@ mod splice {
     }
 
     /// Straight into a pipe.
-    pub(super) fn to_pipe(body: &Body, to: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(body: &ServedBody, to: BorrowedFd<'_>) -> Result<()> {
         File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
         fcntl_setpipe_size(to, PIPE)?;
         let mut left = body.len - body.early as u64;
@@ -189,14 +189,14 @@ mod splice {
     use std::fs::File;
     use std::os::fd::BorrowedFd;
 
-    use super::Body;
+    use super::ServedBody;
     use crate::Result;
 
-    pub(super) fn through_pipe(_: &Body, _: File) -> Result<()> {
+    pub(super) fn through_pipe(_: &ServedBody, _: File) -> Result<()> {
         Err("splice is Linux's".into())
     }
 
-    pub(super) fn to_pipe(_: &Body, _: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(_: &ServedBody, _: BorrowedFd<'_>) -> Result<()> {
         Err("splice is Linux's".into())
     }
 }

@@ -34,7 +34,7 @@ use crate::{Result, tools};
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// One command to run in this process's place.
-pub(crate) struct Run {
+pub(crate) struct MeasuredRun {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
     pub(crate) reader: Reader,
@@ -154,7 +154,7 @@ pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Durati
 }
 
 /// The other side of [`run`]: this process is the small one. Its exit code is the command's.
-pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
+pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
     let (mut cat, mut watcher) = (None, None);

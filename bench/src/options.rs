@@ -7,7 +7,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::Result;
-use crate::measure::{Reader, Run};
+use crate::measure::{MeasuredRun, Reader};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
@@ -44,7 +44,7 @@ pub(crate) enum Asked {
     Help,
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
-    Measure(Run),
+    Measure(MeasuredRun),
     /// The guard of instruction counts; see [`crate::instructions`].
     Instructions(Vec<String>),
     /// Run this program as a peer; see [`crate::limit`].
@@ -114,7 +114,7 @@ pub(crate) fn parse() -> Result<Asked> {
                 let usage = "--measure FILE SECONDS to|times=N|cat|watch=FILE PROGRAM [ARGUMENT...]";
                 let reader = Reader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
-                return Ok(Asked::Measure(Run { figures, limit, reader, program, arguments: words.collect() }));
+                return Ok(Asked::Measure(MeasuredRun { figures, limit, reader, program, arguments: words.collect() }));
             }
             Long("list") => return Ok(Asked::List),
             Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),

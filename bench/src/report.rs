@@ -29,7 +29,7 @@ pub(crate) fn end_of_progress() {
 
 /// Prints medians, ratios and goals.
 pub(crate) fn print(sheet: &Sheet) {
-    let table = Table::of(sheet);
+    let table = SheetTable::of(sheet);
     let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = table
         .columns
@@ -67,14 +67,14 @@ pub(crate) fn wrong(entry: &Entry) -> Option<String> {
 }
 
 /// Titles and cells; a cell without a figure is `-`.
-pub(crate) struct Table {
+pub(crate) struct SheetTable {
     /// A title, and a cell for each entry.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 
-impl Table {
+impl SheetTable {
     /// The columns that have any figure at all.
-    pub(crate) fn of(sheet: &Sheet) -> Table {
+    pub(crate) fn of(sheet: &Sheet) -> SheetTable {
         let columns = columns(sheet)
             .into_iter()
             .filter(|(_, cells)| cells.iter().any(Option::is_some))
@@ -82,7 +82,7 @@ impl Table {
                 (title, cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect())
             })
             .collect();
-        Table { columns }
+        SheetTable { columns }
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         ]);
         sheet.limit = Some("curl".to_owned());
         assert_eq!(wrong(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
-        let table = Table::of(&sheet);
+        let table = SheetTable::of(&sheet);
         let cells = |title: &str| &table.columns.iter().find(|(name, _)| name == title).unwrap().1;
         assert_eq!(cells("wall × best peer"), &["0.50", "1.00", "-"]);
         assert_eq!(cells("CPU × limit"), &["0.50", "1.00", "-"]);

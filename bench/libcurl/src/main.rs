@@ -42,9 +42,9 @@ const RECEIVE: usize = 100 << 10;
 /// The longest wait for a socket, should libcurl name no earlier timer.
 const WAIT: Duration = Duration::from_secs(1);
 
-struct Asked {
+struct TransferArguments {
     ca: Option<String>,
-    sink: Sink,
+    sink: OutputSink,
     /// The number of parallel transfers; `None` runs them one after another.
     parallel: Option<usize>,
     http2: bool,
@@ -52,7 +52,7 @@ struct Asked {
     urls: Vec<String>,
 }
 
-enum Sink {
+enum OutputSink {
     Discard,
     Stdout,
     File(String),
@@ -60,12 +60,12 @@ enum Sink {
 }
 
 /// The destination of one transfer's body.
-struct Body {
+struct ReceivedBody {
     out: Option<File>,
     len: u64,
 }
 
-impl Handler for Body {
+impl Handler for ReceivedBody {
     fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         // Fewer bytes taken than offered is libcurl's sign for "stop".
         if self.out.as_mut().is_some_and(|out| out.write_all(data).is_err()) {
@@ -99,8 +99,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A handle for every transfer that comes its way.
-fn handle(asked: &Asked) -> Result<Easy2<Body>, Box<dyn Error>> {
-    let mut easy = Easy2::new(Body { out: None, len: 0 });
+fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Error>> {
+    let mut easy = Easy2::new(ReceivedBody { out: None, len: 0 });
     easy.fail_on_error(true)?;
     easy.buffer_size(RECEIVE)?;
     if let Some(ca) = &asked.ca {
@@ -113,20 +113,20 @@ fn handle(asked: &Asked) -> Result<Easy2<Body>, Box<dyn Error>> {
 }
 
 /// Makes it ready for the URL of this index.
-fn aim(easy: &mut Easy2<Body>, asked: &Asked, index: usize) -> Result<(), Box<dyn Error>> {
+fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
     easy.url(&asked.urls[index])?;
     easy.get_mut().out = match &asked.sink {
-        Sink::Discard => None,
+        OutputSink::Discard => None,
         // Unbuffered: libcurl hands over pieces that are large enough.
-        Sink::Stdout => Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
-        Sink::File(path) => Some(File::create(path)?),
-        Sink::Prefix(prefix) => Some(File::create(format!("{prefix}{}", index + 1))?),
+        OutputSink::Stdout => Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
+        OutputSink::File(path) => Some(File::create(path)?),
+        OutputSink::Prefix(prefix) => Some(File::create(format!("{prefix}{}", index + 1))?),
     };
     Ok(())
 }
 
 /// One after the other; gives the length of all bodies.
-fn in_turn(asked: &Asked) -> Result<u64, Box<dyn Error>> {
+fn in_turn(asked: &TransferArguments) -> Result<u64, Box<dyn Error>> {
     let mut easy = handle(asked)?;
     for index in 0..asked.urls.len() {
         aim(&mut easy, asked, index)?;
@@ -136,7 +136,7 @@ fn in_turn(asked: &Asked) -> Result<u64, Box<dyn Error>> {
 }
 
 /// Runs up to `parallel` transfers at a time in this thread; a finished handle takes the next URL.
-fn together(asked: &Asked, parallel: usize) -> Result<u64, Box<dyn Error>> {
+fn together(asked: &TransferArguments, parallel: usize) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
     multi.pipelining(false, asked.http2)?;
     let mut next = parallel.clamp(1, asked.urls.len());
@@ -179,15 +179,22 @@ fn together(asked: &Asked, parallel: usize) -> Result<u64, Box<dyn Error>> {
     Ok(len)
 }
 
-fn parse() -> Result<Option<Asked>, Box<dyn Error>> {
-    let mut asked = Asked { ca: None, sink: Sink::Stdout, parallel: None, http2: false, say: false, urls: Vec::new() };
+fn parse() -> Result<Option<TransferArguments>, Box<dyn Error>> {
+    let mut asked = TransferArguments {
+        ca: None,
+        sink: OutputSink::Stdout,
+        parallel: None,
+        http2: false,
+        say: false,
+        urls: Vec::new(),
+    };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("cacert") => asked.ca = Some(parser.value()?.string()?),
-            Long("discard") => asked.sink = Sink::Discard,
-            Long("to") => asked.sink = Sink::Prefix(parser.value()?.string()?),
-            Long("output") => asked.sink = Sink::File(parser.value()?.string()?),
+            Long("discard") => asked.sink = OutputSink::Discard,
+            Long("to") => asked.sink = OutputSink::Prefix(parser.value()?.string()?),
+            Long("output") => asked.sink = OutputSink::File(parser.value()?.string()?),
             Long("multi") => asked.parallel = Some(usize::MAX),
             Long("parallel") => asked.parallel = Some(parser.value()?.parse()?),
             Long("list") => {

@@ -17,13 +17,13 @@ pub(super) struct Anchor {
 /// The proof that a goal is met.
 pub(super) enum Proof {
     /// By the figure `what` of the contestant `of` on a sheet.
-    Figure { sheet: &'static str, of: &'static str, what: What, bound: Bound },
+    Figure { sheet: &'static str, of: &'static str, what: What, bound: AnchorBound },
     /// By tests, which these are.
     Tests(&'static str),
 }
 
 /// The bound for a figure.
-pub(super) enum Bound {
+pub(super) enum AnchorBound {
     /// At most so much of the same figure of that contestant in the same round.
     Of(&'static str, f64),
     /// The same, of the peer that is best in it.
@@ -51,7 +51,7 @@ const fn figure(
     sheet: &'static str,
     of: &'static str,
     what: What,
-    bound: Bound,
+    bound: AnchorBound,
 ) -> Anchor {
     Anchor { id, goal, proof: Proof::Figure { sheet, of, what, bound } }
 }
@@ -60,7 +60,7 @@ const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Anc
     Anchor { id, goal, proof: Proof::Tests(tests) }
 }
 
-use Bound::{Micros, Most, Of, OfBest, Speed};
+use AnchorBound::{Micros, Most, Of, OfBest, Speed};
 use What::{Client, Cpu, FirstByte, Rss, Wall};
 
 /// All goals, in their order.

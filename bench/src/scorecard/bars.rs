@@ -46,9 +46,9 @@ pub(super) fn chart(sheets: &[&Sheet]) -> Drawn<String> {
     Ok(svg)
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type BarArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn legend(area: &Area<'_>, top: i32) -> Drawn<()> {
+fn legend(area: &BarArea<'_>, top: i32) -> Drawn<()> {
     let mut left = NAMES;
     for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")]
     {
@@ -59,7 +59,7 @@ fn legend(area: &Area<'_>, top: i32) -> Drawn<()> {
     Ok(())
 }
 
-fn panel(area: &Area<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
+fn panel(area: &BarArea<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
     area.draw(&Text::new(sheet.name(), (10, top + 12), marked(15, HPos::Left)))?;
     area.draw(&Text::new(sheet.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
     let rows = top + HEAD - 10;
@@ -93,7 +93,14 @@ fn cpu_of(sheet: &Sheet) -> What {
     if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) { What::Client } else { What::Cpu }
 }
 
-fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle): (i32, i32), scale: f64) -> Drawn<()> {
+fn bar(
+    area: &BarArea<'_>,
+    sheet: &Sheet,
+    entry: &Entry,
+    what: What,
+    (left, middle): (i32, i32),
+    scale: f64,
+) -> Drawn<()> {
     let Some(value) = entry.median(what) else {
         let why = if entry.fault().is_some_and(|fault| fault.starts_with("wrong")) { "wrong answer" } else { "failed" };
         let why = if entry.fault().is_some() { why } else { "–" };

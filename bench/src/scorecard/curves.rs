@@ -183,9 +183,9 @@ fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::MIN, f64::max)
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type PlotArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn panel(area: &Area<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y: Axis) -> Drawn<()> {
+fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y: Axis) -> Drawn<()> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, font(13, TEXT, HPos::Left))
         .margin_right(26)
@@ -233,7 +233,7 @@ impl Look {
         }
     }
 
-    fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Drawn<()> {
+    fn mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> Drawn<()> {
         let style = self.colour().filled();
         match self {
             Look::Haul => area.draw(&Circle::new((x, y), 4, style))?,

@@ -165,7 +165,7 @@ fn misses(verdicts: &[Verdict], causes: &Causes) -> Vec<Block> {
 
 /// The table of a sheet, below its description.
 fn figures(sheet: &Sheet) -> Vec<Block> {
-    let table = report::Table::of(sheet);
+    let table = report::SheetTable::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {
         let mut cells = vec![entry.name.clone()];
         match report::wrong(entry) {

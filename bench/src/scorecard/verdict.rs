@@ -1,6 +1,6 @@
 //! The result of a goal in a run.
 
-use super::anchors::{Anchor, Bound, Proof};
+use super::anchors::{Anchor, AnchorBound, Proof};
 use crate::card::{Unit, What};
 use crate::record::{Entry, Record, Sheet, median};
 
@@ -53,7 +53,7 @@ impl Verdict {
         verdict
     }
 
-    fn fill(&mut self, sheet: &Sheet, of: &str, what: What, bound: &Bound) {
+    fn fill(&mut self, sheet: &Sheet, of: &str, what: What, bound: &AnchorBound) {
         let shown = |entry: &Entry| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
         let Some(haul) = sheet.entry(of) else { return };
         // Peers are found by name; there is only one limit.
@@ -71,8 +71,8 @@ impl Verdict {
             return;
         };
         let against = match bound {
-            Bound::Of(name, _) => Some(*name),
-            Bound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
+            AnchorBound::Of(name, _) => Some(*name),
+            AnchorBound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
             _ => None,
         };
         let Some((rounds, most)) = figures(sheet, haul, what, bound, against) else {
@@ -92,25 +92,31 @@ impl Verdict {
 }
 
 /// The figure of the bound in each round, and its maximum.
-fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Option<&str>) -> Option<(Vec<f64>, f64)> {
+fn figures(
+    sheet: &Sheet,
+    haul: &Entry,
+    what: What,
+    bound: &AnchorBound,
+    against: Option<&str>,
+) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
     };
     Some(match (bound, sheet.unit) {
-        (Bound::Of(_, most) | Bound::OfBest(most), _) => (sheet.ratios(what, &haul.name, against?)?, *most),
-        (Bound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
-        (Bound::Micros(most), Unit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
+        (AnchorBound::Of(_, most) | AnchorBound::OfBest(most), _) => (sheet.ratios(what, &haul.name, against?)?, *most),
+        (AnchorBound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
+        (AnchorBound::Micros(most), Unit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
         // A least rate is a greatest time.
-        (Bound::Speed(least), Unit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
+        (AnchorBound::Speed(least), Unit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
         _ => return None,
     })
 }
 
 /// A figure in the unit of the goal.
-fn show(value: f64, what: What, unit: Unit, bound: &Bound) -> String {
+fn show(value: f64, what: What, unit: Unit, bound: &AnchorBound) -> String {
     match (bound, unit) {
-        (Bound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
-        (Bound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
+        (AnchorBound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
+        (AnchorBound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
         _ => what.words(value, unit),
     }
 }
@@ -137,11 +143,11 @@ mod tests {
         walls.iter().map(|wall| Ok(figures(*wall))).collect()
     }
 
-    fn anchor(what: What, bound: Bound) -> Anchor {
+    fn anchor(what: What, bound: AnchorBound) -> Anchor {
         Anchor { id: "9.9", goal: "a goal", proof: Proof::Figure { sheet: "job", of: "haul", what, bound } }
     }
 
-    fn judged(what: What, bound: Bound) -> Verdict {
+    fn judged(what: What, bound: AnchorBound) -> Verdict {
         let mut sheet = sheet(vec![
             entry("haul", runs(&[1.0, 2.0, 3.0])),
             entry("curl", runs(&[4.0, 4.0, 4.0])),
@@ -154,33 +160,33 @@ mod tests {
 
     #[test]
     fn ratio_is_judged_by_its_median() {
-        let verdict = judged(What::Wall, Bound::OfBest(0.5));
+        let verdict = judged(What::Wall, AnchorBound::OfBest(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
         assert_eq!(verdict.end, End::Met(2, 3));
-        assert_eq!(judged(What::Wall, Bound::Of("curl", 0.4)).end, End::Missed(1, 3));
+        assert_eq!(judged(What::Wall, AnchorBound::Of("curl", 0.4)).end, End::Missed(1, 3));
         // A goal with nobody to compare with is neither met nor missed.
-        for bound in [Bound::Of("wrong", 1.0), Bound::Of("absent", 1.0), Bound::Micros(1.0)] {
+        for bound in [AnchorBound::Of("wrong", 1.0), AnchorBound::Of("absent", 1.0), AnchorBound::Micros(1.0)] {
             assert!(matches!(judged(What::Wall, bound).end, End::Unmeasured(_)));
         }
     }
 
     #[test]
     fn figures_as_they_stand() {
-        assert_eq!(judged(What::Cpu, Bound::Most(2.0)).haul, "2.000 s/GB");
-        assert_eq!(judged(What::Cpu, Bound::Most(2.0)).end, End::Met(2, 3));
-        assert_eq!(judged(What::Rss, Bound::Most(1.0)).end, End::Missed(0, 3));
-        let speed = judged(What::Wall, Bound::Speed(250.0));
+        assert_eq!(judged(What::Cpu, AnchorBound::Most(2.0)).haul, "2.000 s/GB");
+        assert_eq!(judged(What::Cpu, AnchorBound::Most(2.0)).end, End::Met(2, 3));
+        assert_eq!(judged(What::Rss, AnchorBound::Most(1.0)).end, End::Missed(0, 3));
+        let speed = judged(What::Wall, AnchorBound::Speed(250.0));
         assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", End::Met(2, 3)));
-        assert_eq!(judged(What::FirstByte, Bound::Most(1.0)).end, End::Unmeasured("not measured".to_owned()));
+        assert_eq!(judged(What::FirstByte, AnchorBound::Most(1.0)).end, End::Unmeasured("not measured".to_owned()));
     }
 
     #[test]
     fn a_job_that_did_not_run_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = Verdict::of(&anchor(What::Wall, Bound::Most(1.0)), &record);
+        let verdict = Verdict::of(&anchor(What::Wall, AnchorBound::Most(1.0)), &record);
         assert_eq!(verdict.end, End::Unmeasured("not measured: no compiler".to_owned()));
     }
 }
