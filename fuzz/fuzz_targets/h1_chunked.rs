@@ -6,7 +6,7 @@
 mod support;
 
 use libfuzzer_sys::fuzz_target;
-use support::{Seen, asked, feed};
+use support::{H1Output, asked, feed};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -16,8 +16,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(feed(asked("GET", 2 + data.len() / 8), &wire, 1), whole);
     assert_eq!(feed(asked("GET", 2 + data.len() / 8), &wire, 3), whole);
     let body = match &whole[..] {
-        [Seen::Head(..), Seen::Body(body), Seen::Complete(..), ..] => body.as_slice(),
-        [Seen::Head(..), Seen::Complete(..), ..] => &[],
+        [H1Output::Head(..), H1Output::Body(body), H1Output::Complete(..), ..] => body.as_slice(),
+        [H1Output::Head(..), H1Output::Complete(..), ..] => &[],
         _ => return,
     };
     assert_eq!(naive(data).as_deref(), Some(body));

@@ -12,9 +12,9 @@ use haul_proto::h1::{BodyLength, Config, Conn, Event, Request};
 use haul_proto::time::Time;
 use libfuzzer_sys::fuzz_target;
 
-struct Bytes<'a>(&'a [u8]);
+struct H1Input<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> H1Input<'a> {
     fn one(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let mut data = Bytes(data);
+    let mut data = H1Input(data);
     let mut conn = Conn::new(Config { limits: support::limits(), max_pipeline: 3, ..Config::default() });
     let mut now = Time(0);
     let mut wire = Vec::new();

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use support::{SETTINGS, config, request};
 
-struct Bytes<'a>(&'a [u8]);
+struct H2Input<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> H2Input<'a> {
     fn one(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -47,7 +47,7 @@ struct Session {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let mut data = Bytes(data);
+    let mut data = H2Input(data);
     let conn = Conn::new(Config {
         connection_window: 1,
         stream_window: 30_000,
@@ -63,7 +63,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 impl Session {
-    fn apply(&mut self, operation: u8, data: &mut Bytes<'_>) {
+    fn apply(&mut self, operation: u8, data: &mut H2Input<'_>) {
         let conn = &mut self.conn;
         match operation % 12 {
             0 => self.enqueue(data.one().unwrap_or(0)),

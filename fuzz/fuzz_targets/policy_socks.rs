@@ -3,12 +3,12 @@
 
 use haul_policy::auth::Credentials;
 use haul_policy::proxy::ProxyKind;
-use haul_policy::proxy::socks::{Destination, Handshake, SocksError, HandshakeStep};
+use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep, SocksError};
 use libfuzzer_sys::fuzz_target;
 
-type Seen = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
+type SocksOutput = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
 
-fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) -> Seen {
+fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) -> SocksOutput {
     let mut handshake = Handshake::new(kind, Destination::Name("h.example"), 80, me).expect("a short name");
     let (mut used_in_all, mut sent) = (0, Vec::new());
     for chunk in replies.chunks(size.max(1)) {

@@ -1,14 +1,14 @@
 //! A driver in memory: feeds an HTTP/1 connection in pieces and writes down what happens, without
 //! regard to the cuts.
 
-use haul_proto::ResponseError;
 use haul_proto::Limits;
+use haul_proto::ResponseError;
 use haul_proto::h1::{Config, Conn, Error, Event, Request};
 use haul_proto::time::Time;
 
 /// The observed output: heads and trailers as raw bytes, neighbouring bodies joined.
 #[derive(PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum H1Output {
     Interim(Vec<u8>),
     Head(Vec<u8>, String),
     Body(Vec<u8>),
@@ -44,7 +44,7 @@ pub fn asked(method: &str, requests: usize) -> Conn {
 }
 
 /// Feeds the wire in pieces of this size.
-pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
+pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H1Output> {
     let mut seen = Vec::new();
     let mut buffer = Vec::new();
     for piece in wire.chunks(piece.max(1)) {
@@ -58,7 +58,7 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
                 Err(error) => {
                     let next = conn.step(Time(0), &mut []);
                     assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
-                    seen.push(Seen::Error(error));
+                    seen.push(H1Output::Error(error));
                     return seen;
                 }
             };
@@ -81,30 +81,30 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
         Ok(event) => {
             note(&mut seen, &event, &buffer);
         }
-        Err(error) => seen.push(Seen::Error(error)),
+        Err(error) => seen.push(H1Output::Error(error)),
     }
     seen
 }
 
 /// Is nothing more to be read?
-fn note(seen: &mut Vec<Seen>, event: &Event, input: &[u8]) -> bool {
+fn note(seen: &mut Vec<H1Output>, event: &Event, input: &[u8]) -> bool {
     match event {
         Event::NeedInput => {}
-        Event::Interim { head, .. } => seen.push(Seen::Interim(head.raw().to_vec())),
+        Event::Interim { head, .. } => seen.push(H1Output::Interim(head.raw().to_vec())),
         Event::Head { head, framing, .. } => {
             let text: Vec<String> = head.fields().map(|(name, value)| format!("{name}: {value:?}")).collect();
-            seen.push(Seen::Head(head.raw().to_vec(), format!("{} {framing:?} {text:?}", head.status())));
+            seen.push(H1Output::Head(head.raw().to_vec(), format!("{} {framing:?} {text:?}", head.status())));
         }
         Event::Body { range, .. } => match seen.last_mut() {
-            Some(Seen::Body(bytes)) => bytes.extend_from_slice(&input[range.clone()]),
-            _ => seen.push(Seen::Body(input[range.clone()].to_vec())),
+            Some(H1Output::Body(bytes)) => bytes.extend_from_slice(&input[range.clone()]),
+            _ => seen.push(H1Output::Body(input[range.clone()].to_vec())),
         },
         Event::Complete { trailers, reuse, .. } => {
-            seen.push(Seen::Complete(trailers.as_ref().map(|fields| fields.raw().to_vec()), format!("{reuse:?}")));
+            seen.push(H1Output::Complete(trailers.as_ref().map(|fields| fields.raw().to_vec()), format!("{reuse:?}")));
             return reuse.is_err();
         }
         Event::Tunnel { head, .. } => {
-            seen.push(Seen::Tunnel(head.raw().to_vec()));
+            seen.push(H1Output::Tunnel(head.raw().to_vec()));
             return true;
         }
     }

@@ -1,8 +1,8 @@
 //! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without
 //! regard to the cuts.
 
-use haul_proto::ResponseError;
 use haul_proto::Limits;
+use haul_proto::ResponseError;
 use haul_proto::h2::{BodyLength, Config, Conn, Error, Event, Floods, Request, RequestId};
 use haul_proto::time::Time;
 
@@ -63,7 +63,7 @@ pub fn asked(method: &str, requests: usize) -> Conn {
 
 /// The observed output, with neighbouring bodies of a response joined.
 #[derive(PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum H2Output {
     Head(RequestId, Vec<u8>, String),
     Body(RequestId, Vec<u8>),
     Other(String),
@@ -73,7 +73,7 @@ pub enum Seen {
 
 /// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on
 /// the cuts.
-pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
+pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H2Output> {
     let mut seen = Vec::new();
     'wire: for piece in wire.chunks(piece.max(1)) {
         let mut buffer = piece.to_vec();
@@ -84,7 +84,7 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
                 Err(error) => {
                     let next = conn.step(Time(0), &mut []);
                     assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
-                    seen.push(Seen::Error(error));
+                    seen.push(H2Output::Error(error));
                     break 'wire;
                 }
             };
@@ -95,22 +95,26 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
                     assert_eq!(at, buffer.len(), "all input is consumed");
                     break;
                 }
-                Event::Interim { id, head } => seen.push(Seen::Head(id, head.raw().to_vec(), "interim".to_owned())),
+                Event::Interim { id, head } => seen.push(H2Output::Head(id, head.raw().to_vec(), "interim".to_owned())),
                 Event::Head { id, head, framing } => {
                     let text: Vec<String> = head.fields().map(|(name, value)| format!("{name}: {value:?}")).collect();
-                    seen.push(Seen::Head(id, head.raw().to_vec(), format!("{} {framing:?} {text:?}", head.status())));
+                    seen.push(H2Output::Head(
+                        id,
+                        head.raw().to_vec(),
+                        format!("{} {framing:?} {text:?}", head.status()),
+                    ));
                 }
                 Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed, "{range:?} of {}", step.consumed);
                     match seen.last_mut() {
-                        Some(Seen::Body(last, bytes)) if *last == id => bytes.extend_from_slice(&input[range]),
-                        _ => seen.push(Seen::Body(id, input[range].to_vec())),
+                        Some(H2Output::Body(last, bytes)) if *last == id => bytes.extend_from_slice(&input[range]),
+                        _ => seen.push(H2Output::Body(id, input[range].to_vec())),
                     }
                 }
-                other => seen.push(Seen::Other(format!("{other:?}"))),
+                other => seen.push(H2Output::Other(format!("{other:?}"))),
             }
         }
     }
-    seen.push(Seen::Answered(conn.output().to_vec()));
+    seen.push(H2Output::Answered(conn.output().to_vec()));
     seen
 }
