@@ -555,3 +555,22 @@ fn device_takes_any_number_of_bodies() {
     run_haul(["-o", "/dev/null", &origin.url("/small/[1-3]")]).ok();
     run_haul(["-o", "/dev/null", &origin.url("/small/1"), "-o", "/dev/null", &origin.url("/small/2")]).ok();
 }
+
+#[test]
+fn names_that_responses_choose_are_taken_once() {
+    let peer = |name: &str| {
+        let disposition = format!("Content-Disposition: attachment; filename={name}");
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n{disposition}\r\n\r\n");
+        RawPeer::always(vec![Step::ReadHead, Step::send(head + "x")])
+    };
+    let (first, second, again) = (peer("a"), peer("b"), peer("a"));
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // That the URLs have one name does not matter.
+    let urls = [first.url("/list.php?id=1"), second.url("/list.php?id=2"), again.url("/list.php?id=3")];
+    run_in(one.path(), HAUL, &["-J", "--remote-name-all", &urls[0], &urls[1]]).ok();
+    assert_eq!(names(one.path()), ["a", "b"]);
+    let options = ["-J", "--clobber", "--no-parallel", "--remote-name-all"];
+    let ran = run_in(other.path(), HAUL, &[&options[..], &[&urls[0], &urls[2]]].concat());
+    let line = ran.failed(23);
+    assert!(line.contains(&urls[0]) && line.contains(&urls[2]), "{line}");
+}

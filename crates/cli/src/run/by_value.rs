@@ -11,7 +11,7 @@ use haul_policy::glob::{Placeholder, fill_by_value, placeholders};
 use haul_policy::urlencode::percent;
 
 use super::output_names::OutputNames;
-use super::single::{NULL, options_for, placed, refuse_login, refuse_protocol};
+use super::single::{NULL, is_named_by_response, options_for, placed, refuse_login, refuse_protocol};
 use crate::plan::{Body, Existing, Operation, Output, ValueForm, append_query};
 
 /// The text that stands for the value.
@@ -103,11 +103,11 @@ impl ByValue for LaterStage {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
         let Some(path) = self.file(value, target)? else { return Ok(Some(Destination::Output)) };
-        let existing = self.operation.existing_of(&stage.output);
-        if !takes_name(&self.names, existing, &path, &target.to_url())? {
+        if !takes_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
-        Ok(Some(Destination::File { path, options: options_for(&self.operation, &stage.output, None) }))
+        let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
+        Ok(Some(Destination::File { path, options }))
     }
 
     fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {
@@ -139,11 +139,20 @@ impl ByValue for LaterStage {
 /// Takes a file's name for a URL; `false` if the file is there already, and such files are passed over.
 ///
 /// # Errors
-/// When another URL of the run has taken it. Where files are numbered, none has to be the only one of its name.
-pub(super) fn takes_name(names: &OutputNames, existing: Existing, path: &Path, url: &str) -> Result<bool> {
-    match existing {
+/// When another URL of the run has taken it. Where files are numbered, none has to be the only one of its name; where responses choose
+/// names, the name is taken when one has ([`OutputNames::check`]).
+pub(super) fn takes_name(
+    operation: &Operation,
+    names: &OutputNames,
+    output: &Output,
+    path: &Path,
+    url: &str,
+) -> Result<bool> {
+    let is_later = is_named_by_response(operation, output);
+    match operation.existing_of(output) {
         Existing::Number => Ok(true),
-        Existing::Skip if path.exists() && !names.has(path) => Ok(false),
+        Existing::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
+        _ if is_later => Ok(true),
         _ => names.take(path, url).map(|()| true),
     }
 }

@@ -86,13 +86,12 @@ pub(super) fn run(
     let summary = match file {
         None => fleet.run(client, items, standard_output(operation), report)?,
         Some((path, output)) => {
-            let existing = operation.existing_of(output);
             let (UrlSource::Argument(first) | UrlSource::InputFile(first)) =
                 operation.urls.get(0).unwrap_or(UrlSource::Argument(""));
-            if !has_its_name(operation, reporter.names(), existing, &path, first)? {
+            if !has_its_name(operation, reporter.names(), output, &path, first)? {
                 return Ok(0);
             }
-            let mut sink = FileSink::with(path, options_for(operation, output, None));
+            let mut sink = FileSink::with(path, options_for(operation, output, None, None));
             let output = Descriptor::new(sink.open_descriptor()?);
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;

@@ -9,6 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use haul::sink::naming::NameCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
@@ -46,6 +47,12 @@ impl OutputNames {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
         taken.names.contains_key(&name)
+    }
+
+    /// A check that takes the names that responses choose.
+    pub(super) fn check(&self) -> NameCheck {
+        let names = self.clone();
+        NameCheck::new(move |path, target| names.take(path, &target.to_url()))
     }
 
     /// Takes a name for the file of a URL.

@@ -82,14 +82,19 @@ pub(super) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
 pub(super) fn has_its_name(
     operation: &Operation,
     names: &OutputNames,
-    existing: Existing,
+    output: &Output,
     file: &Path,
     url: &str,
 ) -> Result<bool> {
     match operation.in_place {
-        true => Ok(existing != Existing::Skip || !file.exists()),
-        false => takes_name(names, existing, file, url),
+        true => Ok(operation.existing_of(output) != Existing::Skip || !file.exists()),
+        false => takes_name(operation, names, output, file, url),
     }
+}
+
+/// Whether responses choose the names of an output's files.
+pub(super) fn is_named_by_response(operation: &Operation, output: &Output) -> bool {
+    operation.remote_header_name && *output == Output::RemoteName
 }
 
 /// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there (`-n`).
@@ -137,9 +142,9 @@ pub(super) fn run(
         _ => None,
     };
     let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
-    let existing = operation.existing_of(operation.output_of(job.index));
+    let output = operation.output_of(job.index);
     if let Some(file) = &file
-        && !has_its_name(operation, reporter.names(), existing, file, url)?
+        && !has_its_name(operation, reporter.names(), output, file, url)?
     {
         if global.shows_notes() {
             say(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
@@ -158,7 +163,7 @@ pub(super) fn run(
     let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => {
-            let options = file_options(operation, job.index, checksum);
+            let options = options_for(operation, output, checksum, Some(reporter.names()));
             let append = options.append.filter(|_| !uploads);
             Box::new(FileSink::with(path, FileOptions { append, ..options }))
         }
@@ -291,15 +296,21 @@ fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<
 
 /// How the files of a source's URLs are written.
 pub(super) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
-    options_for(operation, operation.output_of(source), checksum)
+    options_for(operation, operation.output_of(source), checksum, None)
 }
 
-/// How the files of an output are written.
-pub(super) fn options_for(operation: &Operation, output: &Output, checksum: Option<Checksum>) -> FileOptions {
-    let is_remote = matches!(output, Output::RemoteName);
+/// How the files of an output are written; their names are taken among these.
+pub(super) fn options_for(
+    operation: &Operation,
+    output: &Output,
+    checksum: Option<Checksum>,
+    names: Option<&OutputNames>,
+) -> FileOptions {
+    let is_numbered = operation.existing_of(output) == Existing::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
-        named_by_response: operation.remote_header_name && is_remote,
+        named_by_response: is_named_by_response(operation, output),
+        name_check: names.filter(|_| !operation.in_place && !is_numbered).map(OutputNames::check),
         clobber: match operation.existing_of(output) {
             Existing::ReplaceOwn => Clobber::Own,
             Existing::Skip => Clobber::Skip,

@@ -13,7 +13,7 @@ use haul_policy::target::{Origin, Scheme};
 use super::checksum;
 use super::numbers::Numbers;
 use super::output_names::OutputNames;
-use super::single::{file_for, file_options, has_its_name, refuse_login, target_of};
+use super::single::{file_for, has_its_name, options_for, refuse_login, target_of};
 use crate::checksum::List;
 use crate::files::stdin;
 use crate::plan::{Netrc, Operation, UrlSource, append_query};
@@ -83,14 +83,14 @@ impl Sources {
         Ok(Some(match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
                 Some(path) => {
-                    let existing = self.operation.existing_of(output);
-                    if !has_its_name(&self.operation, &self.names, existing, &path, url)? {
+                    if !has_its_name(&self.operation, &self.names, output, &path, url)? {
                         return Ok(None);
                     }
                     let list = self.list.as_ref();
                     let checksum =
                         list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
-                    Destination::File { path, options: file_options(&self.operation, source, checksum) }
+                    let options = options_for(&self.operation, output, checksum, Some(&self.names));
+                    Destination::File { path, options }
                 }
                 None => Destination::Output,
             },

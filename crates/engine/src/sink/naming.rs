@@ -1,12 +1,16 @@
 //! How a file gets its name once it is complete.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
 
+use haul_policy::target::Target;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
+
+use crate::Result;
 
 /// What happens if there is a file of the target's name already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +27,37 @@ pub enum Clobber {
     /// It stays, and that is an error to the sink. A fleet counts it as done, and gets no more of the body.
     Skip,
 }
+
+/// Takes a name for a file before it is opened, or refuses it: where responses choose names, two may choose the same one.
+#[derive(Clone)]
+pub struct NameCheck(Arc<dyn Fn(&Path, &Target) -> Result<()> + Send + Sync>);
+
+impl NameCheck {
+    /// A check by this function. It gets the path of the file and the target that was asked for, once for each file.
+    #[must_use]
+    pub fn new(check: impl Fn(&Path, &Target) -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(super) fn take(&self, path: &Path, target: &Target) -> Result<()> {
+        (self.0)(path, target)
+    }
+}
+
+impl fmt::Debug for NameCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NameCheck")
+    }
+}
+
+/// Clones are equal.
+impl PartialEq for NameCheck {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for NameCheck {}
 
 /// The directory that a path is in.
 pub(super) fn directory_of(target: &Path) -> &Path {

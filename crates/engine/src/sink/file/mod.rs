@@ -62,6 +62,8 @@ pub struct FileSink {
     replaced: Option<Ownership>,
     /// The server chose the name: nothing is written into a link, a FIFO or a device.
     is_guarded: bool,
+    /// The name that [`FileOptions::name_check`] gave.
+    taken: Option<PathBuf>,
     /// It was opened in place, by this run, and is not complete.
     is_begun: bool,
     /// The response under way is a failure, though its content is delivered.
@@ -92,6 +94,7 @@ impl FileSink {
             target: None,
             replaced: None,
             is_guarded: false,
+            taken: None,
             is_begun: false,
             is_failure: false,
             was_long: None,
@@ -189,6 +192,12 @@ impl Sink for FileSink {
             if self.clobber == Clobber::Own {
                 self.clobber = Clobber::Refuse;
             }
+        }
+        if let Some(check) = self.options.name_check.as_ref().filter(|_| self.options.named_by_response)
+            && self.taken.as_ref() != Some(&self.path)
+        {
+            check.take(&self.path, begin.target)?;
+            self.taken = Some(self.path.clone());
         }
         // A file begun by an earlier try belongs to this run.
         let is_taken =

@@ -1,7 +1,7 @@
 //! How a file is written.
 
 use super::super::checksum::Checksum;
-use super::super::naming::Clobber;
+use super::super::naming::{Clobber, NameCheck};
 
 /// How a file is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct FileOptions {
     /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part (curl's `-J`).
     /// Default no.
     pub named_by_response: bool,
+    /// With `named_by_response`: takes the name that the file is to have, whoever gave it. Default: any name may be had.
+    pub name_check: Option<NameCheck>,
     /// What happens if there is a file of that name. Default: it is replaced, unless the response suggested the name.
     pub clobber: Clobber,
     /// Bytes and name are on the disk before it is done. Default no.
