@@ -570,7 +570,7 @@ fn names_that_responses_choose_are_taken_once() {
     run_in(one.path(), HAUL, &["-J", "--remote-name-all", &urls[0], &urls[1]]).ok();
     assert_eq!(names(one.path()), ["a", "b"]);
     let options = ["-J", "--clobber", "--no-parallel", "--remote-name-all"];
-    let ran = run_in(other.path(), HAUL, &[&options[..], &[&urls[0], &urls[2]]].concat());
+    let ran = run_in(other.path(), HAUL, &[&options[..], &[urls[0].as_str(), urls[2].as_str()]].concat());
     let line = ran.failed(23);
     assert!(line.contains(&urls[0]) && line.contains(&urls[2]), "{line}");
 }

@@ -13,8 +13,8 @@ impl Flag for ProgressMeter {
             category: Category::Verbose,
             important: false,
             help: "Show progress (default on a terminal)",
-            doc: "Shows progress on stderr if that is a terminal. --no-progress-meter hides progress only; -s hides \
-                  messages too.",
+            doc: "Shows progress on stderr if that is a terminal, and nothing else is printed on it meanwhile. \
+                  --no-progress-meter hides progress only; -s hides messages too.",
             example: "haul --no-progress-meter -o file https://example.com/file",
             see_also: &["silent"],
         }

@@ -15,7 +15,7 @@ impl Flag for Stats {
             important: true,
             help: "Print statistics",
             doc: "Prints requests, bytes, bytes on the wire, packets, connections and time by phase on stderr at the \
-                  end; \"=json\" prints one JSON object.",
+                  end, also after Ctrl-C; \"=json\" prints one JSON object.",
             example: "haul --stats=json 'https://example.com/[1-9]'",
             see_also: &["write-out", "verbose"],
         }
