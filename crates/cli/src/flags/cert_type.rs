@@ -14,8 +14,8 @@ impl Flag for CertType {
             category: Category::Tls,
             important: false,
             help: "Format of the client certificate",
-            doc: "Format of --cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. haul finds out which of the \
-                  two a file is in.",
+            doc: "Format of --cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. haul \
+                  finds out which of the two a file is in.",
             example: "haul --cert-type DER --cert me.der --key me.key https://example.com/",
             see_also: &["cert", "key-type"],
         }

@@ -13,11 +13,11 @@ impl Flag for Extract {
             category: Category::Extract,
             important: true,
             help: "Print matches instead of bodies",
-            doc: "Prints each match of REGEX (Rust syntax), one a line: group 1 if there is one, else the whole match. \
-                  Matches that span several reads are found. Bodies are decoded to UTF-8 by their charset: that of \
-                  Content-Type, of a byte order mark, or of a <meta>; one that declares none and is not valid UTF-8 is \
-                  windows-1252. Belongs to the stage opened by the last --then. Given several times in a stage, each \
-                  REGEX is searched for, and values come in the order in which their matches begin.",
+            doc: "Prints each match of REGEX (Rust syntax), one a line: group 1 if there is one, else the whole \
+                  match. Matches that span several reads are found. Bodies are decoded to UTF-8 by their charset: \
+                  that of Content-Type, of a byte order mark, or of a <meta>; one that declares none and is not \
+                  valid UTF-8 is windows-1252. Belongs to the stage opened by the last --then. Given several times \
+                  in a stage, each REGEX is searched for, and values come in the order in which their matches begin.",
             example: "haul --extract 'href=\"([^\"]+)\"' https://example.com/",
             see_also: &["extract-bytes", "then", "unique", "sort"],
         }

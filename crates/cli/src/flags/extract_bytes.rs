@@ -13,8 +13,8 @@ impl Flag for ExtractBytes {
             category: Category::Extract,
             important: false,
             help: "Search the bytes of bodies as they are",
-            doc: "Lets the --extract of its stage search the bytes of bodies as they are and print them unchanged, whatever \
-                  the charset. Without it, bodies are decoded to UTF-8 first.",
+            doc: "Lets the --extract of its stage search the bytes of bodies as they are and print them unchanged, \
+                  whatever the charset. Without it, bodies are decoded to UTF-8 first.",
             example: "haul --extract '(?-u)\\x89PNG' --extract-bytes https://example.com/logo.png",
             see_also: &["extract"],
         }

@@ -14,8 +14,8 @@ impl Flag for KeyType {
             category: Category::Tls,
             important: false,
             help: "Format of the key",
-            doc: "Format of --key: PEM, which is the default, or DER. ENG and PROV are not supported. haul finds out which of the \
-                  two a file is in.",
+            doc: "Format of --key: PEM, which is the default, or DER. ENG and PROV are not supported. haul finds out \
+                  which of the two a file is in.",
             example: "haul --key-type DER --key me.der --cert me.pem https://example.com/",
             see_also: &["key", "cert-type"],
         }

@@ -18,10 +18,11 @@ impl Flag for Output {
                   \"#1\" stands for the current value of the first glob of the URL, \"#2\" for that of the second, \
                   and \"#<name>\" for that of a glob that begins with a name: {<name>a,b}; globs of --upload-file \
                   count as well. Behind --then, \"#1\", \"{}\" and \"#<name>\", where (?<name>...) is group 1 of the \
-                  --extract before it, stand for the value that the URL was made of, with \"_\" for each \"/\"; without \
-                  any of them FILE is the output of all pages of the last stage. -o of a stage that feeds a --then keeps \
-                  its pages. Two URLs of a run never replace each other's file: the second fails (23), or gets a number \
-                  by --no-clobber. A name that ends in a slash is refused (23): use --output-dir for directories.",
+                  --extract before it, stand for the value that the URL was made of, with \"_\" for each \"/\"; \
+                  without any of them FILE is the output of all pages of the last stage. -o of a stage that feeds a \
+                  --then keeps its pages. Two URLs of a run never replace each other's file: the second fails (23), \
+                  or gets a number by --no-clobber. A name that ends in a slash is refused (23): use --output-dir \
+                  for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
             see_also: &["remote-name", "output-dir", "create-dirs", "clobber"],
         }

@@ -14,8 +14,8 @@ impl Flag for ProxyKeyType {
             category: Category::Proxy,
             important: false,
             help: "Format of the key (proxy)",
-            doc: "Format of --proxy-key: PEM, which is the default, or DER. ENG and PROV are not supported. haul finds out which of the \
-                  two a file is in.",
+            doc: "Format of --proxy-key: PEM, which is the default, or DER. ENG and PROV are not supported. haul \
+                  finds out which of the two a file is in.",
             example: "haul --proxy-key-type DER --proxy-key me.der --proxy-cert me.pem -x https://proxy.example https://example.com/",
             see_also: &["proxy-key", "proxy-cert-type"],
         }

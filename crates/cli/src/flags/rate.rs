@@ -14,9 +14,10 @@ impl Flag for Rate {
             category: Category::Limits,
             important: false,
             help: "Maximum rate at which transfers start",
-            doc: "Starts at most N transfers in a period: \"2/s\", \"3/m\", \"5/h\", \"1/d\", also \"3/10s\". It holds over \
-                  the whole run: lists, stages and groups, in parallel or not. Redirects and retries belong to their \
-                  transfer and do not count. In curl's place it has no effect on URLs with --parallel, as in curl.",
+            doc: "Starts at most N transfers in a period: \"2/s\", \"3/m\", \"5/h\", \"1/d\", also \"3/10s\". It \
+                  holds over the whole run: lists, stages and groups, in parallel or not. Redirects and retries \
+                  belong to their transfer and do not count. In curl's place it has no effect on URLs with \
+                  --parallel, as in curl.",
             example: "haul --rate 2/s 'https://example.com/[1-9]'",
             see_also: &["limit-rate", "parallel"],
         }

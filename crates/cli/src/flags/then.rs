@@ -17,10 +17,10 @@ impl Flag for Then {
             help: "Fetch a URL for each match",
             doc: "Inserts each new match of the preceding --extract for \"{}\" in TEMPLATE and fetches that URL, \
                   starting at once. Options after it belong to this new stage; options about connecting, verifying, \
-                  time limits and retries are inherited, what is sent is not. Matches are percent-encoded; a template \
-                  that consists of \"{}\" alone takes http and https URLs. \"{}\" also stands for the match in the text \
-                  of -d and its like (encoded for its form), of --json, -H, -A, -e, -b, --url-query and -o of the new \
-                  stage; in a file that one of them names it stands for itself.",
+                  time limits and retries are inherited, what is sent is not. Matches are percent-encoded; a \
+                  template that consists of \"{}\" alone takes http and https URLs. \"{}\" also stands for the match \
+                  in the text of -d and its like (encoded for its form), of --json, -H, -A, -e, -b, --url-query and \
+                  -o of the new stage; in a file that one of them names it stands for itself.",
             example: "haul https://example.com/ --extract 'id=([0-9]+)' --then 'https://example.com/item/{}' --extract 'price: (.*)'",
             see_also: &["extract", "unique"],
         }

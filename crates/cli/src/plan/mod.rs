@@ -206,7 +206,7 @@ impl Operation {
     pub fn output_of(&self, index: usize) -> &Output {
         match self.outputs.get(index) {
             Some(output) => output,
-            None if self.urls.is_listed(index) => &Output::RemoteName,
+            None if self.urls.is_listed(index) && self.stages.len() == 1 => &Output::RemoteName,
             None => &self.output_default,
         }
     }
