@@ -1,10 +1,14 @@
-//! Secrets of the command line, blanked where everybody sees it: `ps` and `/proc/PID/cmdline` show what is in this process's memory.
+//! Secrets of the command line, blanked where everybody sees it: `ps` and `/proc/PID/cmdline` show
+//! what is in this process's memory.
 //!
-//! The memory of the arguments is reached by `/proc/self/mem`, because std has no access to it and the C library has none that is portable.
-//! That needs no `unsafe` here, and it is safe in fact: nothing in this process has a reference to these bytes. Whoever asks std for the
-//! arguments later reads blanks. Where `/proc` is missing or closed, and on other systems, the arguments stay as they are.
+//! The memory of the arguments is reached by `/proc/self/mem`, because std has no access to it and
+//! the C library has none that is portable. That needs no `unsafe` here, and it is safe in fact:
+//! nothing in this process has a reference to these bytes. Whoever asks std for the arguments later
+//! reads blanks. Where `/proc` is missing or closed, and on other systems, the arguments stay as
+//! they are.
 //!
-//! As with curl, the secret can be seen until it is blanked, about a millisecond: `-K`, netrc and `-H @FILE` keep it out altogether.
+//! As with curl, the secret can be seen until it is blanked, about a millisecond: `-K`, netrc and
+//! `-H @FILE` keep it out altogether.
 
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]
@@ -42,7 +46,8 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Overwrites secrets of this process's arguments with blanks; `left` arguments were parsed, the last of all.
+/// Overwrites secrets of this process's arguments with blanks; `left` arguments were parsed, the
+/// last of all.
 pub fn blank(left: usize, secrets: &[SecretTail]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();
@@ -59,7 +64,8 @@ fn overwrite(arguments: &[OsString], first: usize, secrets: &[SecretTail]) -> io
     use std::os::unix::fs::FileExt;
 
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
-    // proc_pid_stat(5): the second field is the program's name in parentheses, whatever it contains; the 48th is `arg_start`.
+    // proc_pid_stat(5): the second field is the program's name in parentheses, whatever it
+    // contains; the 48th is `arg_start`.
     let stat = std::fs::read("/proc/self/stat")?;
     let behind_name = stat.rsplit(|byte| *byte == b')').next().unwrap_or_default();
     let fields = std::str::from_utf8(behind_name).map_err(|_| malformed())?;

@@ -1,7 +1,8 @@
 //! Checks of CA certificates that webpki leaves out (RFC 5280 sections 4.2.1 and 6.1.4).
 //!
-//! webpki takes a name and a key from a trusted certificate and ignores the rest, as section 6.2 allows. A user who gives a file with
-//! `--cacert` expects what OpenSSL does: an authority that has expired, or that is none, signs nothing.
+//! webpki takes a name and a key from a trusted certificate and ignores the rest, as section 6.2
+//! allows. A user who gives a file with `--cacert` expects what OpenSSL does: an authority that has
+//! expired, or that is none, signs nothing.
 //!
 //! | | intermediate: webpki | intermediate: here | trusted: here |
 //! |---|---|---|---|
@@ -25,8 +26,8 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// Extensions that may be critical: those read here or by webpki, then policies and points of distribution of revocation lists, which
-/// bound nothing where no policy is asked for.
+/// Extensions that may be critical: those read here or by webpki, then policies and points of
+/// distribution of revocation lists, which bound nothing where no policy is asked for.
 const KNOWN: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -40,8 +41,8 @@ const KNOWN: [ObjectIdentifier; 10] = [
     ObjectIdentifier::new_unwrap("2.5.29.54"),
 ];
 
-/// Accepts serial numbers of any length: authorities have issued longer ones than RFC 5280 section 4.1.2.2 allows, and their other
-/// fields count all the same.
+/// Accepts serial numbers of any length: authorities have issued longer ones than RFC 5280 section
+/// 4.1.2.2 allows, and their other fields count all the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnySerial;
 
@@ -65,7 +66,8 @@ pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) ->
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// Why a CA certificate of a chain, the trusted one or one below it, cannot vouch for what it signed.
+/// Why a CA certificate of a chain, the trusted one or one below it, cannot vouch for what it
+/// signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,
@@ -101,8 +103,8 @@ pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFaul
     check_name_constraints(certificate)
 }
 
-/// Checks a trusted certificate as the issuer of a path. `below` is the number of CA certificates between it and the server's, those
-/// that have issued themselves not counted.
+/// Checks a trusted certificate as the issuer of a path. `below` is the number of CA certificates
+/// between it and the server's, those that have issued themselves not counted.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -139,15 +141,16 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Whether the purposes of a certificate, if it has any, include servers. `None` where that cannot be read. As for webpki and
-/// OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section 4.2.1.12 leaves it to the application).
+/// Whether the purposes of a certificate, if it has any, include servers. `None` where that cannot
+/// be read. As for webpki and OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section
+/// 4.2.1.12 leaves it to the application).
 pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
     let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Whether a server's key may be used for a handshake, as OpenSSL has it: signing, or one of the older ways to agree on a key. `None`
-/// where that cannot be read.
+/// Whether a server's key may be used for a handshake, as OpenSSL has it: signing, or one of the
+/// older ways to agree on a key. `None` where that cannot be read.
 pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
     let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
@@ -160,7 +163,8 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Refuses name constraints without a name (RFC 5280 section 4.2.1.10): whoever wrote them meant some.
+/// Refuses name constraints without a name (RFC 5280 section 4.2.1.10): whoever wrote them meant
+/// some.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
@@ -170,7 +174,8 @@ fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// The value of an extension; an error if it is malformed or there are two of them (RFC 5280 section 4.2).
+/// The value of an extension; an error if it is malformed or there are two of them (RFC 5280
+/// section 4.2).
 fn read<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
 where
     T: for<'a> Decode<'a, Error = DerError>,

@@ -1,11 +1,13 @@
-//! Files that settings of TLS name, watched for replacement: certificates are renewed under programs that run for months.
+//! Files that settings of TLS name, watched for replacement: certificates are renewed under
+//! programs that run for months.
 //!
 //! ```text
 //!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
 //!                                                          └────────────── no ─▶ read again, a new context, no old tickets
 //! ```
 //!
-//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread for what a `stat` a second finds.
+//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread for what a
+//! `stat` a second finds.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +19,8 @@ use super::context::TlsOptions;
 /// How long the files of a context are taken to be as they were.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What says that a file is another one, or was written to. Of a directory: that a name in it is another's.
+/// What says that a file is another one, or was written to. Of a directory: that a name in it is
+/// another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -37,7 +40,8 @@ impl Stamps {
         Self(paths.into_iter().map(Stamp::of).collect())
     }
 
-    /// Whether a file was replaced or written to since. One that is gone was not: what was read from it goes on to count.
+    /// Whether a file was replaced or written to since. One that is gone was not: what was read
+    /// from it goes on to count.
     pub(super) fn differ_from(&self, now: &Self) -> bool {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }

@@ -1,7 +1,9 @@
-//! The test vectors of C2SP's x509-limbo, where a copy of its `limbo.json` is at hand: `scripts/x509-limbo.sh` runs this.
+//! The test vectors of C2SP's x509-limbo, where a copy of its `limbo.json` is at hand:
+//! `scripts/x509-limbo.sh` runs this.
 //!
-//! A chain that it says to reject must be rejected, or be listed with a reason in `scripts/x509-limbo/accepted`. Chains that it says to
-//! accept and that are rejected are listed only: being strict is no hole.
+//! A chain that it says to reject must be rejected, or be listed with a reason in
+//! `scripts/x509-limbo/accepted`. Chains that it says to accept and that are rejected are listed
+//! only: being strict is no hole.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -57,8 +59,8 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Whether the case asks for what a client of HTTPS has: a server, its name, no bound on the length of chains. Those of BetterTLS are run by
-/// `scripts/bettertls.sh`, with real servers.
+/// Whether the case asks for what a client of HTTPS has: a server, its name, no bound on the length
+/// of chains. Those of BetterTLS are run by `scripts/bettertls.sh`, with real servers.
 fn is_ours(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")
