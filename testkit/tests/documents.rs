@@ -17,8 +17,11 @@ const DIRECTORIES: [(&str, &str); 5] = [
     ("Y/", "bindings/python/tests/"),
 ];
 /// Abbreviations of files in trust.md.
-const FILES: [(&str, &str); 3] =
-    [("P", "crates/policy/tests/trust.rs"), ("E", "crates/engine/tests/trust.rs"), ("C", "crates/cli/tests/trust.rs")];
+const FILES: [(&str, &str); 3] = [
+    ("P", "crates/policy/tests/trust.rs"),
+    ("E", "crates/engine/tests/suite/trust.rs"),
+    ("C", "crates/cli/tests/suite/trust.rs"),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -42,16 +45,22 @@ fn lines(document: &str) -> Vec<(String, String)> {
     found
 }
 
+/// A file of a directory of tests, or of the program that joins most of them.
+fn in_directory(directory: &str, name: &str) -> PathBuf {
+    let joined = root().join(directory).join("suite").join(name);
+    if joined.exists() { joined } else { root().join(directory).join(name) }
+}
+
 /// The file that a word names, if it names one.
 fn file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
     }
-    let full = DIRECTORIES.iter().find_map(|(short, long)| Some(format!("{long}{}", word.strip_prefix(short)?)));
-    if let Some(full) = full {
-        return Some(root().join(full));
+    let full = DIRECTORIES.iter().find_map(|(short, long)| Some(in_directory(long, word.strip_prefix(short)?)));
+    if full.is_some() {
+        return full;
     }
-    let beside = DIRECTORIES.iter().map(|(_, directory)| root().join(directory).join(word)).find(|path| path.exists());
+    let beside = DIRECTORIES.iter().map(|(_, directory)| in_directory(directory, word)).find(|path| path.exists());
     Some(beside.unwrap_or_else(|| root().join(word)))
 }
 

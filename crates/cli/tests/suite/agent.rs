@@ -1,0 +1,452 @@
+//! The agent: connections that stay warm between calls, whom it trusts, and that nobody notices its death.
+
+use crate::common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+
+use common::agent::{Agent, is_zombie};
+use common::{HAUL, REFUSED, Running, eventually, haul, origin, program, run, skipped};
+use rustix::process::{Signal, kill_process};
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn calls_share_one_connection_plain_and_by_tls() {
+    let origin = origin();
+    let agent = Agent::new();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    for number in 0..10 {
+        let path = format!("/small/{number}");
+        assert_eq!(agent.run(&["-s", &origin.url(&path)]).text(), format!("small {number}\n"));
+    }
+    assert_eq!(origin.connections(), 1);
+    let ca = ca.to_str().unwrap();
+    for number in 0..10 {
+        let path = format!("/small/{number}");
+        assert_eq!(agent.run(&["-s", "--cacert", ca, &origin.https_url(&path)]).text(), format!("small {number}\n"));
+    }
+    assert_eq!(origin.connections(), 2);
+    assert_eq!(agent.status("calls"), Some(20));
+    // Who does not check certificates has no use of a connection of who does.
+    assert_eq!(agent.run(&["-s", "-k", &origin.https_url("/small")]).text(), "small\n");
+    assert_eq!(origin.connections(), 3);
+    let refused = agent.run(&["-s", &origin.https_url("/small")]);
+    assert_eq!(refused.code, 60, "a warm connection opens no door: {}", refused.stderr);
+}
+
+#[test]
+fn bodies_come_whole_wherever_they_go() {
+    let origin = origin();
+    let agent = Agent::new();
+    let dir = tempfile::tempdir().unwrap();
+    let body = |bytes: usize| origin.pattern().slice(0, bytes);
+    for bytes in [0, 1, 65_536, 147_456, 147_457, 400_000, 5_000_000] {
+        for kind in ["bytes", "chunked", "close"] {
+            let url = origin.url(&format!("/{kind}/{bytes}"));
+            let shown = |ran: common::Ran| ran.ok();
+            assert!(shown(agent.run(&["-s", &url])) == body(bytes), "{url} to a pipe");
+            let file = dir.path().join("file");
+            assert_eq!(agent.run(&["-s", "-o", file.to_str().unwrap(), &url]).text(), "");
+            assert!(fs::read(&file).unwrap() == body(bytes), "{url} to a file");
+            let redirected = dir.path().join("redirected");
+            let mut command = agent.haul(&["-s", &url]);
+            let status = command.stdout(fs::File::create(&redirected).unwrap()).status().unwrap();
+            assert!(status.success());
+            assert!(fs::read(&redirected).unwrap() == body(bytes), "{url} to a file as standard output");
+        }
+    }
+    let coded = agent.run(&["-s", "--compressed", &origin.url("/gzip/300000")]).ok();
+    assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
+}
+
+/// Tomcat's validators are weak, and it ends a connection on which a few streams were reset (ENHANCE_YOUR_CALM).
+#[test]
+fn an_opening_that_cannot_be_gone_on_from_costs_no_connection() {
+    let origin = origin();
+    let agent = Agent::new();
+    for bytes in [100_000, 147_457, 400_000] {
+        for _ in 0..3 {
+            let body = agent.run(&["-s", &origin.url(&format!("/weak/{bytes}"))]).ok();
+            assert!(body == origin.pattern().slice(0, bytes), "{bytes} bytes");
+        }
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
+    let origin = origin();
+    let agent = Agent::new();
+    let format =
+        "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
+    for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/redirect/302?to=/small", "/status/204"] {
+        for fail in ["--fail", "--no-fail"] {
+            let args = ["-s", "-S", fail, "-w", format, &origin.url(path)];
+            let (with, without) = (agent.run(&args), run(&mut haul(args)));
+            assert_eq!(
+                (with.code, &with.stdout, &with.stderr),
+                (without.code, &without.stdout, &without.stderr),
+                "{path}"
+            );
+        }
+    }
+    let (with, without) = (agent.run(&["-s", "-S", REFUSED]), run(&mut haul(["-s", "-S", REFUSED])));
+    assert_eq!((with.code, with.stderr), (without.code, without.stderr));
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_the_calls_own() {
+    let (origin, agent, dir) = (origin(), Agent::new(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("file");
+    let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
+    let limited = |path: &str| {
+        let mut command = program("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"", HAUL]);
+        run(command.arg(agent.option()).args(args(path)))
+    };
+    limited("/small").ok();
+    run(agent.haul(&[]).args(args("/bytes/2000000"))).ok();
+    assert!(fs::read(&file).unwrap() == origin.pattern().slice(0, 2_000_000), "the agent is under no call's limit");
+    let ran = limited("/bytes/100000");
+    assert!(ran.failed(23).contains("File too large"), "no call is beyond its own: {}", ran.stderr);
+}
+
+#[test]
+fn calls_at_the_same_time_share_an_http2_connection() {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let agent = Agent::new();
+    // The first makes the connection.
+    let url = origin.https_url("/delay/300/small");
+    agent.run(&["-s", "-k", &origin.https_url("/small")]).ok();
+    let calls: Vec<Running> = (0..8).map(|_| Running::start(&mut agent.haul(&["-s", "-k", &url]))).collect();
+    for call in calls {
+        assert_eq!(call.wait().text(), "small\n");
+    }
+    assert_eq!(origin.connections(), 1);
+    assert!(origin.peak_requests() > 1, "they were under way together");
+}
+
+#[test]
+fn fifty_calls_at_once_start_one_agent() {
+    let origin = origin();
+    let agent = Agent::new();
+    let url = origin.url("/small");
+    let calls: Vec<Running> = (0..50).map(|_| Running::start(&mut agent.haul(&["-s", &url]))).collect();
+    for call in calls {
+        assert_eq!(call.wait().text(), "small\n");
+    }
+    assert_eq!(agent.status("calls"), Some(50), "all went by the one that is there");
+}
+
+#[test]
+fn nothing_of_the_environment_is_needed() {
+    let origin = origin();
+    let agent = Agent::new();
+    for _ in 0..2 {
+        let mut command = program("env");
+        command.args([
+            "-i",
+            "HOME=/var/empty",
+            "PATH=/bin:/usr/bin",
+            HAUL,
+            "-s",
+            &agent.option(),
+            &origin.url("/small"),
+        ]);
+        assert_eq!(run(&mut command).text(), "small\n");
+    }
+    assert_eq!(origin.connections(), 1);
+    let mut command = program("env");
+    command.args(["-i", HAUL, "-s", "-S", "--agent", &origin.url("/small")]);
+    let ran = run(&mut command);
+    assert!(ran.failed(2).contains("XDG_RUNTIME_DIR"), "{}", ran.stderr);
+    // The variable does as the option.
+    let mut command = haul(["-s", &origin.url("/small")]);
+    command.env("HAUL_AGENT", agent.socket());
+    assert_eq!(run(&mut command).text(), "small\n");
+    assert_eq!(origin.connections(), 1);
+    let runtime = tempfile::tempdir().unwrap();
+    let mut command = haul(["-s", "--agent", "--agent-idle", "1", &origin.url("/small")]);
+    command.env("XDG_RUNTIME_DIR", runtime.path());
+    assert_eq!(run(&mut command).text(), "small\n");
+    let mode = |path: &str| fs::symlink_metadata(runtime.path().join(path)).unwrap().mode() & 0o777;
+    assert_eq!((mode("haul"), mode("haul/agent")), (0o700, 0o600));
+    eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
+}
+
+/// The call goes without the agent, and says why.
+#[track_caller]
+fn is_refused(agent: &Agent, origin: &Origin, why: &str) {
+    let before = origin.connections();
+    let ran = agent.run(&[&origin.url("/small")]);
+    assert_eq!((ran.code, &ran.stdout[..]), (0, &b"small\n"[..]));
+    assert!(ran.stderr.contains("the agent is not used") && ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!(origin.connections(), before + 1);
+    let asked = agent.run(&["--agent-status"]);
+    assert_eq!(asked.code, 2, "{}", asked.stderr);
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let origin = origin();
+    for mode in [0o770, 0o750, 0o701, 0o777] {
+        let agent = Agent::new();
+        fs::set_permissions(agent.dir(), Permissions::from_mode(mode)).unwrap();
+        is_refused(&agent, &origin, "0700");
+    }
+}
+
+#[test]
+fn a_link_to_a_directory_or_to_a_socket_is_refused() {
+    let origin = origin();
+    let agent = Agent::new();
+    let real = tempfile::tempdir_in(agent.dir()).unwrap();
+    let link = agent.dir().join("link");
+    symlink(real.path(), &link).unwrap();
+    let ran = run(&mut haul([&format!("--agent={}", link.join("agent").display()), &origin.url("/small")]));
+    assert_eq!(ran.stdout, b"small\n");
+    assert!(ran.stderr.contains("is no directory"), "{}", ran.stderr);
+    let other = agent.dir().join("other");
+    let _listener = UnixListener::bind(&other).unwrap();
+    symlink(&other, agent.socket()).unwrap();
+    is_refused(&agent, &origin, "is no socket");
+    fs::remove_file(agent.socket()).unwrap();
+    fs::write(agent.socket(), "x").unwrap();
+    is_refused(&agent, &origin, "is no socket");
+    assert_eq!(fs::read(agent.socket()).unwrap(), b"x", "and left alone");
+}
+
+#[test]
+fn a_socket_that_others_can_reach_is_refused_and_a_stale_one_replaced() {
+    let origin = origin();
+    let agent = Agent::new();
+    let listener = UnixListener::bind(agent.socket()).unwrap();
+    fs::set_permissions(agent.socket(), Permissions::from_mode(0o666)).unwrap();
+    is_refused(&agent, &origin, "0600");
+    drop(listener);
+    fs::set_permissions(agent.socket(), Permissions::from_mode(0o600)).unwrap();
+    let before = origin.connections();
+    for _ in 0..2 {
+        agent.run(&["-s", &origin.url("/small")]).ok();
+    }
+    assert_eq!((origin.connections(), agent.status("calls")), (before + 1, Some(2)));
+}
+
+#[test]
+fn what_belongs_to_another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("another user's directory and socket: only root can make them");
+    }
+    let origin = origin();
+    let agent = Agent::new();
+    std::os::unix::fs::chown(agent.dir(), Some(65534), None).unwrap();
+    is_refused(&agent, &origin, "belongs to another user");
+    std::os::unix::fs::chown(agent.dir(), Some(0), None).unwrap();
+    let listener = UnixListener::bind(agent.socket()).unwrap();
+    fs::set_permissions(agent.socket(), Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::chown(agent.socket(), Some(65534), None).unwrap();
+    is_refused(&agent, &origin, "belongs to another user");
+    drop(listener);
+    fs::remove_file(agent.socket()).unwrap();
+
+    // One of another user that sits behind a path of ours: who listens counts, not who made the path.
+    let Some(setpriv) = common::installed("setpriv", "an agent that runs as another user") else { return };
+    agent.run(&["-s", &origin.url("/small")]).ok();
+    let connections = origin.connections();
+    let foreign = |args: &[&str]| {
+        let mut command = program(setpriv);
+        command.args(["--reuid", "65534", "--clear-groups", HAUL]).args(args);
+        run(&mut command)
+    };
+    if foreign(&["--version"]).code != 0 {
+        return skipped("a call of another user: this program's directory is closed to it");
+    }
+    fs::set_permissions(agent.dir(), Permissions::from_mode(0o711)).unwrap();
+    fs::set_permissions(agent.socket(), Permissions::from_mode(0o666)).unwrap();
+    let ran = foreign(&[&agent.option(), &origin.url("/small")]);
+    assert_eq!(ran.stdout, b"small\n");
+    assert!(ran.stderr.contains("the agent is not used"), "{}", ran.stderr);
+    assert_eq!(origin.connections(), connections + 1, "not by the agent's");
+    // Past our own checks, too, it serves nobody else.
+    let script = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20); \
+                  s.sendall(b'\\0\\0\\0\\0\\x02'); print(len(s.recv(9)))";
+    if common::installed("python3", "a foreign peer of the agent").is_some() {
+        let mut command = program(setpriv);
+        let socket = agent.socket();
+        command.args(["--reuid", "65534", "--clear-groups", "python3", "-c", script]).arg(&socket);
+        let ran = run(&mut command);
+        assert!(ran.code != 0 || ran.stdout == b"0\n", "it was answered: {:?}", ran);
+        let mut command = program("python3");
+        command.args(["-c", script]).arg(&socket);
+        assert_eq!(run(&mut command).text(), "9\n", "its own user is");
+    }
+    fs::set_permissions(agent.dir(), Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(agent.socket(), Permissions::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn the_death_of_the_agent_is_not_noticed() {
+    let origin = origin();
+    let agent = Agent::new();
+    let calls = std::env::var("HAUL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60_u32);
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = testkit::rng::Rng::new(u64::from(calls));
+    let mut kills = 0;
+    for number in 0..calls {
+        let bytes = [10, 3_000, 100_000, 200_000, 2_000_000_usize][random.below(5) as usize];
+        let coded = number % 7 == 3;
+        let url = origin.url(&format!("/{}/{bytes}", if coded { "text" } else { "bytes" }));
+        let file = dir.path().join("file");
+        let mut args = vec!["-s", "-S"];
+        if number % 3 == 0 {
+            args.extend(["-o", file.to_str().unwrap()]);
+        }
+        if coded {
+            args.push("--compressed");
+        }
+        args.push(&url);
+        let pid = agent.pid();
+        let call = Running::start(&mut agent.haul(&args));
+        std::thread::sleep(std::time::Duration::from_micros(random.below(6_000)));
+        if let Some(pid) = pid
+            && kill_process(pid, Signal::KILL).is_ok()
+        {
+            kills += 1;
+        }
+        let ran = call.wait();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "call {number}: {url}");
+        let got = if number % 3 == 0 { fs::read(&file).unwrap() } else { ran.stdout };
+        let whole =
+            if coded { testkit::pattern::text(origin.site().seed(), bytes) } else { origin.pattern().slice(0, bytes) };
+        assert!(got == whole, "call {number}: {url}: {} bytes", got.len());
+        if let Some(pid) = pid {
+            eventually("the killed one is gone", || is_zombie(pid) || kill_process(pid, Signal::KILL).is_err());
+        }
+        // Every other one finds a warm agent that it then loses.
+        agent.run(&["-s", &origin.url("/small")]).ok();
+    }
+    assert!(kills > calls / 2, "only {kills} kills");
+}
+
+#[test]
+fn an_agent_at_rest_is_small_and_does_not_wake_up() {
+    let origin = origin();
+    let agent = Agent::new();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    for _ in 0..5 {
+        agent.run(&["-s", &origin.url("/bytes/3000000")]).ok();
+        agent.run(&["-s", "--cacert", ca.to_str().unwrap(), &origin.https_url("/bytes/3000000")]).ok();
+    }
+    let Some(pid) = agent.pid() else { panic!("no agent") };
+    let read = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).unwrap();
+    let private: u64 = read("smaps_rollup")
+        .lines()
+        .filter(|line| line.starts_with("Private_Dirty:") || line.starts_with("Private_Clean:"))
+        .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+        .sum();
+    assert!(private <= 8 << 10, "{private} KiB of its own");
+    let switches = || -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).unwrap();
+        let of = |task: fs::DirEntry| -> u64 {
+            let status = fs::read_to_string(task.path().join("status")).unwrap();
+            let lines = status.lines().filter(|line| line.starts_with("voluntary_ctxt_switches"));
+            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
+        };
+        tasks.map(|task| of(task.unwrap())).sum()
+    };
+    let mut before = switches();
+    // The last call's connection may still be closing.
+    eventually("it comes to rest", || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let now = switches();
+        std::mem::replace(&mut before, now) == now
+    });
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(switches(), before, "it woke up though nobody asked");
+}
+
+#[test]
+fn a_call_that_is_killed_leaves_nothing_under_way() {
+    let origin = origin();
+    let agent = Agent::new();
+    let mut command = agent.haul(&["-s", &origin.url("/delay/60000/small")]);
+    let call = Running::start(command.stdin(Stdio::null()));
+    eventually("it is under way", || agent.status("running") == Some(1) && origin.requests() == 1);
+    kill_process(call.pid(), Signal::KILL).unwrap();
+    call.wait();
+    eventually("the agent lets go of it", || agent.status("running") == Some(0));
+    eventually("so the server sees the end of it", || origin.open_connections() == 0);
+}
+
+/// What the reader left is still coming then.
+#[test]
+fn a_reader_that_stops_before_the_opening_has_come_costs_no_connection() {
+    const OPENING: usize = 147_456;
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
+        OPENING - 1
+    );
+    let opening = [Step::ReadHead, Step::send(head), Step::send(vec![b'x'; 70_000])];
+    let rest = [Step::Await(1), Step::send(vec![b'x'; OPENING - 70_000])];
+    let next = [Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
+    let agent = Agent::new();
+    let stop_early = |peer: &RawPeer| {
+        let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
+        let mut command = program("bash");
+        command.args(["-c", script, "x", &agent.option(), &peer.url("/")]).env("GET", HAUL);
+        assert_eq!(run(&mut command).text().trim(), "70000");
+    };
+
+    let peer = RawPeer::start(vec![[&opening[..], &rest, &next].concat()]);
+    stop_early(&peer);
+    peer.release();
+    eventually("the rest of it is read", || agent.status("running") == Some(0));
+    assert_eq!(agent.run(&["-s", &peer.url("/")]).text(), "ok");
+    assert_eq!(agent.status("connections"), Some(1));
+
+    // A rest that does not come is not waited for, and of a long response nothing more is read.
+    let peer = RawPeer::start(vec![[&opening[..], &[Step::ReadToEnd]].concat()]);
+    stop_early(&peer);
+    eventually("the agent lets go of it", || agent.status("running") == Some(0));
+    assert!(peer.finished(1));
+    let long = Step::send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000000\r\n\r\n");
+    let peer = RawPeer::start(vec![vec![Step::ReadHead, long, Step::send(vec![b'x'; 70_000]), Step::ReadToEnd]]);
+    stop_early(&peer);
+    assert!(peer.finished(1));
+}
+
+#[test]
+fn a_reader_that_stops_early_costs_no_connection() {
+    let origin = origin();
+    let agent = Agent::new();
+    for bytes in [100_000, 1_000_000, 20_000_000] {
+        let script = "\"$GET\" \"$1\" -s -q -N -L \"$2\" | head -c 70000 | wc -c";
+        let mut command = program("bash");
+        command.args(["-c", script, "x", &agent.option(), &origin.url(&format!("/bytes/{bytes}"))]).env("GET", HAUL);
+        assert_eq!(run(&mut command).text().trim(), "70000");
+        eventually("what was under way is read", || agent.status("running") == Some(0));
+    }
+    assert_eq!(agent.run(&["-s", &origin.url("/small")]).text(), "small\n");
+    assert_eq!(origin.connections(), 1);
+    let sent: Vec<_> = origin.log().iter().map(|request| request.header("range").map(str::to_owned)).collect();
+    assert_eq!(sent.iter().flatten().count(), 4, "each call asked for a beginning, and none for the rest: {sent:?}");
+}
+
+#[test]
+fn agent_is_used_for_the_null_device() {
+    let origin = origin();
+    let agent = Agent::new();
+    for _ in 0..3 {
+        let ran =
+            agent.run(&["-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", &origin.url("/bytes/70000")]);
+        assert_eq!(ran.text(), "200 70000");
+    }
+    assert_eq!((origin.connections(), agent.status("calls")), (1, Some(3)));
+}

@@ -1,0 +1,481 @@
+//! haul as a method of apt, spoken to as apt does; apt itself is in `package_managers`.
+
+use crate::common;
+
+use std::fs;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use common::{REFUSED, content, haul, skipped};
+use haul_cli::apt::message::Message;
+use tempfile::TempDir;
+use testkit::faulty::{Break, Faulty, Plan};
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+
+/// The date that the faulty origin gives its content.
+const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
+
+/// A method at work.
+struct Method {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    dir: TempDir,
+}
+
+impl Method {
+    /// One that was told of this configuration.
+    fn with(items: &[&str]) -> Method {
+        Self::in_environment(items, &[])
+    }
+
+    fn in_environment(items: &[&str], variables: &[(&str, &str)]) -> Method {
+        let mut command = haul(["apt-method"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).envs(variables.iter().copied());
+        let mut child = command.spawn().unwrap();
+        let from = BufReader::new(child.stdout.take().unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let mut method = Method { to: child.stdin.take(), from, child, dir };
+        let hello = method.hear().unwrap();
+        assert_eq!(
+            (hello.number, hello.get("Send-Config"), hello.get("Send-URI-Encoded")),
+            (100, Some("true"), Some("true"))
+        );
+        assert_eq!(hello.get("Single-Instance"), None, "apt asks hosts side by side, by a method each");
+        let configuration = Message::new(601, "Configuration");
+        method.tell(&items.iter().fold(configuration, |told, item| told.with("Config-Item", item)));
+        method
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("file")
+    }
+
+    fn tell(&mut self, message: &Message) {
+        self.to.as_ref().unwrap().write_all(message.to_text().as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self) -> Option<Message> {
+        Message::read(&mut self.from).unwrap()
+    }
+
+    /// What it says of a file, up to its fate.
+    fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<Message> {
+        let file = self.file();
+        let asked = Message::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
+        self.tell(&fields.iter().fold(asked, |asked, (name, value)| asked.with(name, value)));
+        let mut said = Vec::new();
+        while said.last().is_none_or(|message: &Message| matches!(message.number, 104 | 200)) {
+            said.push(self.hear().expect("a fate"));
+        }
+        assert!(said.iter().all(|message| message.get("URI") == Some(url)), "{said:?}");
+        said
+    }
+
+    fn end(mut self) {
+        drop(self.to.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Method {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn numbers(said: &[Message]) -> Vec<u16> {
+    said.iter().map(|message| message.number).collect()
+}
+
+fn last(said: &[Message]) -> &Message {
+    said.last().unwrap()
+}
+
+fn ok(content: &str) -> Vec<Step> {
+    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{content}", content.len());
+    vec![Step::ReadHead, Step::send(head), Step::Close]
+}
+
+#[test]
+fn a_server_that_refuses_is_no_beginning() {
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&format!("{REFUSED}/x"), &[]);
+    assert_eq!(numbers(&said), [400]);
+    assert_eq!(
+        (said[0].get("Transient-Failure"), said[0].get("FailReason")),
+        (Some("true"), Some("ConnectionRefused"))
+    );
+    assert!(!method.file().exists());
+    method.end();
+}
+
+#[test]
+fn what_has_begun_is_told_of_when_the_head_is_there() {
+    let origin = Origin::builder().start().unwrap();
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&origin.url("/bytes/5000"), &[]);
+    assert_eq!(numbers(&said), [200, 201]);
+    assert_eq!(said[0].get("Size"), Some("5000"));
+    assert_eq!(
+        (said[1].get("Checksum-FileSize-Hash"), said[1].get("SHA256-Hash").map(str::len)),
+        (Some("5000"), Some(64))
+    );
+    assert!(fs::read(method.file()).unwrap() == origin.pattern().slice(0, 5000));
+    fs::remove_file(method.file()).unwrap();
+    for (status, is_transient) in [(404, None), (503, Some("true"))] {
+        let said = method.acquire(&origin.url(&format!("/status/{status}")), &[]);
+        assert_eq!(numbers(&said), [400], "apt says Get: only of what it gets");
+        assert!(said[0].get("Message").unwrap().starts_with(&format!("{status}  ")), "{said:?}");
+        assert_eq!(said[0].get("FailReason"), Some(&*format!("HttpError{status}")));
+        assert_eq!(said[0].get("Transient-Failure"), is_transient);
+        assert!(!method.file().exists());
+    }
+    method.end();
+}
+
+#[test]
+fn what_broke_off_may_go_on_and_does() {
+    let origin = Faulty::builder().start().unwrap();
+    let plan = Plan { size: 300_000, breaks: vec![Break::close_at(100_000).times(1)], ..Plan::default() };
+    let url = origin.url(&origin.serve("deb", plan));
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&url, &[]);
+    assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![200, 400], Some("true")));
+    assert!(fs::read(method.file()).unwrap() == content(100_000), "the beginning stays for another try");
+    let said = method.acquire(&url, &[]);
+    assert_eq!(numbers(&said), [200, 201]);
+    assert_eq!((said[0].get("Resume-Point"), said[0].get("Size")), (Some("100000"), Some("300000")));
+    assert!(fs::read(method.file()).unwrap() == content(300_000));
+    let asked = origin.seen("deb").requests.pop().unwrap();
+    assert_eq!((asked.range.as_deref(), asked.if_range.as_deref()), (Some("bytes=100000-"), Some(LAST_MODIFIED)));
+    // It is complete, and apt says what it should come to: nobody is asked.
+    let digest = last(&said).get("SHA256-Hash").unwrap().to_owned();
+    let said = method.acquire(&url, &[("Expected-SHA256", &digest), ("Expected-Checksum-FileSize", "300000")]);
+    assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 2));
+    // Nobody knows what it should come to (a list of mirrors): the server says that there is no more.
+    let said = method.acquire(&url, &[]);
+    assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 3));
+    assert_eq!(last(&said).get("SHA256-Hash"), Some(&*digest));
+    // Another content of that length: its date is another, and it is fetched anew.
+    fs::write(method.file(), vec![0; 300_000]).unwrap();
+    assert_eq!(numbers(&method.acquire(&url, &[])), [200, 201]);
+    assert!(fs::read(method.file()).unwrap() == content(300_000));
+    method.end();
+}
+
+#[test]
+fn redirects_are_apts_to_follow() {
+    let origin = Origin::builder().start().unwrap();
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&origin.url("/redirect/302?to=/small"), &[]);
+    assert_eq!((numbers(&said), last(&said).get("New-URI")), (vec![103], Some(&*origin.url("/small"))));
+    assert!(!method.file().exists());
+    let url = origin.url("/redirect/302?to=/small");
+    let mut strict = Method::with(&["Acquire::http::AllowRedirect=no"]);
+    assert_eq!(last(&strict.acquire(&url, &[])).get("FailReason"), Some("HttpError302"));
+    let (_keep, ca) = written("ca.pem", origin.ca_pem());
+    let mut secure = Method::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    let said = secure.acquire(&origin.https_url(&format!("/redirect/302?to={}", origin.url("/small"))), &[]);
+    let message = last(&said).get("Message").unwrap();
+    assert!(
+        message.starts_with("Redirection from https to 'http://") && message.ends_with("is forbidden"),
+        "{message}"
+    );
+}
+
+/// A response's head and content; then the connection is closed.
+fn answer(head: &str, content: &str) -> RawPeer {
+    let length = content.len();
+    let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");
+    RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Close])
+}
+
+#[test]
+fn another_size_than_apt_wants_is_not_fetched() {
+    let peer = answer("200 OK", "12345");
+    for (field, size) in [("Expected-Checksum-FileSize", "6"), ("Maximum-Size", "4")] {
+        let mut method = Method::with(&[]);
+        let said = method.acquire(&peer.url("/InRelease"), &[(field, size)]);
+        let failed = last(&said);
+        assert_eq!((failed.number, failed.get("FailReason")), (400, Some("MaximumSizeExceeded")));
+        assert!(failed.get("Message").unwrap().starts_with("File has unexpected size"), "{failed:?}");
+        assert_eq!(fs::read(method.file()).unwrap(), b"", "what apt sets aside is there, and empty");
+    }
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&peer.url("/"), &[("Expected-Checksum-FileSize", "5"), ("Maximum-Size", "5")]);
+    assert_eq!(numbers(&said), [200, 201]);
+}
+
+#[test]
+fn apt_gets_the_digests_that_it_looks_at() {
+    let peer = answer("200 OK\r\nLast-Modified: Wed, 01 May 2024 08:00:00 GMT", "foo\n");
+    let digests = |asked: &[(&str, &str)]| {
+        let mut method = Method::with(&[]);
+        let said = method.acquire(&peer.url("/"), asked);
+        let done = last(&said);
+        assert_eq!(done.get("Last-Modified"), Some("Wed, 01 May 2024 08:00:00 +0000"));
+        ["MD5Sum", "SHA1", "SHA256", "SHA512"].map(|name| done.get(&format!("{name}-Hash")).map(str::len))
+    };
+    assert_eq!(digests(&[]), [Some(32), Some(40), Some(64), Some(128)]);
+    assert_eq!(digests(&[("Expected-SHA256", &"0".repeat(64))]), [None, None, Some(64), None]);
+    // Which anybody could forge: apt says what else there is.
+    assert_eq!(digests(&[("Expected-MD5Sum", &"0".repeat(32))])[0], Some(32));
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&peer.url("/"), &[]);
+    assert_eq!(last(&said).get("MD5Sum-Hash"), Some("d3b07384d113edec49eaa6238ad5ff00"));
+}
+
+#[test]
+fn addresses_are_shown_unless_apt_wants_none() {
+    let peer = answer("404 Not Found", "");
+    let message = |items: &[&str]| {
+        let said = Method::with(items).acquire(&peer.url("/"), &[]);
+        last(&said).get("Message").unwrap().to_owned()
+    };
+    let port = peer.addr().port();
+    assert_eq!(message(&[]), format!("404  Not Found [IP: 127.0.0.1 {port}]"));
+    assert_eq!(message(&["Acquire::Failure::ShowIP=false"]), "404  Not Found");
+}
+
+#[test]
+fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
+    let old = |method: &Method| {
+        fs::write(method.file(), "abc").unwrap();
+        let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_550_400);
+        fs::File::options().write(true).open(method.file()).unwrap().set_modified(date).unwrap();
+    };
+    let part = |date: &str| {
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-5/6\r\nLast-Modified: {date}\r\n\
+             Connection: close\r\nContent-Length: 3\r\n\r\ndef"
+        );
+        vec![Step::ReadHead, Step::send(head), Step::Close]
+    };
+    let mut method = Method::with(&[]);
+    old(&method);
+    let peer = RawPeer::start(vec![part(LAST_MODIFIED), ok("never")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert_eq!(fs::read(method.file()).unwrap(), b"abcdef");
+    // A server that does not mind If-Range.
+    old(&method);
+    let peer = RawPeer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert_eq!(fs::read(method.file()).unwrap(), b"uvwxyz");
+    let mut method = Method::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
+    old(&method);
+    let peer = RawPeer::start(vec![ok("uvwxyz")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
+    // 416, and apt knows what it should come to: it is there.
+    let digest = "bef57ec7f53a6d40beb640a780a639c83bc29ac8a9816f1fc6c5c6dcd93c4721";
+    let mut method = Method::with(&[]);
+    fs::write(method.file(), "abcdef").unwrap();
+    let peer = answer("416 Range Not Satisfiable", "");
+    let said = method.acquire(&peer.url("/"), &[("Expected-SHA256", digest)]);
+    assert_eq!((numbers(&said), last(&said).get("SHA256-Hash")), (vec![200, 201], Some(digest)));
+}
+
+#[test]
+fn a_list_that_has_not_changed_leaves_nothing_of_another() {
+    let peer = answer("304 Not Modified", "");
+    let mut method = Method::with(&["Acquire::http::AllowRanges=false"]);
+    fs::write(method.file(), "old").unwrap();
+    let said = method.acquire(&peer.url("/"), &[("Last-Modified", "Wed, 01 May 2024 08:00:00 +0000")]);
+    assert_eq!((numbers(&said), last(&said).get("IMS-Hit")), (vec![201], Some("true")));
+    assert!(peer.saw(0, b"If-Modified-Since: Wed, 01 May 2024 08:00:00 GMT\r\n"), "HTTP's own form");
+    assert!(!method.file().exists());
+}
+
+#[test]
+fn a_method_may_be_one_of_several_for_a_scheme() {
+    let origin = Origin::builder().start().unwrap();
+    let mut method = Method::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
+    let url = format!("foo+{}", origin.url("/redirect/302?to=/small"));
+    let said = method.acquire(&url, &[]);
+    assert_eq!(last(&said).get("New-URI"), Some(&*format!("foo+{}", origin.url("/small"))), "it stays the same");
+    assert_eq!(origin.log().last().unwrap().header("user-agent"), Some("foo"));
+    assert_eq!(numbers(&method.acquire(&format!("foo+{}", origin.url("/small")), &[])), [200, 201]);
+    // Tor is nobody's to pass by: without one nothing is sent.
+    let requests = origin.requests();
+    let said = method.acquire(&format!("tor+{}", origin.url("/small")), &[]);
+    assert_eq!((last(&said).number, origin.requests()), (400, requests));
+    let onion = method.acquire("http://abcdefghijklmnop.onion/", &[]);
+    assert!(last(&onion).get("Message").unwrap().contains("tor+http"), "{onion:?}");
+    assert_eq!(last(&onion).get("Transient-Failure"), None);
+    // The environment's proxy may know the way.
+    let proxy = answer("200 OK", "x");
+    let mut method = Method::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
+    assert_eq!(numbers(&method.acquire("http://abcdefghijklmnop.onion/", &[])), [200, 201]);
+}
+
+#[test]
+fn a_proxy_of_tls_is_trusted_by_what_apt_says_of_https() {
+    let identity = Identity::generate();
+    let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
+    let script = || vec![Step::ReadHead, Step::send(reply), Step::Close];
+    let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
+    let (_keep, ca) = written("ca.pem", identity.ca_pem());
+    let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
+    let mut method = Method::with(&[&by]);
+    assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [400]);
+    let mut method = Method::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
+    assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [200, 201]);
+    assert!(proxy.saw(1, b"GET http://deb.test/x HTTP/1.1\r\n"));
+}
+
+#[test]
+fn a_certificate_with_a_common_name_alone_is_good_below_what_cainfo_names() {
+    let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
+    let (_keep, ca) = written("ca.pem", origin.ca_pem());
+    let mut method = Method::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    assert_eq!(numbers(&method.acquire(&origin.https_url("/small"), &[])), [200, 201]);
+    let mut strict = Method::with(&[]);
+    assert_eq!(numbers(&strict.acquire(&origin.https_url("/small"), &[])), [400]);
+}
+
+#[test]
+fn files_come_side_by_side_and_are_told_of_in_order() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    for (items, at_once) in [
+        (&[][..], 4),
+        (&["Acquire::http::Pipeline-Depth=2"], 2),
+        (&["Acquire::http::Pipeline-Depth=0"], 1),
+        (&["Acquire::http::Dl-Limit=1000"], 1),
+    ] {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(reply), Step::ReadToEnd]);
+        let mut method = Method::with(items);
+        let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
+        for (number, url) in names.iter().enumerate() {
+            let file = method.dir.path().join(number.to_string());
+            method.tell(&Message::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap()));
+        }
+        for number in 0..at_once {
+            assert!(peer.saw(number, b"\r\n\r\n"), "{items:?} {number}");
+        }
+        assert_eq!(peer.connections(), at_once, "{items:?}");
+        peer.release();
+        // Of one connection the peer serves one request: what is asked on it next is asked again.
+        for url in names.iter().take(at_once) {
+            for number in [200, 201] {
+                let said = method.hear().unwrap();
+                assert_eq!((said.number, said.get("URI")), (number, Some(&**url)), "{items:?}");
+            }
+        }
+    }
+}
+
+fn written(name: &str, text: &str) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn logins_come_from_auth_conf() {
+    let peer = RawPeer::always(ok("x"));
+    let secret = RawPeer::always(ok("x"));
+    let port = peer.addr().port();
+    let text = format!("machine http://127.0.0.1:{port}/deb\nlogin user\npassword pass\n");
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("etc/auth.conf.d")).unwrap();
+    fs::write(dir.path().join("etc/auth.conf"), "machine 127.0.0.1 login clear password text\n").unwrap();
+    fs::write(dir.path().join("etc/auth.conf.d/private.conf"), text).unwrap();
+    let top = format!("Dir={}", dir.path().display());
+    let names = ["Dir::Etc=etc", "Dir::Etc::netrc=auth.conf", "Dir::Etc::netrcparts=auth.conf.d/"];
+    let mut method = Method::with(&[&[&*top], &names[..]].concat());
+    let said = method.acquire(&peer.url("/deb/x.deb"), &[]);
+    assert_eq!(numbers(&said), [104, 200, 201]);
+    assert!(said[0].get("Message").unwrap().contains("Annotate with http:// to use"), "{said:?}");
+    assert!(peer.saw(0, b"\r\nAuthorization: Basic dXNlcjpwYXNz\r\n"));
+    assert_eq!(numbers(&method.acquire(&secret.url("/other/x.deb"), &[])), [104, 200, 201]);
+    assert!(!String::from_utf8(secret.received(0)).unwrap().contains("Authorization"));
+}
+
+#[test]
+fn https_goes_by_the_proxy_of_http() {
+    let refuses = || vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), Step::Close];
+    let proxy = RawPeer::always(refuses());
+    let url = proxy.url("");
+    let configured = format!("Acquire::http::Proxy={url}");
+    let methods = [
+        Method::with(&[&configured]),
+        Method::in_environment(&[], &[("http_proxy", &url)]),
+        // What Proxy-Auto-Detect found comes with the file.
+        Method::with(&[]),
+    ];
+    for (at, mut method) in methods.into_iter().enumerate() {
+        let fields = [("Proxy", &*url)];
+        let said = method.acquire("https://deb.invalid/x", if at == 2 { &fields } else { &[] });
+        assert_eq!(numbers(&said), [400]);
+        assert!(proxy.saw(at, b"CONNECT deb.invalid:443 "), "{at}: {said:?}");
+    }
+}
+
+#[test]
+fn caches_and_stores_are_told_what_apt_tells_them() {
+    let peer = RawPeer::always(ok("x"));
+    let asked = |items: &[&str], path: &str, fields: &[(&str, &str)]| {
+        let mut method = Method::with(items);
+        method.acquire(&peer.url(path), fields);
+        String::from_utf8(peer.received(peer.connections() - 1)).unwrap()
+    };
+    let index = [("Index-File", "true")];
+    let head = asked(&[], "/InRelease", &index);
+    assert!(head.contains("\r\nCache-Control: max-age=0\r\n") && head.contains("\r\nAccept: text/*\r\n"), "{head}");
+    let head = asked(&["Acquire::http::Max-Age=9"], "/Packages.xz", &index);
+    assert!(head.contains("\r\nCache-Control: max-age=9\r\n") && !head.contains("text/*"), "{head}");
+    assert!(asked(&["Acquire::http::No-Cache=true"], "/x.deb", &[]).contains("\r\nCache-Control: no-cache\r\n"));
+    // `+` is a space to some stores, and apt writes it so that it is none.
+    assert!(asked(&[], "/a_1+b~c.deb", &[]).starts_with("GET /a_1%2bb%7ec.deb HTTP/1.1\r\n"));
+    assert!(asked(&[], "/a_1%2bb.deb", &[]).starts_with("GET /a_1%2bb.deb HTTP/1.1\r\n"));
+}
+
+#[test]
+fn a_certificate_that_cannot_be_trusted_is_a_connection_that_may_be_tried_again() {
+    let peer = RawPeer::start_tls(vec![ok("x")], &Identity::generate(), &[b"http/1.1"]);
+    let url = peer.url("/x").replace("http://", "https://");
+    let said = Method::with(&[]).acquire(&url, &[]);
+    assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![400], Some("true")));
+}
+
+#[test]
+fn a_method_ends_with_its_apt() {
+    let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
+    let mut method = Method::with(&[]);
+    let file = method.file();
+    let asked = Message::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
+    method.tell(&asked);
+    assert_eq!(method.hear().map(|message| message.number), Some(200));
+    drop(method.to.take());
+    // Not because the server took too long: the next apt starts a method that writes the same file.
+    let said = method.hear().unwrap();
+    assert_eq!((said.number, said.get("FailReason")), (400, None));
+    method.end();
+}
+
+#[test]
+fn root_s_method_gives_up_roots_rights() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/proc/self/status").exists() {
+        return skipped("the rights that a method gives up: only root has them");
+    }
+    let mut method = Method::with(&["APT::Sandbox::User=nobody"]);
+    method.acquire(REFUSED, &[]);
+    let status = fs::read_to_string(format!("/proc/{}/status", method.child.id())).unwrap();
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    let (user, group) = haul_cli::apt::sandbox::ids(&users, "nobody").unwrap();
+    assert!(status.contains(&format!("\nUid:\t{user}\t{user}\t{user}\t{user}\n")), "{status}");
+    assert!(status.contains(&format!("\nGid:\t{group}\t{group}\t{group}\t{group}\n")), "{status}");
+    assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");
+    method.end();
+    // Whoever cannot become that user fetches nothing.
+    let mut method = Method::with(&["APT::Sandbox::User=nobody-of-this-name"]);
+    assert_eq!(method.hear().map(|message| message.number), Some(401));
+    assert_eq!(method.child.wait().unwrap().code(), Some(100));
+}

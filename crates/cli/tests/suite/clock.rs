@@ -1,0 +1,72 @@
+//! Clocks that jump, by libfaketime: limits of time are counted by the monotonic clock, what is kept by the wall's.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{HAUL, Running, installed, program, run, run_haul};
+use testkit::raw::{RawPeer, Step};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
+
+/// The library that makes up the wall's clock, if it is installed.
+fn library() -> Option<String> {
+    let faketime = installed("faketime", "clocks that jump")?;
+    let ran = run(program(faketime).args(["-f", "+0", "printenv", "LD_PRELOAD"]));
+    Some(ran.text().trim().to_owned())
+}
+
+/// haul with a wall's clock that is off by what the file says, at each moment.
+fn at_the_time_of(library: &str, file: &Path) -> Command {
+    let mut command = program(HAUL);
+    command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");
+    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1").arg("-sS");
+    command
+}
+
+#[test]
+fn limits_of_time_do_not_see_the_walls_clock_jump() {
+    let Some(library) = library() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("time");
+    for jump in ["+2d", "-2d"] {
+        fs::write(&file, "+0\n").unwrap();
+        let peer = RawPeer::start(vec![vec![
+            Step::ReadHead,
+            Step::send(format!("{OK}Content-Length: 6\r\n\r\nabc")),
+            Step::Await(1),
+            Step::send("def"),
+        ]]);
+        let mut command = at_the_time_of(&library, &file);
+        command.args(["-m", "100", "--speed-limit", "1", "--speed-time", "100", &peer.url("/")]);
+        let running = Running::start(&mut command);
+        assert!(peer.saw(0, b"\r\n\r\n"), "{jump}");
+        fs::write(&file, format!("{jump}\n")).unwrap();
+        peer.release();
+        assert_eq!(running.wait().text(), "abcdef", "{jump}");
+    }
+}
+
+#[test]
+fn cookies_end_by_the_walls_clock() {
+    let Some(library) = library() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (file, jar) = (dir.path().join("time"), dir.path().join("jar"));
+    let setting = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(format!("{OK}Set-Cookie: sid=1; Max-Age=3600; Path=/\r\nContent-Length: 0\r\n\r\n")),
+    ]);
+    run_haul(["-sS", "-c", jar.to_str().unwrap(), &setting.url("/")]).ok();
+    for (time, is_sent) in [("+0", true), ("+30m", true), ("+2h", false), ("-2d", true)] {
+        fs::write(&file, format!("{time}\n")).unwrap();
+        // Cookies are of hosts, whatever the port.
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(format!("{OK}Content-Length: 2\r\n\r\nok"))]);
+        let mut command = at_the_time_of(&library, &file);
+        command.args(["-b", jar.to_str().unwrap(), &peer.url("/")]);
+        assert_eq!(run(&mut command).text(), "ok", "{time}");
+        let asked = String::from_utf8(peer.received(0)).unwrap();
+        assert_eq!(asked.contains("sid=1"), is_sent, "{time}: {asked}");
+    }
+}

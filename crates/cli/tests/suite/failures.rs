@@ -1,0 +1,436 @@
+//! What fails, and how that is told: curl's number, one line with URL and cause, the others delivered, nothing secret.
+
+use crate::common;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn each_failure_has_curls_number_and_one_line_with_url_and_cause() {
+    let (origin, short) = (origin(), short_body());
+    let silent = RawPeer::always(vec![Step::ReadHead]);
+    let babble = RawPeer::always(vec![Step::ReadHead, Step::send("what is this?\r\n\r\n")]);
+    let url = |path: &str| origin.url(path);
+    for (url, code, cause) in [
+        (format!("{REFUSED}/x"), 7, "onnection refused"),
+        ("http://haul-test.invalid/x".into(), 6, "could not resolve host"),
+        ("http://".into(), 3, "malformed"),
+        ("http://127.0.0.1:99999/".into(), 3, "port"),
+        ("ftp://127.0.0.1/".into(), 1, "not supported"),
+        ("file:///etc/passwd".into(), 1, "not supported"),
+        (url("/status/404"), 22, "404"),
+        (url("/status/501"), 22, "501"),
+        (url("/nothing"), 22, "404"),
+        (short.url("/x"), 18, ""),
+        (silent.url("/x"), 52, ""),
+        (babble.url("/x"), 1, "not HTTP"),
+        (url("/redirect/302?to=ftp://127.0.0.1/x"), 1, "not supported"),
+        (url("/chain/51"), 47, "redirects"),
+    ] {
+        // Alone, and as one of many, which other code looks after.
+        for together in [&[][..], &[url.as_str()]] {
+            let ran = run_haul(["--retry", "0", "-g", &url].iter().chain(together));
+            assert_eq!(ran.code, code, "{url}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().count(), 1 + together.len(), "{url}: {}", ran.stderr);
+            for line in ran.stderr.lines() {
+                let expected = if url.contains("redirect/") { "ftp://127.0.0.1/x" } else { &url };
+                assert!(line.starts_with(&format!("haul: ({code}) ")) && line.contains(expected), "{url}: {line}");
+                assert!(line.contains(cause) && !line.ends_with(": "), "{url}: {line}");
+            }
+            match code {
+                18 => assert_eq!(ran.stdout, b"abc".repeat(1 + together.len()), "the exact prefix"),
+                _ => assert_eq!(ran.stdout, b"", "{url}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_url_does_not_hide_the_cause() {
+    let url = format!("{REFUSED}/{}", "x".repeat(2000));
+    let ran = run_haul([&url]);
+    assert!(ran.failed(7).contains(&url) && ran.stderr.contains("onnection refused"), "{}", ran.stderr);
+}
+
+#[test]
+fn silence_is_kept_unless_errors_are_asked_for() {
+    let url = format!("{REFUSED}/x");
+    for args in [&["-s", &url][..], &["-s", &url, &url]] {
+        let ran = run_haul(args);
+        assert_eq!((ran.code, ran.stderr.as_str()), (7, ""));
+    }
+    let ran = run_haul(["-sS", &url]);
+    ran.failed(7);
+}
+
+#[test]
+fn an_http_error_fails_without_its_body_unless_that_is_wanted() {
+    let origin = origin();
+    let url = origin.url("/status/404");
+    assert_eq!(run_haul([&url]).stdout, b"");
+    assert_eq!(run_haul(["--no-fail", &url]).text(), "404 Not Found\n");
+    assert_eq!(run_haul(["--no-fail", &url, &url]).text(), "404 Not Found\n404 Not Found\n");
+}
+
+#[test]
+fn a_time_limit_ends_it() {
+    let origin = origin();
+    let url = origin.url("/delay/600000/small");
+    for args in [&["-m", "0.2", "--retry", "0", &url][..], &["-m", "0.2", "--retry", "0", &url, &url]] {
+        let ran = run_haul(args);
+        assert_eq!(ran.code, 28, "{}", ran.stderr);
+        assert!(ran.stderr.lines().all(|line| line.contains(&url)), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn max_time_covers_all_tries_and_pauses() {
+    let closing = || RawPeer::always(vec![Step::ReadHead]);
+    let silent = || RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
+    let busy = || RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    let cases: [(RawPeer, &[&str], i32); 3] = [
+        (closing(), &["-m", "9", "--retry-delay", "30"], 52),
+        (silent(), &["-m", "0.2", "--retry-delay", "1"], 28),
+        (busy(), &["-m", "9"], 22),
+    ];
+    for (peer, args, code) in cases {
+        // Alone, and in a list.
+        for times in [1, 2] {
+            let before = peer.connections();
+            let urls: Vec<_> = (0..times).map(|n| peer.url(&format!("/{n}"))).collect();
+            let ran = run(haul(args).args(&urls));
+            assert_eq!(ran.code, code, "{}", ran.stderr);
+            assert_eq!(peer.connections() - before, times, "no try begins that there is no time for: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_silent_mirror_leaves_time_for_another() {
+    let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
+    let good = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+    let to = |peer: &RawPeer| {
+        let location = peer.url("/f");
+        let reply =
+            format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        vec![Step::ReadHead, Step::send(reply)]
+    };
+    let args = ["-m", "8", "--retry-delay", "0.1"];
+    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    assert_eq!(run(haul(args).arg(first.url("/"))).text(), "ok");
+    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    assert_eq!(run(haul(args).args([first.url("/"), good.url("/")])).text(), "okok");
+}
+
+#[test]
+fn a_long_pause_is_said() {
+    let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
+    for times in [1, 2] {
+        let urls = vec![peer.url("/x"); times];
+        let mut child = haul([""; 0]).args(&urls).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let expected = format!("Warning: {}: the server answered 503 Busy; the next try is in 30 s\n", peer.url("/x"));
+        assert_eq!(line, expected);
+    }
+}
+
+#[test]
+fn error_names_list_url_then_redirect_target() {
+    let (origin, other) = (origin(), origin());
+    let target = other.url("/status/404");
+    let url = origin.url(&format!("/redirect/302?to={target}"));
+    for together in [&[][..], &[url.as_str()]] {
+        let ran = run_haul([url.as_str()].iter().chain(together));
+        let line = format!("haul: (22) {url} (redirected to {target}): the server answered 404 Not Found");
+        assert!(ran.stderr.lines().all(|said| said == line) && ran.code == 22, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_time_limit_ends_it_while_what_is_to_be_sent_does_not_come() {
+    let origin = origin();
+    let url = origin.url("/echo");
+    let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let refusing = RawPeer::always(vec![Step::ReadHead, Step::send(refusal)]);
+    for sends in [&["-T", "-"][..], &["-F", "a=@-"]] {
+        // The pipe stays open, and silent.
+        let (silent, _writer) = std::io::pipe().unwrap();
+        let run_with = |args: &[&str]| run(haul(sends).args(args).stdin(silent.try_clone().unwrap()));
+        let ran = run_with(&["-m", "0.2", "--retry", "0", &url]);
+        assert_eq!(ran.code, 28, "{}", ran.stderr);
+        let ran = run_with(&["-m", "0.2", "--retry", "0", "--expect100-timeout", "0.01", &url, "--next", &url]);
+        assert_eq!(ran.code, 28, "{}", ran.stderr);
+        // Nor has the server to wait for it.
+        assert_eq!(run_with(&["--no-fail", &refusing.url("/")]).text(), "no");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let origin = origin();
+    let big = origin.url("/bytes/20000000");
+    for urls in [big.clone(), format!("{big} {big}"), format!("--unordered {big} {big}")] {
+        let ran = bash(HAUL, &format!("$GET {urls} | head -c1 | wc -c; exit ${{PIPESTATUS[0]}}"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (23, ""), "{urls}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "1");
+    }
+    let ran =
+        bash(HAUL, &format!("$GET {} --extract . | head -c1; exit ${{PIPESTATUS[0]}}", origin.url("/text/9000000")));
+    assert_eq!((ran.code, ran.stderr.as_str()), (23, ""));
+}
+
+#[test]
+fn a_full_disk_is_named() {
+    let origin = origin();
+    let small = origin.url("/small");
+    for args in
+        [&[&*small][..], &[&small, &small], &[&small, "--extract", "s"], &["-w", "x", &small], &["-o/dev/full", &small]]
+    {
+        let mut command = haul(args);
+        command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(23), "{args:?}: {stderr}");
+        assert!(stderr.contains("No space left"), "{args:?}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_list_delivers_the_others_and_ends_with_the_first_failure_of_the_input() {
+    let (origin, short) = (origin(), short_body());
+    let dir = tempfile::tempdir().unwrap();
+    let bad = |slow_first: bool| {
+        let mut bad = vec![
+            (22, origin.url("/status/404")),
+            (7, format!("{REFUSED}/")),
+            (18, short.url("/")),
+            (3, "http://[x".to_owned()),
+            (6, "http://haul-test.invalid/".to_owned()),
+        ];
+        if slow_first {
+            bad.insert(0, (22, origin.url("/delay/100/status/410")));
+        }
+        bad
+    };
+    for round in 0..10 {
+        let mut failures = bad(round % 2 == 1);
+        let len = failures.len();
+        // A slow one stays at the front, where a quicker one behind it would be told first.
+        if round % 2 == 0 {
+            failures.rotate_left(round / 2 % len);
+        }
+        let mut lines: Vec<String> = (0..40).map(|n| origin.url(&format!("/small/{n}"))).collect();
+        for (n, (_, url)) in failures.iter().enumerate() {
+            lines.insert(3 + 7 * n, url.clone());
+        }
+        let file = list(dir.path(), "list", &lines);
+        let ran = run_haul(["--retry", "0", "--input-file", file.to_str().unwrap()]);
+        assert_eq!(ran.code, failures[0].0, "{}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), len, "{}", ran.stderr);
+        for (code, url) in &failures {
+            let told = ran.stderr.lines().filter(|line| line.contains(&format!("({code}) {url}"))).count();
+            assert_eq!(told, 1, "{url}: {}", ran.stderr);
+        }
+        let expected: String = lines
+            .iter()
+            .map(|line| match line.rsplit_once("/small/") {
+                Some((_, n)) => format!("small {n}\n"),
+                None if *line == short.url("/") => "abc".to_owned(),
+                None => String::new(),
+            })
+            .collect();
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), expected);
+    }
+}
+
+#[test]
+fn fail_early_begins_nothing_more() {
+    let origin = origin();
+    let args = ["--fail-early", "--no-parallel", &origin.url("/status/404"), &origin.url("/small")];
+    assert_eq!(run_haul(args).code, 22);
+    assert_eq!(origin.hits("/small"), 0);
+}
+
+#[test]
+fn lists_and_configs_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing");
+    let missing = missing.to_str().unwrap();
+    let ran = run_haul(["--input-file", missing]);
+    assert!(ran.failed(26).contains(missing) && ran.stderr.contains("No such file"), "{}", ran.stderr);
+    assert_eq!(run_haul(["--input-file", dir.path().to_str().unwrap()]).code, 26, "a directory is no list");
+    let ran = run_haul(["-K", missing]);
+    assert!(ran.code == 26 && ran.stderr.contains(missing), "{}", ran.stderr);
+    let config = list(dir.path(), "config", ["url = http://h/", "no-such-thing = hunter2"]);
+    let ran = run_haul(["-K", config.to_str().unwrap()]);
+    assert!(ran.code == 2 && ran.stderr.contains(":2: ") && ran.stderr.contains("no-such-thing"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    assert_eq!(run_haul([""; 0]).code, 2, "no URL");
+    assert_eq!(run_haul(["--no-such-thing"]).code, 2);
+}
+
+#[test]
+fn a_list_of_anything_but_urls_does_no_harm() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("list");
+    let mut bytes = vec![0xff, 0xfe, b'\n', b'#', b' ', b'x', b'\n', b'\r', b'\n', 0, 1, 2, b'\n'];
+    bytes.extend(
+        format!("  {}\r\n\x1b[31mred\nhttp://h/\x07 x\n{}", origin.url("/small/1"), origin.url("/small/2")).bytes(),
+    );
+    fs::write(&file, bytes).unwrap();
+    let ran = run_haul(["--input-file", file.to_str().unwrap()]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "small 1\nsmall 2\n");
+    assert_eq!(ran.stderr.lines().count(), 4, "{}", ran.stderr);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.stderr);
+}
+
+#[test]
+fn a_list_from_a_pipe_is_begun_before_its_end() {
+    let origin = origin();
+    let mut child = haul(["--input-file", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{}", origin.url("/small/1")).unwrap();
+    common::eventually("the first page is fetched", || origin.hits("/small/1") == 1);
+    writeln!(input, "{}", origin.url("/small/2")).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "small 1\nsmall 2\n");
+}
+
+#[test]
+fn no_password_is_ever_told() {
+    let origin = origin();
+    let cookies = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send("HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\nset-cookie: b=hunter2\r\nContent-Length: 0\r\n\r\n"),
+    ]);
+    let away = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send("HTTP/1.1 302 Found\r\nLocation: ftp://u:hunter2@h/\r\nContent-Length: 0\r\n\r\n"),
+    ]);
+    let away = away.addr().to_string();
+    let links = page("<http://u:hunter2@127.0.0.1/> <http://u:hunter2@[> <u:hunter2@x>");
+    let dir = tempfile::tempdir().unwrap();
+    let with = |authority: &str, path: &str| format!("http://user:hunter2@{authority}{path}");
+    let good = origin.http_addr().to_string();
+    let urls = [
+        with(&good, "/small"),
+        with(&good, "/status/404"),
+        with(&good, "/redirect/302?to=/small"),
+        with(&away, "/"),
+        with("127.0.0.1:1", "/"),
+        with("haul-test.invalid", "/"),
+        with("h:99999", "/"),
+        with("[x", "/"),
+        with("h", "/[1-"),
+        with("h", "/{a"),
+        "ftp://user:hunter2@h/".to_owned(),
+        "user:hunter2@h:x".to_owned(),
+        "http://user:a?hunter2@h/".to_owned(),
+        "http://user:a#hunter2@h/".to_owned(),
+        cookies.url("/"),
+    ];
+    let secrets =
+        ["-u", "user:hunter2", "-b", "sid=hunter2", "-H", "X-Api-Key: hunter2", "-H", "Authorization: hunter2"];
+    let check = |args: &[&str]| {
+        let ran = run(&mut haul(args));
+        for secret in ["hunter2", "dXNlcjpodW50ZXIy"] {
+            assert!(!ran.stderr.contains(secret), "{args:?}: {}", ran.stderr);
+        }
+        ran
+    };
+    for url in &urls {
+        for extra in [&[][..], &["-v"], &["-v", "--stats"], &["-w", "%{stderr}%{errormsg} %{url_effective} %{url}"]] {
+            check(&[&["--retry", "0", url], extra].concat());
+            check(&[&["--retry", "0", url, url], extra, &secrets].concat());
+        }
+        let file = list(dir.path(), "list", [url]);
+        check(&["--retry", "0", "-v", "--input-file", file.to_str().unwrap()]);
+    }
+    check(&["-v", &links.url("/"), "--extract", "<([^>]*)>", "--then", "{}"]);
+    check(&["-u", "hunter2\r\n", &urls[0]]);
+    check(&["-H", "Authorization: a\nhunter2", &urls[0]]);
+    check(&["--oauth2-bearer", "hunter2\r\n", &urls[0]]);
+    check(&["-b", "a=hunter2\r\nx: y", &urls[0]]);
+    let config = list(dir.path(), "config", ["user = \"u:hunter2", "header = \"Cookie: hunter2\" hunter2"]);
+    check(&["-K", config.to_str().unwrap(), &urls[0]]);
+    let shown = check(&["-v", "-u", "user:hunter2", &origin.url("/small")]).stderr;
+    assert!(shown.contains("> GET /small HTTP/1.1") && shown.contains("< HTTP/1.1 200 OK"), "{shown}");
+    assert!(shown.to_ascii_lowercase().contains("authorization: [redacted]"), "{shown}");
+    let shown = check(&["-v", &cookies.url("/")]).stderr;
+    assert!(shown.contains("< Set-Cookie: [redacted]") && shown.contains("< set-cookie: [redacted]"), "{shown}");
+}
+
+#[test]
+fn refused_tunnel_is_7_except_to_curl_with_fail() {
+    for (answer, of_curl) in [("302 Found\r\nLocation: http://127.0.0.1/", 7), ("403 Forbidden", 22), ("502 Bad", 22)] {
+        let proxy = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")),
+            Step::Close,
+        ]);
+        let proxy_url = proxy.url("/");
+        let through = ["-sS", "-p", "-x", proxy_url.as_str(), "http://127.0.0.1:1/"];
+        let ran = run_haul(&through);
+        assert!(ran.failed(7).contains("CONNECT tunnel failed"), "{answer}: {}", ran.stderr);
+        run_haul([&["curl", "-f"][..], &through].concat()).failed(of_curl);
+        run_haul([&["curl"][..], &through].concat()).failed(7);
+    }
+}
+
+#[test]
+fn errors_name_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let origin = origin();
+    let marked = list(dir.path(), "marked", [format!("\u{feff}{}", origin.url("/small/1")), origin.url("/small/2")]);
+    let untrusted = origin.https_url("/small");
+    for (args, code, remedy) in [
+        (vec!["http:///"], 3, "write http://HOST/PATH"),
+        (vec!["--input-file", marked.to_str().unwrap()], 3, "byte order mark: save the file without one"),
+        (vec!["--extract", "a(b", REFUSED], 2, "write \\( for the character ( itself"),
+        (vec!["--retry", "0", untrusted.as_str()], 60, "with --cacert FILE, or skip verification with -k"),
+    ] {
+        let ran = run_haul(&args);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(remedy), "{args:?}: {}", ran.stderr);
+    }
+}
+
+/// Another process that shares a descriptor can make it non-blocking.
+#[test]
+fn standard_input_that_does_not_wait_is_waited_for() {
+    let origin = origin();
+    let (echo, small) = (origin.url("/echo"), origin.url("/small/7"));
+    for (args, content, printed) in [
+        (vec!["-d", "@-", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-T", "-", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-T", ".", echo.as_str()], "a=b", "a=b".to_owned()),
+        (vec!["-K", "-"], "url = URL\n", "small 7\n".to_owned()),
+        (vec!["--input-file", "-"], "URL\n", "small 7\n".to_owned()),
+        (vec!["-b", "-", small.as_str()], "\n", "small 7\n".to_owned()),
+        (vec!["-H", "@-", small.as_str()], "X: y\n", "small 7\n".to_owned()),
+    ] {
+        let (ours, mut theirs) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&ours, true).unwrap();
+        let running = common::Running::start(haul([&["-sS"][..], &args].concat()).stdin(Stdio::from(ours)));
+        // Time enough to find nothing there.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        theirs.write_all(content.replace("URL", &small).as_bytes()).unwrap();
+        drop(theirs);
+        let ran = running.wait();
+        let told = format!("{args:?}: {}", ran.stderr);
+        assert!(ran.text().contains(&printed), "{told}");
+    }
+}

@@ -1,0 +1,530 @@
+//! Every option has an effect that can be seen, in every way in which URLs are fetched: one URL, a list, a stage behind `--then`, one after
+//! the other, and through the agent.
+//!
+//! A run with the option is compared with one without it: the exit code, what is printed, the requests that the server got, and the
+//! files that are left. An option that is parsed and not used makes no difference. Options whose effect needs more than a plain HTTP
+//! server (TLS, other proxies, time) name the tests that show it; those that have none say so in their help.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use common::agent::Agent;
+use common::{HAUL, program, run};
+use haul_cli::flags::FLAGS;
+
+/// A way in which URLs are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    One,
+    List,
+    Stage,
+    Serial,
+    Agent,
+}
+
+const EACH: &[Mode] = &[Mode::One, Mode::List, Mode::Stage, Mode::Serial, Mode::Agent];
+
+/// What shows the effect of an option.
+enum Effect {
+    /// These options, added to those, make a difference for URLs with this path.
+    Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [Mode] },
+    /// A test that has this text in one of these files.
+    Tested { text: &'static str, files: &'static [&'static str] },
+    /// None, as its help says in these words: it asks for what is so anyway.
+    Anyway { words: &'static str },
+}
+
+const fn seen(options: &'static str) -> Effect {
+    with(options, "", "plain")
+}
+
+const fn with(options: &'static str, beside: &'static str, path: &'static str) -> Effect {
+    Effect::Seen { options, beside, path, modes: EACH }
+}
+
+const fn only(modes: &'static [Mode], options: &'static str, beside: &'static str, path: &'static str) -> Effect {
+    Effect::Seen { options, beside, path, modes }
+}
+
+const fn tested(text: &'static str, files: &'static [&'static str]) -> Effect {
+    Effect::Tested { text, files }
+}
+
+const fn anyway(words: &'static str) -> Effect {
+    Effect::Anyway { words }
+}
+
+/// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables`, `sub/`.
+/// `ADDRESS` is the server's address and port, and `SERVER` its URL. A path behind `tls:` is asked for by https, behind `local:` at
+/// `localhost`, and behind `bare:` by a URL without a scheme.
+const EFFECTS: &[(&str, Effect)] = &[
+    ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
+    ("agent", tested("status(\"calls\")", &["agent.rs"])),
+    ("agent-idle", tested("--agent-idle", &["agent.rs"])),
+    ("agent-status", tested("--agent-status", &["agent.rs"])),
+    ("agent-stop", tested("--agent-stop", &["../common/agent.rs"])),
+    ("alpn", with("--no-alpn", "--retry 0", "tls:plain")),
+    ("alt-svc", tested("--alt-svc", &["real_state.rs"])),
+    ("anyauth", with("--anyauth", "-u me:word", "plain")),
+    ("aws-sigv4", with("--aws-sigv4 aws:amz:r:s", "-u me:word", "plain")),
+    ("basic", with("--basic", "-u me:word --anyauth", "plain")),
+    ("ca-native", anyway("which is the default")),
+    ("cacert", with("--cacert nonesuch", "--retry 0", "tls:plain")),
+    ("capath", with("--capath nonesuch", "--retry 0", "tls:plain")),
+    ("cert", with("--cert nonesuch", "--retry 0", "tls:plain")),
+    ("cert-type", tested("--cert-type", &["real_mtls.rs"])),
+    ("checksum", tested("--checksum", &["big_get.rs"])),
+    ("ciphers", with("--ciphers ECDHE-RSA-AES128-GCM-SHA256", "--retry 0", "tls:plain")),
+    ("clobber", with("--no-clobber", "--remote-name-all", "plain")),
+    ("compressed", seen("--compressed")),
+    ("config", seen("-K conf")),
+    ("connect-timeout", tested("--connect-timeout", &["as_curl_does.rs"])),
+    ("connect-to", seen("--connect-to ::127.0.0.1:1 --retry 0")),
+    ("continue-at", seen("-C 2")),
+    ("cookie", seen("-b a=b")),
+    ("cookie-jar", seen("-c newjar")),
+    ("create-dirs", with("--create-dirs", "--remote-name-all --output-dir new", "plain")),
+    ("create-file-mode", with("--create-file-mode 0600", "--remote-name-all --output-dir sub", "plain")),
+    ("crlfile", with("--crlfile nonesuch", "--retry 0", "tls:plain")),
+    ("curves", with("--curves X25519", "--retry 0", "tls:plain")),
+    ("data", seen("--data a=b")),
+    ("data-ascii", seen("--data-ascii a=b")),
+    ("data-binary", seen("--data-binary @there")),
+    ("data-raw", seen("--data-raw @there")),
+    ("data-urlencode", seen("--data-urlencode a=&")),
+    ("digest", with("--digest", "-u me:word", "plain")),
+    ("disable", tested("--disable", &["callers.rs"])),
+    ("disallow-username-in-url", tested("--disallow-username-in-url", &["one_and_many.rs"])),
+    ("dump-header", seen("--dump-header heads")),
+    ("etag-compare", seen("--etag-compare tag")),
+    ("etag-save", seen("--etag-save newtag")),
+    ("expect100-timeout", tested("--expect100-timeout", &["failures.rs"])),
+    ("extract", seen("--extract l+")),
+    ("extract-bytes", with("--extract-bytes", "--extract caf.", "latin")),
+    ("fail", with("--no-fail", "", "gone")),
+    ("fail-early", only(&[Mode::Serial], "--fail-early", "", "gone")),
+    ("fail-with-body", with("--fail-with-body", "", "gone")),
+    ("follow", with("--follow", "-X PUT", "303")),
+    ("form", seen("--form a=b")),
+    ("form-escape", with("--form-escape", "--form a\"b=c", "plain")),
+    ("form-string", seen("--form-string a=@there")),
+    ("fsync", tested("--fsync", &["system_faults.rs"])),
+    ("get", with("--get", "-d a=b", "plain")),
+    ("globoff", tested("--globoff", &["callers.rs"])),
+    ("happy-eyeballs-timeout-ms", tested("--happy-eyeballs-timeout-ms", &["../src/resolve/tests/identity.rs"])),
+    ("haproxy-clientip", seen("--haproxy-clientip 10.0.0.1")),
+    ("haproxy-protocol", seen("--haproxy-protocol")),
+    ("head", seen("--head")),
+    ("header", seen("--header X:y")),
+    ("help", tested("--help", &["as_curl_does.rs"])),
+    ("hsts", tested("--hsts", &["real_state.rs"])),
+    ("http0.9", tested("--http0.9", &["differential/cases/errors.txt"])),
+    ("http1.0", seen("--http1.0")),
+    ("http1.1", with("--http1.1", "--retry 0", "tls:plain")),
+    ("http2", with("--http2", "--http1.1 --retry 0", "tls:plain")),
+    ("http2-prior-knowledge", seen("--http2-prior-knowledge --retry 0")),
+    ("ignore-content-length", with("--ignore-content-length", "--retry 0", "long")),
+    ("include", seen("--include")),
+    ("input-file", tested("--input-file", &["failures.rs"])),
+    ("insecure", tested("--insecure", &["callers.rs"])),
+    ("interface", seen("--interface nonesuch --retry 0")),
+    ("ip-tos", tested("--ip-tos", &["../src/resolve/tests/identity.rs"])),
+    ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
+    ("ipv6", with("--ipv6", "--retry 0", "local:plain")),
+    ("json", seen("--json {}x")),
+    ("junk-session-cookies", with("--junk-session-cookies", "-b jar", "plain")),
+    ("keepalive", tested("keepalive", &["system_faults.rs"])),
+    ("keepalive-cnt", tested("--keepalive-cnt", &["system_faults.rs"])),
+    ("keepalive-intvl", tested("--keepalive-intvl", &["../src/resolve/tests/identity.rs"])),
+    ("keepalive-time", tested("--keepalive-time", &["../src/resolve/tests/identity.rs"])),
+    ("key", with("--key nonesuch", "--cert there --retry 0", "tls:plain")),
+    ("key-type", tested("--key-type", &["real_mtls.rs"])),
+    ("limit-rate", tested("--limit-rate", &["big_get.rs"])),
+    ("local-port", tested("--local-port", &["real_ends.rs"])),
+    ("location", with("--no-location", "", "302")),
+    ("location-trusted", tested("--location-trusted", &["real_redirects.rs"])),
+    ("manual", tested("--manual", &["as_curl_does.rs"])),
+    ("max-filesize", seen("--max-filesize 3")),
+    ("max-memory", tested("--max-memory", &["order_memory.rs"])),
+    ("max-redirs", with("--max-redirs 0", "", "302")),
+    ("max-time", tested("--max-time", &["system_faults.rs"])),
+    ("netrc", seen("--netrc")),
+    ("netrc-file", seen("--netrc-file netrc")),
+    ("netrc-optional", seen("--netrc-optional")),
+    ("next", tested("--next", &["failures.rs"])),
+    ("no-buffer", anyway("Accepted for compatibility with curl")),
+    ("noproxy", with("--noproxy *", "-x http://127.0.0.1:1 --retry 0", "plain")),
+    ("oauth2-bearer", seen("--oauth2-bearer token")),
+    ("out-null", seen("--out-null")),
+    ("output", seen("--output new")),
+    ("output-dir", with("--output-dir sub", "--remote-name-all", "plain")),
+    ("parallel", tested("--no-parallel", &["one_and_many.rs"])),
+    ("parallel-immediate", anyway("haul always does")),
+    ("parallel-max", tested("--parallel-max", &["order_memory.rs"])),
+    ("parallel-max-host", tested("--parallel-max-host", &["order_memory.rs"])),
+    ("pass", tested("--pass", &["real_mtls.rs"])),
+    ("path-as-is", with("--path-as-is", "", "plain/a/..")),
+    ("pinnedpubkey", tested("--pinnedpubkey", &["real_pins.rs"])),
+    ("pipeline", tested("pipeline", &["../../../engine/tests/suite/fleet_pipeline.rs"])),
+    ("post301", with("--post301", "-d a=b", "301")),
+    ("post302", with("--post302", "-d a=b", "302")),
+    ("post303", with("--post303", "-d a=b", "303")),
+    ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
+    // It is for one body that this process receives.
+    ("progress-bar", only(&[Mode::One], "--progress-bar", "", "plain")),
+    ("progress-meter", tested("progress: false", &["../src/run/progress.rs"])),
+    ("proto", seen("--proto =https")),
+    ("proto-default", with("--proto-default https --retry 0", "", "bare:plain")),
+    ("proto-redir", with("--proto-redir =https", "", "302")),
+    ("proxy", seen("--proxy http://127.0.0.1:1 --retry 0")),
+    ("proxy-anyauth", with("--proxy-anyauth", "-x SERVER -U me:word", "plain")),
+    ("proxy-basic", with("--proxy-basic", "-x SERVER -U me:word --proxy-anyauth", "plain")),
+    ("proxy-ca-native", anyway("default")),
+    ("proxy-cacert", with("--proxy-cacert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-capath", with("--proxy-capath nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-cert", with("--proxy-cert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-cert-type", anyway("finds out")),
+    ("proxy-ciphers", with("--proxy-ciphers ECDHE-RSA-AES128-GCM-SHA256", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-crlfile", with("--proxy-crlfile nonesuch", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-digest", with("--proxy-digest", "-x SERVER -U me:word", "plain")),
+    ("proxy-header", with("--proxy-header X:y", "-x SERVER", "plain")),
+    ("proxy-http2", with("--proxy-http2", "-x https://ADDRESS --retry 0", "plain")),
+    ("proxy-insecure", tested("--proxy-insecure", &["real_proxies.rs"])),
+    ("proxy-key", with("--proxy-key nonesuch", "-x https://ADDRESS --proxy-cert there --retry 0", "plain")),
+    ("proxy-key-type", anyway("finds out")),
+    ("proxy-pass", tested("--pass", &["real_mtls.rs"])),
+    ("proxy-pinnedpubkey", tested("--proxy-pinnedpubkey", &["as_curl_does.rs"])),
+    (
+        "proxy-tls13-ciphers",
+        with("--proxy-tls13-ciphers TLS_AES_128_GCM_SHA256", "-x https://ADDRESS --retry 0", "plain"),
+    ),
+    ("proxy-user", with("--proxy-user me:word", "-x SERVER", "plain")),
+    ("proxy1.0", seen("--proxy1.0 127.0.0.1:1 --retry 0")),
+    ("proxytunnel", with("--proxytunnel --retry 0", "-x SERVER", "plain")),
+    ("range", seen("--range 1-2")),
+    ("rate", tested("--rate", &["one_and_many.rs"])),
+    ("raw", tested("--raw", &["told.rs"])),
+    ("referer", seen("--referer http://elsewhere/")),
+    ("remote-header-name", with("--remote-header-name", "--remote-name-all --output-dir sub", "plain")),
+    ("remote-name", seen("--remote-name")),
+    ("remote-name-all", seen("--remote-name-all")),
+    ("remote-time", with("--remote-time", "--remote-name-all --output-dir sub", "plain")),
+    ("remove-on-error", tested("--remove-on-error", &["outputs.rs"])),
+    ("request", seen("--request PUT")),
+    ("request-target", seen("--request-target /other")),
+    ("resolve", tested("--resolve", &["real_ends.rs"])),
+    ("retry", tested("--retry", &["failures.rs"])),
+    ("retry-all-errors", tested("--retry-all-errors", &["callers.rs"])),
+    ("retry-connrefused", tested("--retry-connrefused", &["verbose.rs"])),
+    ("retry-delay", tested("--retry-delay", &["retries_tls.rs"])),
+    ("retry-max-time", tested("--retry-max-time", &["differential/cases/recipes.txt"])),
+    ("sessionid", tested("--no-sessionid", &["differential/cases/methods.txt"])),
+    ("show-error", with("--show-error", "--silent", "gone")),
+    ("show-headers", seen("--show-headers")),
+    ("silent", with("--silent", "", "gone")),
+    ("skip-existing", with("--skip-existing", "--remote-name-all", "plain")),
+    ("socks4", seen("--socks4 127.0.0.1:1 --retry 0")),
+    ("socks4a", seen("--socks4a 127.0.0.1:1 --retry 0")),
+    ("socks5", seen("--socks5 127.0.0.1:1 --retry 0")),
+    ("socks5-basic", anyway("haul always does")),
+    ("socks5-hostname", seen("--socks5-hostname 127.0.0.1:1 --retry 0")),
+    ("sort", with("--sort", "--extract [a-z]", "plain")),
+    ("speed-limit", tested("--speed-limit", &["clock.rs"])),
+    ("speed-time", tested("--speed-time", &["clock.rs"])),
+    ("split", tested("--split", &["big_get.rs"])),
+    ("stats", seen("--stats")),
+    ("stderr", with("--stderr errors", "", "gone")),
+    ("styled-output", anyway("Accepted for compatibility with curl")),
+    ("suppress-connect-headers", with("--suppress-connect-headers", "-x SERVER -p -D heads", "plain")),
+    ("then", tested("--then", &["extraction.rs"])),
+    ("threads", tested("--threads", &["stats.rs"])),
+    ("time-cond", seen("--time-cond 2000-01-01")),
+    ("tls-max", with("--tls-max 1.2", "--retry 0", "tls:plain")),
+    ("tls13-ciphers", with("--tls13-ciphers TLS_AES_128_GCM_SHA256", "--retry 0", "tls:plain")),
+    ("tlsv1", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.0", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.1", anyway("Accepted for compatibility with curl")),
+    ("tlsv1.2", anyway("This is the default")),
+    ("tlsv1.3", with("--tlsv1.3", "--retry 0", "tls:plain")),
+    ("tr-encoding", seen("--tr-encoding")),
+    ("trace", seen("--trace log")),
+    ("trace-ascii", seen("--trace-ascii log")),
+    ("trace-config", with("--trace-config ids", "-v", "plain")),
+    ("trace-ids", with("--trace-ids", "-v", "plain")),
+    ("trace-time", with("--trace-time", "-v", "plain")),
+    ("unique", with("--unique", "--extract [a-z]", "plain")),
+    ("unix-socket", seen("--unix-socket nonesuch --retry 0")),
+    ("unordered", tested("--unordered", &["order_memory.rs"])),
+    ("upload-file", seen("--upload-file there")),
+    ("url", tested("--url", &["one_and_many.rs"])),
+    ("url-query", seen("--url-query a=b")),
+    ("user", seen("--user me:word")),
+    ("user-agent", seen("--user-agent other")),
+    ("variable", tested("--variable", &["newer_curl.rs"])),
+    ("verbose", seen("--verbose")),
+    ("version", tested("--version", &["programs.rs"])),
+    ("vlan-priority", tested("--vlan-priority", &["../src/resolve/tests/identity.rs"])),
+    ("write-out", seen("--write-out told")),
+    ("xattr", tested("--xattr", &["one_and_many.rs"])),
+];
+
+/// The help of options that are accepted without an effect.
+const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
+
+#[test]
+fn every_flag_has_an_effect_or_says_that_it_has_none() {
+    let known: BTreeMap<&str, &Effect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
+    assert_eq!(known.len(), EFFECTS.len(), "each once");
+    for flag in FLAGS {
+        let spec = flag.spec();
+        let has_none = spec.help.starts_with("No effect");
+        assert_eq!(known.contains_key(spec.long), !has_none, "--{}: {NO_EFFECT}?", spec.long);
+        assert!(!has_none || spec.help == NO_EFFECT && !spec.doc.is_empty(), "--{}", spec.long);
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite");
+    for (name, effect) in EFFECTS {
+        assert!(FLAGS.iter().any(|flag| flag.spec().long == *name), "there is no --{name}");
+        match effect {
+            Effect::Tested { text, files } => {
+                let has_it = |file: &&str| fs::read_to_string(tests.join(file)).is_ok_and(|test| test.contains(text));
+                assert!(files.iter().any(has_it), "--{name}: {text} is not in {files:?}");
+            }
+            Effect::Anyway { words } => {
+                let mut flags = FLAGS.iter().map(|flag| flag.spec());
+                assert!(flags.any(|spec| spec.long == *name && spec.doc.contains(words)), "--{name}: {words}");
+            }
+            Effect::Seen { .. } => {}
+        }
+    }
+}
+
+#[test]
+fn options_make_a_difference_in_every_mode() {
+    let only = std::env::var("HAUL_OPTION").ok();
+    let agent = Agent::new();
+    let mut unused = Vec::new();
+    for (name, effect) in EFFECTS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
+        let Effect::Seen { options, beside, path, modes } = effect else { continue };
+        for mode in *modes {
+            let without = observe(*mode, beside, path, &agent);
+            let with = observe(*mode, &format!("{beside} {options}"), path, &agent);
+            if without == with {
+                let shown = if only.is_some() { format!(": {without:#?}") } else { String::new() };
+                unused.push(format!("--{name} for {mode:?}{shown}"));
+            }
+        }
+    }
+    assert!(unused.is_empty(), "no effect: {unused:#?}");
+}
+
+/// What can be seen of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    code: i32,
+    stdout: String,
+    stderr: Vec<String>,
+    requests: Vec<String>,
+    files: BTreeMap<String, (Vec<u8>, u32, bool)>,
+}
+
+fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
+    let (server, index) = (Server::start(), common::page("<x> <y>"));
+    let dir = tempfile::tempdir().unwrap();
+    prepare(dir.path());
+    let local = server.address.replace("127.0.0.1", "localhost");
+    let (scheme, host, path) = match path.split_once(':') {
+        Some(("bare", path)) => ("", &server.address, path),
+        Some(("tls", path)) => ("https://", &server.address, path),
+        Some(("local", path)) => ("http://", &local, path),
+        _ => ("http://", &server.address, path),
+    };
+    let url = |name: &str| format!("{scheme}{host}/{path}/{name}");
+    let options = options.replace("SERVER", "http://ADDRESS").replace("ADDRESS", &server.address);
+    let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
+    let mut args = options.clone();
+    match mode {
+        Mode::One => args.push(url("x")),
+        Mode::Agent => args.extend([agent.option(), url("x")]),
+        Mode::Serial => args.extend(["--no-parallel".to_owned(), url("x"), url("y")]),
+        Mode::List => {
+            fs::write(dir.path().join("list"), format!("{}\n{}\n", url("x"), url("y"))).unwrap();
+            args.extend(["--input-file", "list"].map(str::to_owned));
+        }
+        Mode::Stage => {
+            let first = [&*index.url("/"), "--extract", "<([a-z])>", "--then", &url("{}")];
+            args = first.into_iter().map(str::to_owned).chain(options).collect();
+        }
+    }
+    let mut command = program(HAUL);
+    let ran = run(command.args(&args).current_dir(dir.path()).env("HOME", dir.path()));
+    let neutral = |text: &str| {
+        let text = text.replace(&server.address, "HOST").replace(&index.addr().to_string(), "INDEX");
+        without_numbers(&text)
+    };
+    // Those of several transfers come in any order.
+    let mut stderr: Vec<String> = ran.stderr.lines().map(neutral).collect();
+    stderr.sort();
+    let mut requests: Vec<String> = server.requests.lock().unwrap().iter().map(|text| neutral(text)).collect();
+    requests.sort();
+    let _ = fs::remove_file(dir.path().join("list"));
+    Seen {
+        code: ran.code,
+        stdout: neutral(&String::from_utf8_lossy(&ran.stdout)),
+        stderr,
+        requests,
+        files: files(dir.path()),
+    }
+}
+
+/// A text without the numbers that differ each time: ports of clients.
+fn without_numbers(text: &str) -> String {
+    let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let neutral = runs.map(|run| if run.len() >= 5 && run[0].is_ascii_digit() { &b"N"[..] } else { run });
+    String::from_utf8_lossy(&neutral.collect::<Vec<&[u8]>>().concat()).into_owned()
+}
+
+fn prepare(dir: &Path) {
+    let jar = "127.0.0.1\tFALSE\t/\tFALSE\t0\told\t1\n";
+    let netrc = "machine 127.0.0.1 login me password word\n";
+    for (name, content) in [
+        ("x", "old"),
+        ("y", "old"),
+        ("there", "four"),
+        ("tag", "\"other\""),
+        ("jar", jar),
+        ("netrc", netrc),
+        (".netrc", netrc),
+        ("conf", "header = \"X: y\"\n"),
+    ] {
+        fs::write(dir.join(name), content).unwrap();
+    }
+    fs::create_dir(dir.join("sub")).unwrap();
+}
+
+/// The files below a directory: content, permissions, and whether they are old.
+fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(files(&path).into_iter().map(|(inner, facts)| (format!("{name}/{inner}"), facts)));
+            continue;
+        }
+        let metadata = path.metadata().unwrap();
+        let is_old = metadata.modified().unwrap().elapsed().is_ok_and(|age| age.as_secs() > 86_400);
+        found.insert(name, (fs::read(&path).unwrap(), metadata.permissions().mode(), is_old));
+    }
+    found
+}
+
+/// An HTTP server that answers by the path of a request, one request a connection, and keeps what it was asked.
+struct Server {
+    address: String,
+    requests: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // It wakes the thread that accepts.
+        let _ = TcpStream::connect(&self.address);
+    }
+}
+
+impl Server {
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&requests);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten().take_while(|_| !ends.load(Ordering::SeqCst)) {
+                let kept = Arc::clone(&kept);
+                thread::spawn(move || serve(&stream, &kept));
+            }
+        });
+        Server { address, requests, is_over }
+    }
+}
+
+fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    if reader.fill_buf().ok()?.first() == Some(&0x16) {
+        let hello = client_hello(&mut reader)?;
+        kept.lock().unwrap().push(hello);
+        return None;
+    }
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let field = |name: &str| {
+            let lower = head.to_ascii_lowercase();
+            lower.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+        };
+        let length = field("content-length:").and_then(|length| length.parse().ok()).unwrap_or(0);
+        let waits = field("expect:").is_some();
+        if waits {
+            stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        // The boundary of a form differs each time.
+        let boundary = field("content-type:").and_then(|value| Some(value.split_once("boundary=")?.1.to_owned()));
+        let mut text = head.clone() + &String::from_utf8_lossy(&body);
+        if let Some(boundary) = boundary {
+            text = text.to_ascii_lowercase().replace(&boundary, "BOUNDARY");
+        }
+        kept.lock().unwrap().push(text);
+        let request = head.lines().find(|line| !line.starts_with("PROXY")).unwrap_or_default();
+        if request.starts_with("CONNECT") {
+            stream.write_all(b"HTTP/1.1 200 Connected\r\nX-Proxy: yes\r\n\r\n").ok()?;
+            continue;
+        }
+        let target = request.split(' ').nth(1).unwrap_or_default();
+        let kind = target.trim_start_matches("http://").split('/').nth(1).unwrap_or_default();
+        return stream.write_all(&answer(kind, request.starts_with("HEAD"))).ok();
+    }
+}
+
+/// The facts that differ with what a client offers in TLS: the length of its hello, and the protocols.
+fn client_hello(reader: &mut impl Read) -> Option<String> {
+    let mut header = [0; 5];
+    reader.read_exact(&mut header).ok()?;
+    let mut hello = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
+    reader.read_exact(&mut hello).ok()?;
+    let offers = |protocol: &[u8]| hello.windows(protocol.len()).any(|bytes| bytes == protocol);
+    let protocols = [&b"\x02h2"[..], b"\x08http/1.1"].map(offers);
+    Some(format!("a hello of {} bytes, HTTP/2 and HTTP/1.1: {protocols:?}", hello.len()))
+}
+
+fn answer(kind: &str, is_head: bool) -> Vec<u8> {
+    let (status, fields, body): (&str, &str, &[u8]) = match kind {
+        "gone" => ("404 Not Found", "", b"gone"),
+        "301" => ("301 Moved", "Location: /plain/there\r\n", b""),
+        "302" => ("302 Found", "Location: /plain/there\r\n", b""),
+        "303" => ("303 See Other", "Location: /plain/there\r\n", b""),
+        "latin" => ("200 OK", "Content-Type: text/plain; charset=iso-8859-1\r\n", b"caf\xe9"),
+        _ => ("200 OK", "Content-Disposition: attachment; filename=named\r\nETag: \"tag\"\r\n", b"hello"),
+    };
+    let length = if kind == "long" { 100 } else { body.len() };
+    let dates = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nSet-Cookie: s=1; Max-Age=1000\r\n";
+    let head = format!("HTTP/1.1 {status}\r\n{fields}{dates}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    [head.as_bytes(), if is_head { b"" } else { body }].concat()
+}

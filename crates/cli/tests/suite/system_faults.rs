@@ -1,0 +1,270 @@
+//! The system refuses a call that it mostly grants, which strace plays: what can be done without is done without, and what was
+//! asked for and cannot be done is told.
+
+use crate::common;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use common::agent::Agent;
+use common::{HAUL, Ran, Running, can_trace, eventually, haul, names, origin, program, run, run_haul};
+use testkit::raw::{RawPeer, Step};
+
+/// The command, in this directory, where the system answers so (`setsockopt:error=ENOPROTOOPT:when=1`); nothing where strace
+/// may not trace.
+fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
+    Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
+}
+
+/// What starts a program where the system answers so.
+fn refusing(how: &str) -> Option<Command> {
+    if !can_trace("a system that refuses") {
+        return None;
+    }
+    let call = how.split(':').next().unwrap();
+    let mut command = program("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &format!("inject={how}")]);
+    Some(command)
+}
+
+#[test]
+fn options_of_sockets_that_a_sandbox_lacks_keep_nothing_from_being_fetched() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let small = origin.url("/small");
+    for number in 1..9 {
+        let how = format!("setsockopt:error=ENOPROTOOPT:when={number}");
+        for args in [&["--keepalive-cnt", "3", &small][..], &["--keepalive-cnt", "3", &small, &small]] {
+            let Some(ran) = refused(dir.path(), &how, args) else { return };
+            assert_eq!(ran.text(), "small\n".repeat(args.len() - 2), "{how}");
+        }
+    }
+}
+
+/// gVisor grants any option that it does not know, so that one of Linux 5.1's would set nothing there, and a silent server be waited for for ever.
+#[test]
+fn limits_of_time_are_set_by_options_that_every_sandbox_knows() {
+    if !can_trace("how limits of time are set") {
+        return;
+    }
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let trace = dir.path().join("trace");
+    let mut command = program("strace");
+    command.args(["-f", "-qq", "-e", "trace=setsockopt", "-o"]).arg(&trace).arg(HAUL);
+    run(command.args(["--max-time", "30", &origin.url("/small")])).ok();
+    let calls = fs::read_to_string(&trace).unwrap();
+    for option in ["SO_RCVTIMEO", "SO_SNDTIMEO"] {
+        assert!(calls.contains(option), "{calls}");
+    }
+    assert!(!calls.contains("TIMEO_NEW"), "{calls}");
+}
+
+#[test]
+fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let args = ["--split", "1", "-o", "out", &origin.url("/bytes/2000000")];
+    let Some(ran) = refused(dir.path(), "flock:error=ENOLCK", &args) else { return };
+    ran.ok();
+    assert_eq!(names(dir.path()), ["out"]);
+    assert!(fs::read(dir.path().join("out")).unwrap() == origin.pattern().slice(0, 2_000_000));
+}
+
+#[test]
+fn a_file_that_may_not_become_so_large_is_refused_before_it_is_fetched() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let url = origin.url("/bytes/2000000");
+    let sha256 = format!("sha256:{}", "0".repeat(64));
+    let script = "ulimit -f 1000; exec \"$0\" \"$@\"";
+    for args in [&["--split", "1", &*url][..], &["--split", "4", &url], &["--checksum", &sha256, &url]] {
+        let ran = run(program("sh").args(["-c", script, HAUL, "-sS", "-o", "out"]).args(args).current_dir(dir.path()));
+        assert!(ran.failed(23).contains("File too large"), "{args:?}: {}", ran.stderr);
+        assert_eq!(names(dir.path()).len(), 0, "{args:?}: {:?}", names(dir.path()));
+    }
+}
+
+#[test]
+fn a_sandbox_that_refuses_calls_costs_speed_alone() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
+    let content = origin.pattern().slice(0, 2_000_000);
+    let agent = Agent::new();
+    agent.run(&[&origin.url("/small")]).ok();
+    for (call, error) in
+        [("splice", "EPERM"), ("splice", "ENOSYS"), ("splice", "EFAULT"), ("pwritev2", "EPERM"), ("pwritev2", "ENOSYS")]
+    {
+        let how = format!("{call}:error={error}");
+        let Some(ran) = refused(dir, &how, &[&big]) else { return };
+        assert!(ran.ok() == content, "{how}");
+        assert!(refused(dir, &how, &[&agent.option(), &big]).unwrap().ok() == content, "{how}, by the agent");
+        refused(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
+        assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
+    }
+}
+
+#[test]
+fn where_links_are_refused_files_get_their_names_all_the_same() {
+    let origin = origin();
+    let small = origin.url("/small");
+    for error in ["EPERM", "EACCES", "ENOSYS", "EXDEV"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, how) = (dir.path(), format!("linkat:error={error}"));
+        fs::write(dir.join("old"), "old\n").unwrap();
+        let Some(ran) = refused(dir, &how, &["-o", "old", &small, "-o", "new", &small]) else { return };
+        ran.ok();
+        refused(dir, &how, &["--fsync", "--no-clobber", "-o", "new", &small]).unwrap().ok();
+        assert_eq!(names(dir), ["new", "new.1", "old"], "{how}");
+        for name in names(dir) {
+            assert_eq!(fs::read_to_string(dir.join(&name)).unwrap(), "small\n", "{how} {name}");
+        }
+    }
+}
+
+#[test]
+fn what_somebody_put_in_the_place_of_a_partial_file_gets_no_final_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let first = format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1200000\r\n\r\n{}", "x".repeat(600_000));
+    let script = vec![Step::ReadHead, Step::send(first), Step::Await(1), Step::send("x".repeat(600_000))];
+    let peer = RawPeer::start(vec![script]);
+    let running = Running::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
+    let part = dir.join(".out.haul-part");
+    eventually("half of it is there", || fs::metadata(&part).is_ok_and(|part| part.len() >= 500_000));
+    fs::rename(&part, dir.join("ours")).unwrap();
+    fs::write(&part, "theirs").unwrap();
+    peer.release();
+    let ran = running.wait();
+    assert!(ran.failed(23).contains("was replaced by another"), "{}", ran.stderr);
+    assert_eq!(
+        (names(dir), fs::read_to_string(&part).unwrap()),
+        (vec![".out.haul-part".into(), "ours".to_owned()], "theirs".into())
+    );
+}
+
+#[test]
+fn heads_that_cannot_be_kept_are_a_failure() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let small = origin.url("/small");
+    for who in [&[][..], &["curl", "-sS"]] {
+        for urls in [&["-o", "out", &*small][..], &["-o", "out", &small, "-o", "other", &small]] {
+            let mut command = haul(who.iter().chain(&["-D", "/dev/full"]).chain(urls));
+            let ran = run(command.current_dir(dir.path()));
+            assert_eq!(ran.code, 23, "{who:?} {urls:?}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().count(), urls.len() / 3, "{}", ran.stderr);
+            assert!(ran.stderr.lines().all(|line| line.contains("/dev/full: No space left")), "{}", ran.stderr);
+            // No body under its name whose head is missing.
+            assert_eq!(names(dir.path()), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name_a_failure() {
+    let origin = origin();
+    let small = origin.url("/bytes/6");
+    for asked in ["-c/dev/full", "-cno/such/jar", "--etag-save=/dev/full", "-w%output{/dev/full}x"] {
+        for urls in [&[&*small][..], &[&small, &small]] {
+            let several = urls.len() == 2;
+            if several && asked.starts_with("--etag") {
+                continue;
+            }
+            let words = || asked.split('=').chain(urls.iter().copied());
+            for silent in ["-S", "-sS"] {
+                let ran = run_haul([silent].into_iter().chain(words()));
+                assert_eq!((ran.code, ran.stdout.len()), (23, 6 * urls.len()), "{asked}: {}", ran.stderr);
+                assert!(ran.stderr.lines().all(|line| line.starts_with("haul: (23) ")), "{asked}: {}", ran.stderr);
+            }
+            // To curl it is no failure; silence is its own.
+            let ran = run_haul(["curl", "-sS"].into_iter().chain(words()));
+            assert_eq!(ran.code, 0, "{asked}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("Warning: "), "{asked}: {}", ran.stderr);
+        }
+    }
+    let ran = run_haul(["-sS", "--trace", "/dev/full", &small]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (0, 1), "{}", ran.stderr);
+}
+
+#[test]
+fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
+    let origin = origin();
+    let small = origin.url("/small");
+    for args in
+        [&[&*small][..], &[&small, &small], &["--split", "2", &small], &["-I", &small], &["curl", "-sS", &small]]
+    {
+        for closing in [">&-", "<&- >&-"] {
+            let ran = closed(closing, args);
+            assert_eq!(ran.code, 23, "{closing} {args:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("failed to write"), "{}", ran.stderr);
+        }
+    }
+    closed(">&-", &["-o", "/dev/null", &small]).ok();
+    closed(">/dev/null", &[&small]).ok();
+}
+
+/// The command with its standard descriptors as the shell is told to put them.
+fn closed(closing: &str, args: &[&str]) -> Ran {
+    let script = format!("exec {closing}; exec \"$0\" \"$@\"");
+    run(program("sh").args(["-c", &script, HAUL]).args(args))
+}
+
+#[test]
+fn what_was_asked_for_beside_content_is_not_said_to_be_written_to_a_closed_standard_output() {
+    let origin = origin();
+    let url = origin.url("/bytes/5");
+    for option in ["-D", "-c", "--etag-save"] {
+        for closing in [">&-", "1</dev/null"] {
+            let args = [option, "-", "-sS", "-o", "/dev/null", &url];
+            let ran = closed(closing, &args);
+            assert!(ran.failed(23).contains("failed to write"), "{closing} {option}: {}", ran.stderr);
+            let ran = closed(closing, &[&["curl", "-q"], &args[..]].concat());
+            assert_eq!(ran.code, if option == "-D" { 23 } else { 0 }, "{closing} {option}");
+            assert!(ran.stderr.contains("failed to write"), "{closing} {option}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_standard_input_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let origin = origin();
+    let url = origin.url("/echo");
+    for option in ["-d@-", "-T-", "-Ff=@-", "-H@-", "-b-", "--input-file=-", "-K-"] {
+        for closing in ["<&-", "0>/dev/null"] {
+            for persona in [&[][..], &["curl", "-q"]] {
+                let ran = closed(closing, &[persona, &["-sS", option, &url]].concat());
+                assert_eq!(ran.code, 26, "{closing} {persona:?} {option}: {}", ran.stderr);
+                assert!(!ran.stderr.is_empty(), "{closing} {persona:?} {option}");
+            }
+        }
+    }
+    assert!(
+        closed("<&-", &["-sS", &origin.url("/small")]).ok() == b"small\n",
+        "who does not read there has no need of it"
+    );
+}
+
+#[test]
+fn descriptors_that_are_closed_where_there_is_no_dev_null_abort_nothing() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let Some(mut command) = refusing("openat:error=ENOENT") else { return };
+    command.args(["-P", "/dev/null", "sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh", HAUL, "-o", "out"]);
+    run(command.arg(origin.url("/small")).current_dir(dir.path())).ok();
+    assert_eq!(fs::read(dir.path().join("out")).unwrap(), b"small\n");
+}
+
+#[test]
+fn without_any_thread_to_be_had_apts_files_come_one_by_one() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (asked, names) = (dir.path().join("asked"), ["a", "b", "c"]);
+    let url = origin.url("/small");
+    let acquire =
+        |name: &str| format!("600 URI Acquire\nURI: {url}\nFilename: {}\n\n", dir.path().join(name).display());
+    fs::write(&asked, format!("601 Configuration\n\n{}", names.map(acquire).concat())).unwrap();
+    for (how, which) in [("clone3:error=EAGAIN", "none"), ("clone3:error=EAGAIN:when=2+", "one")] {
+        let Some(mut command) = refusing(how) else { return };
+        let ran = run(command.args([HAUL, "apt-method"]).stdin(File::open(&asked).unwrap())).text();
+        assert_eq!(ran.matches("201 URI Done").count(), names.len(), "{which}: {ran}");
+        for name in names {
+            assert_eq!(fs::read(dir.path().join(name)).unwrap(), b"small\n");
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What `-v`, `--trace-ascii` and `-#` say, for the programs that read it.
+
+use crate::common;
+
+use std::fs;
+
+use common::agent::Agent;
+use common::{REFUSED, page, run_haul, short_body};
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+
+#[test]
+fn lines_of_heads_end_as_on_the_wire() {
+    let peer = page("hello\n");
+    let ran = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]);
+    let heads: Vec<&str> = ran.stderr.split_inclusive('\n').filter(|line| line.starts_with(['>', '<'])).collect();
+    assert!(heads.contains(&"> GET / HTTP/1.1\r\n") && heads.contains(&"< HTTP/1.1 200 OK\r\n"), "{heads:?}");
+    assert!(heads.contains(&"> \r\n") && heads.contains(&"< \r\n"), "{heads:?}");
+    assert!(heads.iter().all(|line| line.ends_with("\r\n")), "{heads:?}");
+    assert!(ran.stderr.lines().any(|line| line.starts_with("* ") && !line.contains('\r')), "{}", ran.stderr);
+}
+
+#[test]
+fn a_trace_has_a_block_for_each_line_of_a_head_that_came() {
+    let peer = page("hello\n");
+    let trace = run_haul(["-s", "--trace-ascii", "-", "-o", "/dev/null", &peer.url("/")]).text();
+    assert!(trace.contains("<= Recv header, 17 bytes (0x11)\n0000: HTTP/1.1 200 OK\n"), "{trace}");
+    assert!(trace.contains("<= Recv header, 19 bytes (0x13)\n0000: Content-Length: 6\n"), "{trace}");
+    assert!(trace.contains("<= Recv header, 2 bytes (0x2)\n0000: \n<= Recv data, 6 bytes"), "{trace}");
+    assert_eq!(trace.matches("=> Send header").count(), 1, "{trace}");
+    assert!(
+        trace.starts_with("*   Trying ") && trace.contains("\n* Connected to 127.0.0.1 "),
+        "as by curl 8.22: {trace}"
+    );
+}
+
+#[test]
+fn http2_tells_of_its_connection_and_names_its_version() {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let ca = ca.to_str().unwrap();
+    let url = origin.https_url("/small");
+    let said = run_haul(["-s", "-v", "--http2", "--cacert", ca, "-o", "/dev/null", &url]).stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    let place = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{said}"));
+    let order = [
+        "*   Trying ",
+        "* Connected to ",
+        "* SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384",
+        "* ALPN: server accepted h2",
+        "* Server certificate:",
+        "*  subject: ",
+        "*  start date: ",
+        "*  expire date: ",
+        "*  issuer: ",
+        "*  SSL certificate verify ok.",
+        "> GET /small HTTP/2",
+        "< HTTP/2 200",
+        "* Connection #0 to host ",
+    ];
+    assert!(order.map(place).is_sorted(), "{said}");
+    assert!(said.ends_with(" left intact\n"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_with_a_certificate_is_told_as_a_number_also_where_it_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let serve = |name: &str, identity: Identity| {
+        fs::write(path(name), identity.ca_pem()).unwrap();
+        Origin::builder().identity(identity).start().unwrap()
+    };
+    let (good, misnamed) =
+        (serve("good", Identity::generate()), serve("misnamed", Identity::for_names(&["a.example"])));
+    let (trusted, other) = (path("good"), path("misnamed"));
+    let said = |origin: &Origin, options: &[&str]| {
+        let url = origin.https_url("/small");
+        run_haul(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{ssl_verify_result} %{exitcode}"]
+                .iter()
+                .chain(options)
+                .chain([&&*url]),
+        )
+        .stdout
+    };
+    let said = |origin: &Origin, options: &[&str]| String::from_utf8(said(origin, options)).unwrap();
+    assert_eq!(said(&good, &["--cacert", &trusted]), "0 0");
+    assert_eq!(said(&good, &["-k", "--cacert", &trusted]), "0 0");
+    // The two authorities have one name and two keys.
+    assert_eq!(said(&good, &["--cacert", &other]), "7 60");
+    assert_eq!(said(&good, &["-k", "--cacert", &other]), "7 0");
+    assert_eq!(said(&good, &["-k", "--cacert", "/dev/null"]), "20 0");
+    assert_eq!(said(&misnamed, &["--cacert", &other]), "1 60");
+    // That the name is another is no matter of who has signed it.
+    assert_eq!(said(&misnamed, &["-k", "--cacert", &other]), "0 0");
+    let json = said(&good, &["-k", "--cacert", &other, "-w", "%{json}"]);
+    assert!(json.contains("\"ssl_verify_result\":7"), "{json}");
+    let told = |authority: &str| {
+        run_haul(["-s", "-v", "-k", "--cacert", authority, "-o", "/dev/null", &good.https_url("/small")]).stderr
+    };
+    assert!(told(&trusted).contains("*  SSL certificate verify ok.\n"), "{}", told(&trusted));
+    assert!(told(&other).contains("*  SSL certificate verification failed"), "{}", told(&other));
+}
+
+#[test]
+fn certificates_are_shown_by_the_agent_too_and_only_where_there_are_some() {
+    let identity = Identity::generate();
+    let shown = identity.chain_pem().replace('\r', "");
+    let origin = Origin::builder().identity(identity).start().unwrap();
+    let url = origin.https_url("/small");
+    let agent = Agent::new();
+    let format = ["-s", "-k", "-o", "/dev/null", "-w", "%{num_certs}\n%{certs}"];
+    for said in [run_haul(format.iter().chain([&&*url])).text(), agent.run(&[&format[..], &[&url]].concat()).text()] {
+        assert!(said.starts_with("1\nSubject:") && said.ends_with(&shown), "{said}");
+        for name in ["Issuer:", "Version:2", "Serial Number:", "Start date:", "Expire date:"] {
+            assert!(said.contains(&format!("\n{name}")), "{name}: {said}");
+        }
+    }
+    let json = run_haul(["-s", "-k", "-o", "/dev/null", "-w", "%{json}", &url]).text();
+    assert!(json.contains("\"num_certs\":1,") && json.contains("-----END CERTIFICATE-----\\n\""), "{json}");
+    assert_eq!(run_haul(format.iter().chain([&&*origin.url("/small")])).text(), "0\n");
+}
+
+#[test]
+fn a_refused_connection_is_told_with_its_reason() {
+    for (url, more) in [(REFUSED, &[][..]), ("http://two:1", &["--resolve", "two:1:127.0.0.1,127.0.0.2"])] {
+        let ran = run_haul([&["-s", "-v", "--retry", "0", url], more].concat());
+        assert_eq!(ran.code, 7, "{}", ran.stderr);
+        let said = "*   Trying 127.0.0.1:1...\n* connect to 127.0.0.1 port 1 failed: Connection refused\n";
+        assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_ended_a_transfer_is_told_though_s_is_given() {
+    let origin = Origin::builder().start().unwrap();
+    let (missing, busy) = (origin.url("/no/such/route"), origin.url("/small"));
+    let cases: [(&[&str], &str); 3] = [
+        (&["http://nowhere.invalid/"], "* Could not resolve host: nowhere.invalid\n"),
+        (&["-f", &missing], "* The requested URL returned error: 404\n"),
+        (&["--max-filesize", "1", &busy], "* Maximum file size exceeded\n"),
+    ];
+    for (words, told) in cases {
+        let ran = run_haul(["curl", "-s", "-v", "-o", "/dev/null"].iter().chain(words));
+        assert!(
+            ran.code != 0 && ran.stderr.contains(told) && !ran.stderr.contains("curl: ("),
+            "{words:?} {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn redirects_and_proxies_are_named() {
+    let origin = Origin::builder().start().unwrap();
+    let (there, here) = (origin.url("/chain/1"), origin.url("/small"));
+    let said = run_haul(["curl", "-s", "-v", "-L", "-o", "/dev/null", &there]).stderr;
+    assert!(said.contains("* Issue another request to this URL: 'http://127.0.0.1:"), "{said}");
+    // It is the proxy that is there, not the server.
+    let proxy = here.trim_end_matches("/small");
+    let said = run_haul(["curl", "-s", "-v", "-o", "/dev/null", "-x", proxy, "http://server.example/small"]).stderr;
+    assert!(said.contains("* Connected to 127.0.0.1 (127.0.0.1) port "), "{said}");
+    assert!(said.ends_with("* Connection #0 to host 127.0.0.1 left intact\n"), "{said}");
+}
+
+#[test]
+fn only_a_connection_that_is_kept_is_left_intact() {
+    let origin = Origin::builder().start().unwrap();
+    let intact = "* Connection #0 to host 127.0.0.1 left intact\n";
+    let kept = run_haul(["-s", "-v", "-o", "/dev/null", &origin.url("/small")]).stderr;
+    assert!(kept.ends_with(intact), "{kept}");
+    let peer = page("hello\n");
+    let closed = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]).stderr;
+    assert!(!closed.contains("left intact"), "{closed}");
+}
+
+#[test]
+fn a_bar_is_drawn_into_a_pipe_too_and_stays() {
+    let peer = page("hello\n");
+    let bar = format!("\r{} 100.0%\n", "#".repeat(72));
+    for way in [&["curl"][..], &[]] {
+        let said = |more: &[&str]| run_haul([way, &["-#", "-o", "/dev/null", &peer.url("/")], more].concat()).stderr;
+        assert_eq!(said(&[]), bar, "{way:?}");
+        assert_eq!(said(&["-s"]), "", "{way:?}");
+    }
+    assert_eq!(run_haul(["-o", "/dev/null", &peer.url("/")]).stderr, "");
+    let broken = short_body();
+    let said = run_haul(["curl", "-#", "-o", "/dev/null", &broken.url("/")]).stderr;
+    assert!(said.contains("  30.0%\ncurl: (18) "), "{said}");
+}
+
+#[test]
+fn a_further_try_is_told_of_as_by_curl() {
+    let origin = Origin::builder().start().unwrap();
+    let url = origin.url("/flaky/2/small");
+    let options = ["--no-progress-meter", "--retry", "3", "--retry-delay", "1", &url];
+    let ran = run_haul(["curl"].iter().chain(&options));
+    let warning = |left| format!("Warning: Problem : HTTP error. Retrying in 1 second. {left} retries left.\n");
+    assert_eq!((ran.code, ran.stderr), (0, warning(3) + &warning(2)));
+    for extra in ["-s", "--retry=0"] {
+        let ran =
+            run_haul(["curl", extra, "--retry-connrefused", "--retry-delay", "1", "--no-progress-meter", REFUSED]);
+        assert_eq!((ran.code, ran.stderr.contains("Warning")), (7, false), "{}", ran.stderr);
+    }
+    let ran = run_haul(["curl", "-S", "--no-progress-meter", "--retry", "1", "--retry-connrefused", REFUSED]);
+    assert!(ran.stderr.contains("\nWarning: Problem : connection refused. Retrying in 1 second. 1 retry left.\n"));
+    // haul's own says it to whoever watches.
+    let ran = run_haul(["-s", "-v", "-o", "/dev/null", "--retry-delay", "0.01", &origin.url("/flaky/1/small/1")]);
+    assert!(
+        ran.stderr.contains("\n* Problem : HTTP error. Retrying in 0.010 seconds. 3 retries left.\n"),
+        "{}",
+        ran.stderr
+    );
+    let ran = run_haul(["-s", "-o", "/dev/null", "--retry-delay", "0.01", &origin.url("/flaky/1/small/2")]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}

@@ -1,0 +1,186 @@
+//! Alternative services (RFC 7838): an origin is asked at another door, and at its own where that one does not open.
+
+use crate::common;
+
+use std::fs;
+
+use common::{DRIVERS, Driver, fetching, offering, one_thread, retrying, run, trusting};
+use haul::net::proxy::ProxyOptions;
+use haul::request::ConnectTo;
+use haul::state::alt_svc::AltSvc;
+use haul::{Client, RequestOptions, Target};
+use tempfile::NamedTempFile;
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+
+/// An origin, and another server that may stand for it.
+struct Two {
+    origin: Origin,
+    other: Origin,
+    identity: Identity,
+    options: RequestOptions,
+    known: AltSvc,
+    _ca: NamedTempFile,
+}
+
+impl Two {
+    fn start() -> Self {
+        let identity = Identity::for_names(&["localhost"]);
+        let at = |identity: &Identity| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
+        let (origin, other) = (at(&identity).unwrap(), at(&identity).unwrap());
+        let (mut options, ca) = trusting(identity.ca_pem());
+        let known = AltSvc::new();
+        options.alt_svc = Some(known.clone());
+        Self { origin, other, identity, options: offering(options), known, _ca: ca }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.origin.https_addr().port())
+    }
+
+    /// The origin says that it is served at this port, too.
+    fn says(&self, protocol: &str, port: u16) {
+        let target = Target::parse(&self.url("/")).unwrap();
+        self.known.take(&target, format!("{protocol}=\":{port}\"").as_bytes());
+    }
+
+    /// How many requests both have had, and forgets them.
+    fn asked(&self) -> (usize, usize) {
+        let counts = (self.origin.log().len(), self.other.log().len());
+        self.origin.forget();
+        self.other.forget();
+        counts
+    }
+
+    fn get(&self, driver: Driver) -> common::Got {
+        driver.get(&Client::new(), &self.url("/small"), &self.options)
+    }
+}
+
+#[test]
+fn the_other_door_gets_the_request_as_the_origin_would() {
+    for driver in DRIVERS {
+        for (protocol, version) in [("h2", "HTTP/2.0"), ("http%2F1.1", "HTTP/1.1")] {
+            let two = Two::start();
+            let port = two.other.https_addr().port();
+            two.says(protocol, port);
+            let got = driver.get(&Client::new(), &two.url("/echo"), &two.options);
+            let text = String::from_utf8_lossy(got.ok());
+            assert!(text.contains(version), "{text}");
+            let seen = two.other.log().pop().expect("it was asked");
+            assert_eq!(seen.header("alt-used"), Some(&*format!("localhost:{port}")));
+            let authority = format!("localhost:{}", two.origin.https_addr().port());
+            assert!(seen.header("host").unwrap_or(&seen.target).contains(&authority), "{seen:?}");
+            assert_eq!(two.asked(), (0, 1));
+        }
+    }
+}
+
+#[test]
+fn a_connection_to_it_serves_one_request_after_the_other() {
+    let two = Two::start();
+    two.says("h2", two.other.https_addr().port());
+    let client = Client::new();
+    for _ in 0..3 {
+        Driver::Blocking.get(&client, &two.url("/small"), &two.options).ok();
+    }
+    let ran = run(&client, fetching(&two.options), one_thread(), (0..5).map(|n| two.url(&format!("/small/{n}"))));
+    assert_eq!(ran.output, b"small 0\nsmall 1\nsmall 2\nsmall 3\nsmall 4\n");
+    assert_eq!((two.asked(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
+}
+
+/// The origin's own door needs no second connection; what is not spoken is not gone to.
+#[test]
+fn what_leads_nowhere_else_changes_nothing() {
+    for driver in DRIVERS {
+        let two = Two::start();
+        let client = Client::new();
+        driver.get(&client, &two.url("/small"), &two.options).ok();
+        two.says("h2", two.origin.https_addr().port());
+        driver.get(&client, &two.url("/small"), &two.options).ok();
+        two.says("h3", two.other.https_addr().port());
+        driver.get(&client, &two.url("/small"), &two.options).ok();
+        assert!(two.origin.log().iter().all(|seen| seen.header("alt-used").is_none()));
+        assert_eq!((two.asked(), two.origin.connections()), ((3, 0), 1));
+    }
+}
+
+#[test]
+fn where_it_does_not_open_the_origin_is_asked_and_no_retry_is_spent() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let stranger = Identity::for_names(&["elsewhere.test"]);
+    for driver in DRIVERS {
+        let two = Two::start();
+        let foreign = Origin::builder().record(true).identity(stranger.clone()).http2(100).start().unwrap();
+        let old = RawPeer::start_tls(vec![vec![Step::ReadToEnd]], &two.identity, &[b"http/1.1"]);
+        let plain = two.other.http_addr().port();
+        for port in [closed, foreign.https_addr().port(), old.addr().port(), plain] {
+            two.says("h2", port);
+            let got = two.get(driver);
+            assert_eq!((got.ok(), got.facts.retries), (&b"small\n"[..], 0), "{port}");
+            // It is not tried a second time.
+            assert_eq!(two.get(driver).ok(), b"small\n");
+        }
+        assert_eq!((two.asked(), foreign.log().len(), old.connections()), ((8, 0), 0, 1));
+        assert_eq!(foreign.connections(), 1);
+    }
+}
+
+#[test]
+fn one_that_says_421_is_no_door_of_this_origin() {
+    let reply = "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwrong";
+    for driver in DRIVERS {
+        let two = Two::start();
+        let script = vec![Step::ReadHead, Step::send(reply)];
+        let wrong = RawPeer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
+        two.says("http%2F1.1", wrong.addr().port());
+        assert_eq!(two.get(driver).ok(), b"small\n");
+        assert_eq!((two.asked(), wrong.connections()), ((1, 0), 1));
+    }
+}
+
+#[test]
+fn nobody_is_led_there_who_did_not_ask_or_cannot_be_sure() {
+    for driver in DRIVERS {
+        let two = Two::start();
+        let port = two.other.https_addr().port();
+        two.says("h2", port);
+        let get = |change: &dyn Fn(&mut RequestOptions)| {
+            let mut options = two.options.clone();
+            change(&mut options);
+            assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).ok(), b"small\n");
+        };
+        get(&|options| options.alt_svc = None);
+        // Whoever answers there cannot show that the origin sent us.
+        get(&|options| options.tls.verify = false);
+        let own = two.origin.https_addr().port();
+        get(&|options| {
+            options.connect_to =
+                vec![ConnectTo { host: None, port: Some(own), to_host: Some("127.0.0.1".into()), to_port: None }];
+        });
+        assert_eq!(two.asked(), (3, 0));
+        // A proxy is told of the origin.
+        let proxy = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")]);
+        let mut options = retrying(0);
+        (options.tls, options.alt_svc) = (two.options.tls.clone(), two.options.alt_svc.clone());
+        let uri = haul_policy::proxy::Proxy::parse(&format!("http://{}", proxy.addr())).unwrap();
+        let mut through = ProxyOptions::default();
+        through.proxy = Some(uri);
+        options.proxy = Some(through);
+        assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).exit, 7);
+        assert!(proxy.saw(0, format!("CONNECT localhost:{own} ").as_bytes()));
+        assert_eq!(two.asked(), (0, 0));
+    }
+}
+
+#[test]
+fn a_failed_one_stays_in_the_file() {
+    let two = Two::start();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    two.says("h2", closed);
+    two.get(Driver::Blocking).ok();
+    two.known.save(file.path()).unwrap();
+    assert!(fs::read_to_string(file.path()).unwrap().contains(&format!("h2 localhost {closed} ")));
+}

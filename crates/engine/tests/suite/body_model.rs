@@ -1,0 +1,206 @@
+//! One body against a model of it: whatever its server does, a success is one version of the content, whole; a failure leaves
+//! a pipe with the beginning of one, and a file as it was; and the next run completes what a failure left. All is made up from
+//! a seed; what fails names it.
+//!
+//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+
+use crate::common;
+use crate::models;
+use crate::ranged;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use common::{knowing, offering, retrying, trusting};
+use haul::request::{SpeedLimit, Split};
+use haul::sink::file::FileSink;
+use haul::sink::output::{Output, Waiting};
+use haul::transfer::Outcome;
+use haul::{Client, RequestOptions};
+use models::{each, one_of};
+use ranged::{Once, exit, fetch, origin};
+use tempfile::TempDir;
+use testkit::faulty::{Break, Change, Etag, Faulty, How, Lie, Place, Plan};
+use testkit::pattern::Pattern;
+use testkit::rng::Rng;
+
+/// What one connection may bring a second: enough to be done soon, little enough to be split.
+const RATES: [u64; 3] = [512 << 10, 2 << 20, 8 << 20];
+
+fn a_break(rng: &mut Rng, size: u64) -> Break {
+    let how = one_of(rng, &[How::Reset, How::Close, How::Stall, How::Rst, How::GoAway, How::GoAwayCut]);
+    let place = rng.below(size.max(1));
+    let place = if rng.below(3) == 0 { Place::After(place / 4) } else { Place::At(place) };
+    Break { how, place, times: one_of(rng, &[Some(1), Some(1), Some(2), Some(5), None]) }
+}
+
+fn a_lie(rng: &mut Rng) -> Lie {
+    one_of(rng, &[Lie::Start(1), Lie::Start(-1), Lie::End(-1), Lie::End(3), Lie::Total(5), Lie::Unit, Lie::Missing])
+}
+
+fn a_change(rng: &mut Rng, size: u64) -> Change {
+    match rng.below(3) {
+        0 => Change::Bytes(rng.below(size.max(1))),
+        1 => Change::Requests(1 + rng.below(8)),
+        _ => Change::Time(Duration::from_millis(rng.below(1500))),
+    }
+}
+
+/// What a server may do to a body.
+fn a_plan(rng: &mut Rng) -> Plan {
+    let size = one_of(rng, &[0, 1, 5_000, 200_000, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000]);
+    let mut plan = Plan { size, seed: 1 + rng.below(1 << 40), ..Plan::default() };
+    plan.rate = one_of(rng, &[None, Some(RATES[0]), Some(RATES[1]), Some(RATES[1]), Some(RATES[2])]);
+    plan.breaks = (0..one_of(rng, &[0, 0, 1, 2, 6])).map(|_| a_break(rng, size)).collect();
+    plan.stall = Some(Duration::from_millis(one_of(rng, &[50, 700])));
+    plan.etag = one_of(rng, &[Etag::Strong, Etag::Strong, Etag::Strong, Etag::Strong, Etag::Weak, Etag::None]);
+    if rng.below(4) == 0 {
+        plan.change = Some(a_change(rng, size));
+        plan.new_size = one_of(rng, &[None, Some(size / 2), Some(size + 7_777)]);
+    }
+    plan.chunked = rng.below(5) == 0;
+    match rng.below(24) {
+        0 => plan.ignore_range = true,
+        1 => plan.ignore_if_range = true,
+        2 => plan.content_range = Some(a_lie(rng)),
+        3 => plan.short = 1 + rng.below(3_000),
+        4 => plan.part_length = one_of(rng, &[-10, 10]),
+        5 => plan.gzip = true,
+        6 => plan.garbage = 1 + rng.below(40),
+        7 => plan.range_rate = one_of(rng, &[Some(RATES[0] / 2), Some(RATES[2])]),
+        8 => plan.unavailable = one_of(rng, &[1, 3, 1 << 40]),
+        9 => plan.refuse_416 = one_of(rng, &[1, 3, 1 << 40]),
+        10 => plan.connections = Some(1 + rng.below(4)),
+        11 => plan.refuse = 1 + rng.below(3),
+        _ => {}
+    }
+    plan
+}
+
+/// The versions of a content that a plan may serve.
+fn versions(plan: &Plan) -> Vec<Vec<u8>> {
+    let version = |number, size| Pattern::new(plan.seed + number).slice(0, size as usize);
+    let mut all = vec![version(0, plan.size)];
+    if plan.change.is_some() {
+        all.push(version(1, plan.new_size.unwrap_or(plan.size)));
+    }
+    all
+}
+
+fn way_to_fetch(rng: &mut Rng, origin: &Faulty, plan: &Plan) -> (bool, RequestOptions, tempfile::NamedTempFile) {
+    let (trusting, ca) = trusting(origin.ca_pem());
+    let (is_secure, options) = match rng.below(6) {
+        0 => (true, trusting),
+        1 => (true, offering(trusting)),
+        2 => (false, knowing(RequestOptions::default())),
+        _ => (false, RequestOptions::default()),
+    };
+    let split =
+        Split { connections: one_of(rng, &[1, 2, 6, 6, 16]), memory: one_of(rng, &[64 << 10, 1 << 20, 16 << 20]) };
+    // What breaks for ever would be tried for minutes.
+    let ends = plan.breaks.iter().all(|it| it.times.is_some());
+    let retry = retrying(one_of(rng, if ends { &[0, 3, 100] } else { &[0, 3] })).retry;
+    // Nothing here stands still for as long: only a fault of the engine would.
+    let speed_limit = Some(SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(20) });
+    (is_secure, RequestOptions { split, retry, speed_limit, ..options }, ca)
+}
+
+fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
+    let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match pipe.read(&mut piece).unwrap() {
+            0 => return all,
+            n => all.extend_from_slice(&piece[..n]),
+        }
+        thread::sleep(pause);
+    }
+}
+
+/// What cannot be taken back is one version, or the beginning of one.
+fn check_output(outcome: &Outcome, got: &[u8], versions: &[Vec<u8>]) {
+    let is_right = |version: &Vec<u8>| match exit(outcome) {
+        0 => got == version,
+        _ => version.starts_with(got),
+    };
+    assert!(versions.iter().any(is_right), "{} bytes are no content, {:?}", got.len(), outcome.result);
+}
+
+/// A file is one version, or what it was before.
+fn check_file(outcome: &Outcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
+    let got = fs::read(file).ok();
+    match exit(outcome) {
+        0 => {
+            let got = got.expect("a success has its file");
+            assert!(versions.contains(&got), "{} bytes are no content", got.len());
+        }
+        _ => assert!(got.as_deref() == before, "the file of a failure is another: {:?}", outcome.result),
+    }
+}
+
+/// Whether nothing that this server does may keep a fetch with many retries from its end.
+fn must_succeed(plan: &Plan, options: &RequestOptions, can_restart: bool) -> bool {
+    let is_provable = plan.etag == Etag::Strong && plan.change.is_none();
+    let is_honest = Plan { breaks: Vec::new(), ..plan.clone() }
+        == Plan { size: plan.size, seed: plan.seed, rate: plan.rate, stall: plan.stall, ..Plan::default() };
+    options.retry.max == 100 && is_honest && (is_provable || can_restart)
+}
+
+fn try_one(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let origin = origin();
+    let plan = a_plan(&mut rng);
+    let (is_secure, options, _ca) = way_to_fetch(&mut rng, &origin, &plan);
+    let versions = versions(&plan);
+    let url = |path: &str| if is_secure { origin.https_url(path) } else { origin.url(path) };
+    let path = origin.serve("body", plan.clone());
+    let client = Client::new();
+    let to = rng.below(4);
+    let outcome = match to {
+        0 => {
+            let once = Once::default();
+            let outcome = fetch(&client, &url(&path), &options, once.clone());
+            check_output(&outcome, &once.taken(), &versions);
+            outcome
+        }
+        1 => {
+            let (reader, writer) = io::pipe().unwrap();
+            let pause = Duration::from_millis(one_of(&mut rng, &[0, 0, 3, 20]));
+            let reading = thread::spawn(move || slow_reader(reader, pause));
+            let outcome = fetch(&client, &url(&path), &options, Waiting::new(Output::new(writer.into()), None));
+            check_output(&outcome, &reading.join().unwrap(), &versions);
+            outcome
+        }
+        _ => {
+            let dir = TempDir::new().unwrap();
+            let file = dir.path().join("file");
+            let before = (rng.below(2) == 0).then(|| b"what was there".to_vec());
+            if let Some(before) = &before {
+                fs::write(&file, before).unwrap();
+            }
+            let mut outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
+            check_file(&outcome, &file, before.as_deref(), &versions);
+            if exit(&outcome) != 0 {
+                // A server that is well again: the same content, or another if its validator says so.
+                let seed = plan.seed + if plan.etag == Etag::Strong { rng.below(2) } else { 0 };
+                let well = Plan { size: plan.size, seed, etag: plan.etag, ..Plan::default() };
+                let path = origin.serve("body", well.clone());
+                outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
+                assert_eq!(exit(&outcome), 0, "{:?}", outcome.result);
+                check_file(&outcome, &file, None, &self::versions(&well));
+            }
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing lies beside the file");
+            outcome
+        }
+    };
+    if must_succeed(&plan, &options, to > 1) {
+        assert_eq!(exit(&outcome), 0, "{:?}", outcome.result);
+    }
+}
+
+#[test]
+fn whatever_a_server_does_the_body_is_one_version_of_its_content() {
+    each(40, 8, try_one);
+}

@@ -1,0 +1,108 @@
+//! A fleet against a model that does one thing after the other: whatever breaks, however little memory there is and in whatever
+//! order bodies leave, what comes out is what a serial run would have fetched. All is made up from a seed; what fails names it.
+//!
+//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+
+use crate::common;
+use crate::models;
+
+use std::io::{self, Read};
+use std::thread;
+use std::time::Duration;
+
+use common::{fetching, item, knowing, offering, retrying, run_reading, trusting};
+use haul::fleet::FleetOptions;
+use haul::{Client, RequestOptions};
+use models::{each, one_of};
+use testkit::faulty::{Break, Faulty, Plan};
+use testkit::pattern::Pattern;
+use testkit::rng::Rng;
+
+/// A page, and its content.
+fn page(rng: &mut Rng, origin: &Faulty, number: u64) -> (String, Vec<u8>) {
+    let size = one_of(rng, &[0, 40, 3_000, 3_000, 20_000, 70_000, 300_000]);
+    let place = rng.below(size.max(1));
+    let breaks = match rng.below(12) {
+        0 => vec![Break::rst_at(place).times(1)],
+        1 => vec![Break::close_at(place).times(1)],
+        2 => vec![Break::reset_at(place).times(1)],
+        _ => Vec::new(),
+    };
+    let chunked = rng.below(3) == 0;
+    let refuse = u64::from(rng.below(12) == 0);
+    let plan = Plan { size, seed: number + 1, chunked, breaks, refuse, ..Plan::default() };
+    (origin.serve(&number.to_string(), plan), Pattern::new(number + 1).slice(0, size as usize))
+}
+
+fn way_to_run(rng: &mut Rng) -> FleetOptions {
+    FleetOptions {
+        parallel: one_of(rng, &[1, 2, 7, 64, 200]),
+        per_host: one_of(rng, &[1, 3, 6, 50]),
+        pipeline: one_of(rng, &[1, 1, 2, 8]),
+        threads: Some(one_of(rng, &[1, 2, 4])),
+        max_memory: one_of(rng, &[1, 64 << 10, 1 << 20, 64 << 20]),
+        unordered: rng.below(2) == 0,
+        ..FleetOptions::default()
+    }
+}
+
+/// Reads all, and for a slow reader not faster than the fleet.
+fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
+    let (mut output, mut piece) = (Vec::new(), vec![0; if is_slow { 4 << 10 } else { 1 << 20 }]);
+    loop {
+        match pipe.read(&mut piece).unwrap() {
+            0 => return output,
+            n => output.extend_from_slice(&piece[..n]),
+        }
+        if is_slow && output.len().is_multiple_of(5) {
+            thread::sleep(Duration::from_micros(300));
+        }
+    }
+}
+
+/// Whether `output` is these bodies, each once and whole, in some order.
+fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
+    bodies.retain(|body| !body.is_empty());
+    while let Some(next) = bodies.iter().position(|body| output.starts_with(body)) {
+        output = &output[bodies.swap_remove(next).len()..];
+    }
+    output.is_empty() && bodies.is_empty()
+}
+
+fn try_one(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let origin = Faulty::builder().http2().start().unwrap();
+    let (trusting, _ca) = trusting(origin.ca_pem());
+    let count = one_of(&mut rng, &[1, 3, 10, 40, 130]);
+    let (paths, bodies): (Vec<_>, Vec<_>) = (0..count).map(|number| page(&mut rng, &origin, number)).unzip();
+    // Those that share a connection with one that breaks are tried again with it.
+    let retry = retrying(100).retry;
+    let (is_secure, options) = match rng.below(4) {
+        0 => (false, RequestOptions::default()),
+        1 => (true, trusting),
+        2 => (true, offering(trusting)),
+        _ => (false, knowing(RequestOptions::default())),
+    };
+    let options = RequestOptions { retry, ..options };
+    let urls: Vec<_> =
+        paths.iter().map(|path| if is_secure { origin.https_url(path) } else { origin.url(path) }).collect();
+    let (way, is_slow) = (way_to_run(&mut rng), rng.below(3) == 0);
+    let items: Vec<_> = urls.into_iter().map(|url| Ok(item(url))).collect();
+    let unordered = way.unordered;
+    let run = run_reading(&Client::new(), fetching(&options), way, Box::new(items.into_iter()), move |pipe| {
+        read(pipe, is_slow)
+    });
+    let failed: Vec<_> = run.reports.iter().filter(|got| got.exit != 0).map(|got| &got.message).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(run.summary().succeeded, count);
+    if unordered {
+        assert!(is_made_of(&run.output, bodies), "{} bytes that are not the bodies, whole", run.output.len());
+    } else {
+        assert!(run.output == bodies.concat(), "{} bytes that are not the bodies in order", run.output.len());
+    }
+}
+
+#[test]
+fn whatever_breaks_the_output_is_that_of_a_serial_run() {
+    each(40, 1, try_one);
+}

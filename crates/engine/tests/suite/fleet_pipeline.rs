@@ -1,0 +1,294 @@
+//! Several requests outstanding on one connection: the same bytes, and nothing lost when it breaks.
+
+use crate::common;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use common::{Run, fetching, one_thread, run, start_origin};
+use haul::fleet::FleetOptions;
+use haul::{Client, RequestOptions};
+
+fn pipelined(depth: usize, per_host: usize) -> FleetOptions {
+    FleetOptions { pipeline: depth, per_host, ..one_thread() }
+}
+
+fn go(options: FleetOptions, request: &RequestOptions, urls: impl IntoIterator<Item = String>) -> Run {
+    run(&Client::new(), fetching(request), options, urls)
+}
+
+fn small(count: usize) -> String {
+    (0..count).map(|i| format!("small {i}\n")).collect()
+}
+
+#[test]
+fn the_bytes_are_the_same_at_any_depth() {
+    let origin = start_origin();
+    let sizes: Vec<usize> = (0..300).map(|i| if i % 40 == 3 { 400_000 + i } else { i * 31 % 9000 }).collect();
+    let expected: Vec<u8> = sizes.iter().flat_map(|&size| origin.pattern().slice(0, size)).collect();
+    for (depth, per_host, memory) in [(2, 6, 64 << 20), (8, 6, 64 << 20), (8, 1, 64 << 20), (32, 2, 256 << 10)] {
+        let before = origin.connections();
+        let options = FleetOptions { max_memory: memory, ..pipelined(depth, per_host) };
+        let kinds = ["bytes", "chunked"];
+        let urls = sizes.iter().enumerate().map(|(i, size)| origin.url(&format!("/{}/{size}", kinds[i % 2])));
+        let run = go(options, &RequestOptions::default(), urls);
+        assert_eq!((run.summary().succeeded, run.summary().failed), (300, 0), "{:?}", run.summary().causes);
+        assert!(run.output == expected, "{depth} deep");
+        let opened = origin.connections() - before;
+        // A connection ends with its turn.
+        assert!(opened < 100, "{depth} deep: {opened} connections");
+    }
+}
+
+#[test]
+fn redirects_and_retries_among_pipelined_ones() {
+    // What goes on elsewhere must not wait behind those that wait for it in the output.
+    let origin = start_origin();
+    for memory in [64 << 20, 64 << 10] {
+        origin.forget();
+        let urls = (0..200).map(|i| match i % 4 {
+            0 => origin.url(&format!("/redirect/302?to=/small/{i}")),
+            1 => origin.url(&format!("/flaky/1/small/{i}")),
+            _ => origin.url(&format!("/small/{i}")),
+        });
+        let mut request = common::following();
+        request.retry = common::retrying(2).retry;
+        let options = FleetOptions { max_memory: memory, ..pipelined(8, 2) };
+        let run = go(options, &request, urls);
+        assert_eq!((run.summary().succeeded, run.summary().failed), (200, 0));
+        assert_eq!(String::from_utf8(run.output).unwrap(), small(200));
+    }
+    // Bodies far larger than the memory, so that each that is not the head stops.
+    let sizes: Vec<usize> = (0..60).map(|i| 300_000 + i).collect();
+    let expected: Vec<u8> = sizes.iter().flat_map(|&size| origin.pattern().slice(0, size)).collect();
+    let urls = sizes.iter().enumerate().map(|(i, size)| match i % 3 {
+        0 => origin.url(&format!("/redirect/302?to=/bytes/{size}")),
+        _ => origin.url(&format!("/bytes/{size}")),
+    });
+    let run = go(FleetOptions { max_memory: 1 << 18, ..pipelined(8, 2) }, &common::following(), urls);
+    assert_eq!(run.summary().succeeded, 60, "{:?}", run.summary().causes);
+    assert!(run.output == expected);
+}
+
+#[test]
+fn what_is_not_idempotent_or_has_content_is_never_pipelined() {
+    for method in ["POST", "PUT"] {
+        let server = Server::start(|_, _| Reply { body: None, close: Close::No });
+        let request =
+            RequestOptions { method: method.into(), body: Some(b"x=1".as_slice().into()), ..RequestOptions::default() };
+        let urls = (0..40).map(|i| server.url(i));
+        assert_eq!(go(pipelined(8, 2), &request, urls).summary().succeeded, 40);
+        assert_eq!(server.deepest(), 1, "{method}");
+    }
+}
+
+#[test]
+fn a_server_that_announces_its_last_response_is_pipelined_to_again() {
+    let server =
+        Server::start(|_, served| Reply { body: None, close: if served == 5 { Close::Announced } else { Close::No } });
+    let run = go(pipelined(8, 1), &RequestOptions::default(), (0..60).map(|i| server.url(i)));
+    assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0));
+    assert_eq!(String::from_utf8(run.output).unwrap(), small(60));
+    // The head of the line may have one of its own.
+    assert!((12..=13).contains(&server.connections()), "60 requests in fives: {}", server.connections());
+    assert!(server.deepest_on_later_connections() > 1);
+}
+
+#[test]
+fn a_break_loses_nothing_and_is_not_asked_for_twice() {
+    for how in [Close::Silent, Close::Reset, Close::Within] {
+        // Breaks once, in the middle of a pipeline.
+        let broken = AtomicUsize::new(0);
+        let server = Server::start(move |_, served| {
+            let breaks = served == 7 && broken.fetch_add(1, Ordering::SeqCst) == 0;
+            Reply { body: None, close: if breaks { how } else { Close::No } }
+        });
+        let run = go(pipelined(8, 1), &common::retrying(1), (0..100).map(|i| server.url(i)));
+        let failed = run.summary().failed;
+        // A body of the head of the line that broke in the middle has gone out in part and cannot be taken back.
+        assert!(failed <= u64::from(how == Close::Within), "{how:?}: {:?}", run.summary().causes);
+        assert_eq!(run.reports.len(), 100);
+        if failed == 0 {
+            assert_eq!(String::from_utf8(run.output).unwrap(), small(100), "{how:?}");
+        }
+        // All that were begun after the break came one at a time.
+        assert!(server.connections() <= 3, "{how:?}: {}", server.connections());
+        assert_eq!(server.deepest_on_later_connections(), 1, "{how:?}");
+    }
+}
+
+#[test]
+fn surplus_response_never_counts_for_another_url() {
+    // The surplus shows behind the last response that was asked for, and that may take a while.
+    let shifts = AtomicUsize::new(0);
+    let server = Server::start(move |_, served| {
+        let repeats = served == 5 && shifts.fetch_add(1, Ordering::SeqCst) < 2;
+        Reply { body: None, close: if repeats { Close::Repeats } else { Close::No } }
+    });
+    let run = go(pipelined(8, 2), &RequestOptions::default(), (0..120).map(|i| server.url(i)));
+    let lines = String::from_utf8(run.output.clone()).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!((run.reports.len(), lines.len()), (120, 120));
+    for report in &run.reports {
+        let number: usize = report.url.rsplit('/').next().unwrap().parse().unwrap();
+        let line = lines[number];
+        assert!(report.exit == 56 || report.exit == 0 && line == format!("small {number}"), "{report:?}: {line}");
+    }
+    // What has left cannot be fetched again: at most the body that the output waited for.
+    assert!(run.summary().failed <= 2, "{:?}", run.summary().causes);
+    // The peer gets one request at a time from then on.
+    assert!(server.connections() > 2);
+}
+
+#[test]
+fn a_server_that_closes_after_each_response() {
+    for how in [Close::Announced, Close::Silent, Close::Reset] {
+        let server = Server::start(move |_, _| Reply { body: None, close: how });
+        let run = go(pipelined(8, 2), &common::retrying(3), (0..60).map(|i| server.url(i)));
+        assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0), "{how:?} {:?}", run.summary().causes);
+        assert_eq!(String::from_utf8(run.output).unwrap(), small(60), "{how:?}");
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_fails_each_and_ends() {
+    let server = Server::start(|_, _| Reply { body: Some(Vec::new()), close: Close::Silent });
+    let run = go(pipelined(8, 2), &RequestOptions::default(), (0..50).map(|i| server.url(i)));
+    assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
+}
+
+/// How a connection goes on after a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Close {
+    No,
+    /// The response says so.
+    Announced,
+    /// After the response.
+    Silent,
+    /// After the response, with a reset.
+    Reset,
+    /// In the middle of its body.
+    Within,
+    /// Not at all: the response comes twice, and those behind it slowly.
+    Repeats,
+}
+
+struct Reply {
+    /// `None`: `small N`. Empty: no response at all.
+    body: Option<Vec<u8>>,
+    close: Close,
+}
+
+/// A server that sees how many requests wait for it.
+struct Server {
+    address: SocketAddr,
+    /// The most requests that were there before one was answered, by connection.
+    depths: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Server {
+    fn start(reply: impl Fn(usize, usize) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let depths: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let (seen, reply) = (Arc::clone(&depths), Arc::new(reply));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let number = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(0);
+                    seen.len() - 1
+                };
+                let (seen, reply) = (Arc::clone(&seen), Arc::clone(&reply));
+                thread::spawn(move || serve(stream.unwrap(), number, &seen, &*reply));
+            }
+        });
+        Self { address, depths }
+    }
+
+    fn url(&self, number: usize) -> String {
+        format!("http://{}/{number}", self.address)
+    }
+
+    fn connections(&self) -> usize {
+        self.depths.lock().unwrap().len()
+    }
+
+    fn deepest(&self) -> usize {
+        self.depths.lock().unwrap().iter().copied().max().unwrap_or(0)
+    }
+
+    fn deepest_on_later_connections(&self) -> usize {
+        self.depths.lock().unwrap().iter().skip(1).copied().max().unwrap_or(0)
+    }
+}
+
+/// Answers in order. Each time it reads all that has come, so what it counts is what the client had outstanding.
+fn serve(mut stream: TcpStream, number: usize, seen: &Mutex<Vec<usize>>, reply: &dyn Fn(usize, usize) -> Reply) {
+    let mut ahead = Vec::new();
+    let mut buffer = [0; 65_536];
+    let mut is_slow = false;
+    for served in 1.. {
+        let (path, end) = loop {
+            if let Some(request) = first_request(&ahead) {
+                break request;
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return,
+                Ok(n) => ahead.extend_from_slice(&buffer[..n]),
+            }
+        };
+        {
+            let mut seen = seen.lock().unwrap();
+            let waiting = ahead.windows(9).filter(|window| window == b"HTTP/1.1\r").count();
+            seen[number] = seen[number].max(waiting);
+        }
+        ahead.drain(..end);
+        let Reply { body, close } = reply(number, served);
+        let answers = body.as_ref().is_none_or(|body| !body.is_empty());
+        let body = body.unwrap_or_else(|| format!("small {path}\n").into_bytes());
+        let field = if close == Close::Announced { "Connection: close\r\n" } else { "" };
+        let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", body.len());
+        let sent = if close == Close::Within { &body[..1] } else { &body };
+        if is_slow {
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        if answers && stream.write_all(&[head.as_bytes(), sent].concat()).is_err() {
+            return;
+        }
+        if close == Close::Repeats {
+            let _ = stream.write_all(&[head.as_bytes(), sent].concat());
+            is_slow = true;
+            continue;
+        }
+        if close != Close::No {
+            if close == Close::Reset {
+                // What was answered must have been read: a reset overtakes it otherwise.
+                thread::sleep(std::time::Duration::from_millis(20));
+                socket_linger(&stream);
+            } else {
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+                // What is unread would make it a reset.
+                while stream.read(&mut buffer).is_ok_and(|n| n > 0) {}
+            }
+            return;
+        }
+    }
+}
+
+fn socket_linger(stream: &TcpStream) {
+    rustix::net::sockopt::set_socket_linger(stream, Some(std::time::Duration::ZERO)).unwrap();
+}
+
+/// The number in the path of the first request, and where the request ends.
+fn first_request(bytes: &[u8]) -> Option<(String, usize)> {
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let length: usize =
+        head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).map_or(0, |length| length.parse().unwrap());
+    let path = head.split(' ').nth(1)?.trim_start_matches('/').to_owned();
+    (bytes.len() >= end + length).then_some((path, end + length))
+}

@@ -1,0 +1,222 @@
+//! Pages that name pages: extraction, templates, values once and sorted, against the site's known answer.
+
+use crate::common;
+
+use std::sync::Arc;
+
+use common::{run, start_origin, threads};
+use haul::fleet::{FleetOptions, Stage};
+use haul::pipeline::Pattern;
+use haul::{Client, RequestOptions};
+use haul_policy::template::Template;
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+use testkit::site::Site;
+
+fn stage(template: Option<&str>, extract: &str) -> Stage {
+    let mut options = RequestOptions { decode: true, fail: true, ..common::following() };
+    options.retry.max = 0;
+    Stage {
+        options: Arc::new(options),
+        extract: Some(Pattern::new(extract).unwrap()),
+        template: template.map(|text| Arc::new(Template::parse(text).unwrap())),
+        ..Stage::default()
+    }
+}
+
+const NUMBER: &str = "AS[0-9]{1,9}";
+const BLOCK: &str = "[0-9.]{7,15}/[0-9]{1,2}";
+
+fn site_stages(origin: &Origin) -> Vec<Stage> {
+    vec![stage(None, NUMBER), stage(Some(&origin.url("/{}")), BLOCK)]
+}
+
+fn indexes(origin: &Origin) -> Vec<String> {
+    origin.site().index_paths().iter().map(|path| origin.url(path)).collect()
+}
+
+fn site_of(pages: usize) -> Origin {
+    Origin::builder().threads(2).site(Site::scaled(7, pages).cached()).start().unwrap()
+}
+
+#[test]
+fn unique_and_sorted_is_the_known_answer() {
+    let origin = site_of(150);
+    let answer = origin.site().known_answer();
+    for (count, memory) in [(1, 64 << 20), (4, 64 << 20), (4, 256 << 10)] {
+        let mut stages = site_stages(&origin);
+        (stages[1].unique, stages[1].sort) = (true, true);
+        let options = FleetOptions { max_memory: memory, ..threads(count) };
+        origin.forget();
+        let run = run(&Client::new(), stages, options, indexes(&origin));
+        assert_eq!((run.summary().succeeded, run.summary().failed), (153, 0), "{:?}", run.summary().causes);
+        assert!(run.output == answer.text, "{} bytes for {}", run.output.len(), answer.text.len());
+        for path in origin.site().as_paths() {
+            assert_eq!(origin.hits(&path), 1, "{path}: a value feeds a stage once");
+        }
+    }
+}
+
+#[test]
+fn without_sorting_the_order_is_that_of_the_input() {
+    let origin = site_of(60);
+    let expected = {
+        let expression = regex::bytes::Regex::new(BLOCK).unwrap();
+        let mut lines = Vec::new();
+        for path in in_order_of_first_mention(&origin) {
+            let page = origin.site().page(&path).unwrap();
+            for found in expression.find_iter(&page) {
+                lines.extend_from_slice(found.as_bytes());
+                lines.push(b'\n');
+            }
+        }
+        lines
+    };
+    for count in [1, 4] {
+        let run = run(&Client::new(), site_stages(&origin), threads(count), indexes(&origin));
+        assert_eq!(run.summary().failed, 0);
+        assert!(run.output == expected, "{count} threads");
+    }
+}
+
+fn in_order_of_first_mention(origin: &Origin) -> Vec<String> {
+    let expression = regex::bytes::Regex::new(NUMBER).unwrap();
+    let mut order: Vec<String> = Vec::new();
+    for path in origin.site().index_paths() {
+        for found in expression.find_iter(&origin.site().page(&path).unwrap()) {
+            let path = format!("/{}", String::from_utf8_lossy(found.as_bytes()));
+            if !order.contains(&path) {
+                order.push(path);
+            }
+        }
+    }
+    order
+}
+
+#[test]
+fn unordered_values_are_the_same_ones() {
+    let origin = site_of(60);
+    let mut stages = site_stages(&origin);
+    stages[1].unique = true;
+    let options = FleetOptions { unordered: true, ..threads(4) };
+    let run = run(&Client::new(), stages, options, indexes(&origin));
+    let mut lines: Vec<&[u8]> = run.output.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    // The answer sorts without the line ends.
+    let answer = origin.site().known_answer();
+    let mut expected: Vec<&[u8]> = answer.text.split_inclusive(|&byte| byte == b'\n').collect();
+    expected.sort_unstable();
+    assert_eq!(lines.len(), expected.len());
+    assert!(lines == expected);
+}
+
+#[test]
+fn three_stages_and_whole_pages_at_the_end() {
+    let peer = RawPeer::always(many_answers("a1 a2 a3 a2", 1));
+    let second = RawPeer::always(many_answers("b7 b8", 8));
+    let origin = start_origin();
+    let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+    let stages = vec![stage(None, "a[0-9]"), stage(Some(&second.url("/{}")), "b([0-9])"), last];
+    for count in [1, 4] {
+        let run = run(&Client::new(), stages.clone(), threads(count), [peer.url("/")]);
+        assert_eq!((run.summary().succeeded, run.summary().failed), (1 + 3 + 2, 0));
+        assert_eq!(String::from_utf8(run.output).unwrap(), "small 7\nsmall 8\n");
+    }
+}
+
+fn many_answers(body: &str, count: usize) -> Vec<Step> {
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    (0..count).flat_map(|_| [Step::ReadHead, Step::send(&answer)]).collect()
+}
+
+#[test]
+fn more_links_than_a_stage_takes_at_once() {
+    // Six pages with far more links than may wait, on the host that also serves what they link to.
+    let origin = Origin::builder().threads(2).record(false).start().unwrap();
+    let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
+    for (count, memory, pipeline) in [(1, 64 << 20, 1), (4, 64 << 20, 1), (1, 128 << 10, 1), (1, 64 << 20, 8)] {
+        let peers: Vec<_> = pages.iter().map(|page| RawPeer::start(vec![many_answers(page, 1)])).collect();
+        let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+        let stages = vec![stage(None, "n([0-9]+)"), last];
+        let options = FleetOptions { max_memory: memory, pipeline, ..threads(count) };
+        let run = run(&Client::new(), stages, options, peers.iter().map(|peer| peer.url("/")));
+        assert_eq!((run.summary().succeeded, run.summary().failed), (8008, 0), "{:?}", run.summary().causes);
+        let expected: String = (0..8000).map(|i| format!("small {i}\n")).collect();
+        assert!(run.output == expected.as_bytes(), "{count} threads, {memory} bytes, {pipeline} deep");
+    }
+}
+
+#[test]
+fn values_that_make_no_url_fail_alone() {
+    let origin = start_origin();
+    let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
+    let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+    let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
+    assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (3, 2, 3));
+    assert_eq!(run.output, b"small 1\nsmall 3\n");
+}
+
+#[test]
+fn a_failure_of_a_later_stage_has_its_place_in_the_order() {
+    // The first index page's second link fails with 22, the second index page itself is refused with 7.
+    let origin = start_origin();
+    for (first, second) in [(0, 60), (60, 0)] {
+        let index = RawPeer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
+        let slow = format!("http://127.0.0.1:1/{second}");
+        let last = Stage { extract: None, ..stage(Some(&origin.url("/{}")), "x") };
+        let stages = vec![stage(None, "<([^>]+)>"), last];
+        let run = run(&Client::new(), stages, threads(2), [index.url("/"), slow]);
+        assert_eq!((run.summary().failed, run.summary().exit_code), (2, 22), "{:?}", run.summary().causes);
+    }
+}
+
+#[test]
+fn links_are_taken_as_they_are_only_where_they_are_http() {
+    let origin = start_origin();
+    let links = format!("<{}> <ftp://h/> <file:///etc/passwd> <http://u:p@h/> </relative>", origin.url("/small/5"));
+    let index = RawPeer::start(vec![many_answers(&links, 1)]);
+    let last = Stage { extract: None, ..stage(Some("{}"), "x") };
+    let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
+    assert_eq!((run.summary().succeeded, run.summary().failed), (2, 4));
+    assert_eq!(run.output, b"small 5\n");
+    assert!(run.reports.iter().all(|got| !got.message.contains("u:p")), "a page's text may hold a secret, too");
+}
+
+#[test]
+fn workers_that_extract_far_more_than_a_slow_reader_takes() {
+    // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the output is what is full.
+    let origin = site_of(60);
+    let expected: Vec<u8> = origin
+        .site()
+        .as_paths()
+        .iter()
+        .flat_map(|path| {
+            let page = origin.site().page(path).unwrap();
+            let text = page.split(|&byte| byte == b'\n').flat_map(|line| line.chunks_exact(2).map(<[u8]>::to_vec));
+            text.flat_map(|pair| [&pair[..], b"\n"].concat()).collect::<Vec<u8>>()
+        })
+        .collect();
+    let with = [(2, 1 << 20, false), (4, 256 << 10, false), (4, 1 << 20, true), (2, 1, true), (2, 1, false)];
+    for (count, memory, unordered) in with {
+        let items: Vec<_> = origin.site().as_paths().iter().map(|path| Ok(common::item(origin.url(path)))).collect();
+        let options = FleetOptions { max_memory: memory, unordered, ..threads(count) };
+        let stages = vec![stage(None, "..")];
+        let run = common::run_reading(&Client::new(), stages, options, Box::new(items.into_iter()), |mut pipe| {
+            let mut output = Vec::new();
+            let mut piece = vec![0; 60_000];
+            loop {
+                // Fast at first, so that the workers come, then so slow that all of them have to wait.
+                if output.len() > 1 << 20 {
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                }
+                match std::io::Read::read(&mut pipe, &mut piece).unwrap() {
+                    0 => return output,
+                    n => output.extend_from_slice(&piece[..n]),
+                }
+            }
+        });
+        assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0));
+        assert_eq!(run.output.len(), expected.len());
+        assert!(unordered || run.output == expected, "{count} threads");
+    }
+}

@@ -1,0 +1,251 @@
+//! HTTP/2 with an honest origin: what is sent and received is what HTTP/1.1 would have carried, on one connection.
+
+use crate::common;
+
+use std::sync::Arc;
+
+use common::{
+    DRIVERS, Driver, fetching, following, http2_origin, knowing, offering, one_thread, run, start_origin, trusting,
+};
+use haul::body::upload::Body;
+use haul::fleet::FleetOptions;
+use haul::{Client, RequestOptions, Version};
+use testkit::origin::Origin;
+use testkit::pattern::text;
+
+/// The same over TLS by ALPN and without TLS by prior knowledge.
+fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOptions)) {
+    test("prior knowledge", &|path| origin.url(path), &knowing(RequestOptions::default()));
+    let (options, _ca) = trusting(origin.ca_pem());
+    test("ALPN", &|path| origin.https_url(path), &offering(options));
+}
+
+#[test]
+fn bodies_of_any_length_come_whole() {
+    let origin = http2_origin(100);
+    both(&origin, |how, url, options| {
+        for driver in DRIVERS {
+            let client = Client::new();
+            for len in [0, 1, 16_383, 16_384, 16_385, 65_536, 1_000_000, 20_000_000] {
+                for route in ["bytes", "chunked"] {
+                    let got = driver.get(&client, &url(&format!("/{route}/{len}")), options);
+                    assert!(got.ok() == origin.pattern().slice(0, len), "{how}, {driver:?}, {route} of {len}");
+                    assert_eq!((got.status, got.facts.version), (200, Some(Version::Http2)), "{how}, {driver:?}");
+                    assert_eq!(got.facts.body_bytes, len as u64);
+                }
+            }
+        }
+    });
+    assert_eq!(origin.connections(), 4, "one for each client");
+}
+
+#[test]
+fn what_is_asked_is_what_the_server_sees() {
+    let origin = http2_origin(100);
+    both(&origin, |how, url, options| {
+        let mut options = options.clone();
+        options.fields = vec![("X-Mixed-Case".into(), b"Yes".to_vec()), ("Connection".into(), b"close".to_vec())];
+        options.cookie = Some(b"a=b".to_vec());
+        let got = Driver::Blocking.get(&Client::new(), &url("/echo?q=1"), &options);
+        let said = String::from_utf8(got.ok().to_vec()).unwrap();
+        for part in [r#""version":"HTTP/2.0""#, r#"["x-mixed-case","Yes"]"#, r#"["cookie","a=b"]"#, "/echo?q=1"] {
+            assert!(said.contains(part), "{how}: {part} in {said}");
+        }
+        assert!(!said.contains(r#""connection","close""#), "{how}: HTTP/2 has no such field: {said}");
+    });
+}
+
+#[test]
+fn uploads_wait_for_windows_and_arrive_whole() {
+    let origin = http2_origin(100);
+    let content: Arc<[u8]> = text(5, 20_000_000).into();
+    both(&origin, |how, url, options| {
+        for driver in DRIVERS {
+            for len in [0, 1, 65_535, 65_536, 20_000_000] {
+                origin.forget();
+                let mut options = options.clone();
+                options.method = "POST".into();
+                options.body = Some(content[..len].into());
+                assert_eq!(driver.get(&Client::new(), &url("/small/1"), &options).ok(), b"small 1\n");
+                let log = origin.log();
+                assert_eq!((log.len(), log[0].method.as_str()), (1, "POST"));
+                assert!(log[0].body == content[..len], "{how}, {driver:?}: {len}");
+            }
+        }
+    });
+}
+
+#[test]
+fn several_uploads_share_a_connection() {
+    let origin = http2_origin(100);
+    let mut options = knowing(RequestOptions::default());
+    options.method = "PUT".into();
+    options.body = Some(text(6, 1_000_000).into());
+    let run =
+        run(&Client::new(), fetching(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
+    assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    assert!(origin.log().iter().all(|request| Some(&*request.body) == options.body.as_ref().and_then(Body::bytes)));
+    assert_eq!((origin.log().len(), origin.connections()), (20, 1));
+}
+
+#[test]
+fn a_thousand_share_one_connection_within_the_servers_limit() {
+    for limit in [100, 7, 1] {
+        let origin = http2_origin(limit);
+        let options = knowing(RequestOptions::default());
+        let fleet = FleetOptions { parallel: 1000, ..one_thread() };
+        let count = if limit == 1 { 50 } else { 1000 };
+        let urls = (0..count).map(|n| origin.url(&format!("/delay/5/small/{n}")));
+        let run = run(&Client::new(), fetching(&options), fleet, urls);
+        assert_eq!(run.output, (0..count).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+        assert_eq!(origin.requests(), count, "limit {limit}");
+        // Those that were refused before the limit was known may be what the others wait for: they do not wait behind them.
+        let connections = origin.connections();
+        assert!(connections == 1 || connections == 2 && limit < 100, "{connections} with a limit of {limit}");
+        let most = u64::from(limit) * connections;
+        assert!(origin.peak_requests() <= most, "{} of {most}", origin.peak_requests());
+        assert!(origin.peak_requests() >= u64::from(limit.min(20)), "{} of {limit}", origin.peak_requests());
+    }
+}
+
+#[test]
+fn many_large_bodies_share_one_connection() {
+    let origin = http2_origin(100);
+    both(&origin, |how, url, options| {
+        let len = |n: usize| 1_000_000 + n * 7919;
+        let run =
+            run(&Client::new(), fetching(options), one_thread(), (0..30).map(|n| url(&format!("/bytes/{}", len(n)))));
+        let expected: Vec<u8> = (0..30).flat_map(|n| origin.pattern().slice(0, len(n))).collect();
+        assert!(run.output == expected, "{how}: {} of {}", run.output.len(), expected.len());
+    });
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn a_server_that_prefers_http1_gets_its_connections() {
+    let origin = start_origin();
+    let (options, _ca) = trusting(origin.ca_pem());
+    let urls = (0..40).map(|n| origin.https_url(&format!("/delay/20/small/{n}")));
+    let run = run(&Client::new(), fetching(&offering(options)), one_thread(), urls);
+    assert_eq!(run.output, (0..40).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    assert!(run.reports.iter().all(|got| got.facts.version == Some(Version::Http11)));
+    let most = FleetOptions::default().per_host as u64;
+    assert!((2..=most).contains(&origin.peak_connections()), "{} of {most}", origin.peak_connections());
+}
+
+#[test]
+fn http1_is_spoken_where_h2_is_not_offered() {
+    let origin = http2_origin(100);
+    let (options, _ca) = trusting(origin.ca_pem());
+    for url in [origin.url("/small"), origin.https_url("/small")] {
+        let got = Driver::Reactor.get(&Client::new(), &url, &options);
+        assert_eq!((got.ok(), got.facts.version), (&b"small\n"[..], Some(Version::Http11)));
+    }
+}
+
+#[test]
+fn redirects_lead_from_one_protocol_to_the_other() {
+    let (two, one) = (http2_origin(100), start_origin());
+    // One authority for both would be none of the client's business here.
+    let (first, _a) = trusting(&format!("{}{}", two.ca_pem(), one.ca_pem()));
+    let options = RequestOptions { redirects: following().redirects, ..offering(first) };
+    for driver in DRIVERS {
+        let client = Client::new();
+        for (from, to, version) in [(&two, &one, Version::Http11), (&one, &two, Version::Http2)] {
+            let url = from.https_url(&format!("/redirect/302?to={}", to.https_url("/small/3")));
+            let got = driver.get(&client, &url, &options);
+            assert_eq!((got.ok(), got.facts.version, got.facts.redirects), (&b"small 3\n"[..], Some(version), 1));
+        }
+        let got = driver.get(&client, &two.https_url("/chain/5"), &options);
+        assert_eq!((got.ok(), got.facts.redirects), (&b"end of chain\n"[..], 5));
+    }
+}
+
+#[test]
+fn heads_are_delivered_before_bodies() {
+    let origin = http2_origin(100);
+    let mut options = knowing(following());
+    options.include_head = true;
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), &origin.url("/redirect/302?to=/bytes/3"), &options);
+        let all = String::from_utf8_lossy(got.ok()).into_owned();
+        let heads: Vec<&str> = all.split("\r\n\r\n").collect();
+        assert_eq!(heads.len(), 3, "{all}");
+        assert!(heads[0].starts_with("HTTP/2 302 \r\n") && heads[0].contains("\r\nlocation: /bytes/3"), "{all}");
+        assert!(heads[1].starts_with("HTTP/2 200 \r\n") && heads[1].contains("\r\ncontent-length: 3"), "{all}");
+        assert_eq!(got.facts.head_bytes as usize, heads[0].len() + heads[1].len() + 8);
+    }
+}
+
+#[test]
+fn trailers_end_a_body_and_are_no_part_of_it() {
+    let origin = http2_origin(100);
+    for driver in DRIVERS {
+        let got =
+            driver.get(&Client::new(), &origin.url("/chunked/100000?trailer=1"), &knowing(RequestOptions::default()));
+        assert!(got.ok() == origin.pattern().slice(0, 100_000));
+    }
+}
+
+#[test]
+fn statuses_without_a_body_and_heads_alone() {
+    let origin = http2_origin(100);
+    let client = Client::new();
+    for driver in DRIVERS {
+        for (method, path, status) in
+            [("GET", "/status/204", 204), ("HEAD", "/bytes/5", 200), ("GET", "/status/404", 404)]
+        {
+            let options = RequestOptions { method: method.into(), ..knowing(RequestOptions::default()) };
+            let got = driver.get(&client, &origin.url(path), &options);
+            assert_eq!((got.exit, got.status), (0, status), "{method} {path}: {}", got.message);
+            assert_eq!(got.body.is_empty(), status != 404);
+        }
+    }
+}
+
+#[test]
+fn coded_bodies_are_decoded() {
+    let origin = http2_origin(100);
+    let options = RequestOptions { decode: true, ..knowing(RequestOptions::default()) };
+    for driver in DRIVERS {
+        for coding in ["gzip", "br", "zstd", "deflate"] {
+            let got = driver.get(&Client::new(), &origin.url(&format!("/{coding}/500000")), &options);
+            assert!(got.ok() == text(origin.site().seed(), 500_000), "{coding}");
+        }
+    }
+}
+
+#[test]
+fn what_the_server_asks_to_try_again_is_tried_again_on_the_same_connection() {
+    let origin = http2_origin(100);
+    let mut options = knowing(common::retrying(3));
+    options.fail = true;
+    let urls: Vec<_> = (0..20).map(|n| origin.url(&format!("/flaky/2/small/{n}"))).collect();
+    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    assert_eq!((origin.connections(), origin.requests()), (1, 60));
+}
+
+#[test]
+fn several_hosts_have_a_connection_each() {
+    let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
+    let options = knowing(RequestOptions::default());
+    let urls = (0..90).map(|n| origins[n % 3].url(&format!("/small/{n}")));
+    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    assert_eq!(run.output, (0..90).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    for origin in &origins {
+        assert_eq!((origin.connections(), origin.requests()), (1, 30));
+    }
+}
+
+#[test]
+fn a_site_comes_over_one_connection() {
+    let origin = http2_origin(100);
+    let paths = origin.site().as_paths();
+    let options = knowing(RequestOptions::default());
+    let run = run(&Client::new(), fetching(&options), one_thread(), paths.iter().map(|path| origin.url(path)));
+    let expected: Vec<u8> = paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect();
+    assert!(run.output == expected);
+    assert!(run.reports.iter().all(|got| got.facts.version == Some(Version::Http2)));
+    assert_eq!(origin.connections(), 1);
+}

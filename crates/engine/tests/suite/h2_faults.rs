@@ -1,0 +1,520 @@
+//! HTTP/2 connections and streams that end before their time: what the server did not process is sent again, what it
+//! began is resumed at the exact byte, and what has nothing to do with it goes on.
+
+use crate::common;
+use crate::h2;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use common::{DRIVERS, PATIENCE, fetching, knowing, offering, one_thread, retrying, run, trusting};
+use h2::{
+    CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
+    answer_all, body, defaults, send_from,
+};
+use haul::{Client, ErrorKind, RequestOptions, Version};
+use testkit::frames::{
+    Conn, Frame, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
+};
+use testkit::identity::Identity;
+
+fn ranges(peer: &FramePeer) -> Vec<Option<String>> {
+    peer.requests().iter().map(|asked| asked.get("range").map(str::to_owned)).collect()
+}
+
+#[test]
+fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let asked: Vec<_> = (0..4).map(|_| conn.request()).collect::<io::Result<_>>()?;
+        conn.send(goaway(asked[1].stream, 0))?;
+        answer(conn, &asked[0])?;
+        answer(conn, &asked[1])?;
+        conn.drain()
+    });
+    let run = run(&Client::new(), fetching(&defaults()), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
+    assert_eq!(run.output, b"/0/1/2/3");
+    assert_eq!(peer.connections(), 2);
+    let mut times = BTreeMap::new();
+    for asked in peer.requests() {
+        *times.entry(asked.path().to_owned()).or_insert(0) += 1;
+    }
+    let times: Vec<_> = times.iter().map(|(path, times)| (path.as_str(), *times)).collect();
+    assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
+}
+
+/// nginx with `keepalive_timeout 0`, or few `keepalive_requests`; and one that takes few at once, and says so late.
+#[test]
+fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_requests() {
+    const ALL: usize = 12;
+    for refuses in [false, true] {
+        let peer = FramePeer::start(move |number, conn| {
+            conn.preface()?;
+            conn.next_frame()?;
+            // Only the first is offered more than such a server takes.
+            let offered = if number == 0 { ALL } else { 1 };
+            let asked: Vec<_> = (0..offered).map(|_| conn.request()).collect::<io::Result<_>>()?;
+            conn.send([settings(&[(MAX_CONCURRENT_STREAMS, 1)]), settings_ack()].concat())?;
+            let (first, others) = asked.split_first().unwrap();
+            if refuses {
+                others.iter().try_for_each(|asked| conn.send(rst(asked.stream, REFUSED_STREAM)))?;
+            }
+            conn.send(goaway(first.stream, 0))?;
+            answer(conn, first)?;
+            conn.drain()
+        });
+        let mut options = defaults();
+        options.retry.max = 0;
+        options.max_time = Some(Duration::from_secs(20));
+        let urls = (0..ALL).map(|n| peer.url(&format!("/{n}")));
+        let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+        assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7/8/9/10/11", "{refuses}");
+        assert_eq!((peer.connections(), peer.requests().len()), (ALL, 2 * ALL - 1), "{refuses}");
+    }
+}
+
+#[test]
+fn a_server_that_tells_why_it_goes_is_heard() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(goaway(asked.stream, ENHANCE_YOUR_CALM))
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
+        assert_eq!(got.kind, Some(ErrorKind::Receive), "{driver:?}: {}", got.message);
+        assert!(got.message.contains("ENHANCE_YOUR_CALM"), "{driver:?}: {}", got.message);
+    }
+}
+
+#[test]
+fn a_server_that_wants_http1_is_asked_by_it() {
+    for driver in DRIVERS {
+        let identity = Identity::for_names(&["localhost"]);
+        let peer = FramePeer::start_tls(&identity, |number, conn| {
+            if number > 0 {
+                conn.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nold\n")?;
+                return conn.drain();
+            }
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(rst(asked.stream, HTTP_1_1_REQUIRED))?;
+            conn.drain()
+        });
+        let (mut options, _ca) = trusting(identity.ca_pem());
+        options.method = "POST".into();
+        options.retry.max = 0;
+        let client = Client::new();
+        let got = driver.get(&client, &peer.https_url("/"), &offering(options.clone()));
+        assert_eq!((got.ok(), got.facts.version), (&b"old\n"[..], Some(Version::Http11)), "{driver:?}");
+        assert_eq!((got.facts.retries, peer.connections()), (0, 2));
+    }
+}
+
+#[test]
+fn requests_that_wait_do_not_wait_for_a_connection_that_takes_no_more() {
+    // One stream at a time: the others wait on the connection. It goes away, but its first response does not end before
+    // the others are there.
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[(3, 1)])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let asked = conn.request()?;
+        conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
+        conn.send(goaway(asked.stream, 0))?;
+        conn.wait(1);
+        conn.send(data(asked.stream, true, b"late"))?;
+        conn.drain()
+    });
+    let peer = std::sync::Arc::new(peer);
+    let watched = std::sync::Arc::clone(&peer);
+    let watching = thread::spawn(move || {
+        // Paths, for how they are spread over the connections is not ours to say.
+        while !(1..4)
+            .all(|n| watched.requests().iter().any(|asked| asked.path() == format!("/{n}") && asked.connection > 0))
+        {
+            thread::sleep(Duration::from_millis(5));
+        }
+        watched.release();
+    });
+    let mut options = defaults();
+    options.max_time = Some(Duration::from_secs(20));
+    let run = run(&Client::new(), fetching(&options), one_thread(), (0..4).map(|n| peer.url(&format!("/{n}"))));
+    assert_eq!(String::from_utf8_lossy(&run.output), "late/1/2/3");
+    watching.join().unwrap();
+}
+
+#[test]
+fn goaway_with_no_error_and_an_unknown_last_stream_loses_nothing() {
+    // The graceful way: first "no more", with the highest number, then the connection's end when all is answered.
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(goaway(0x7fff_ffff, 0))?;
+        answer(conn, &asked)?;
+        conn.drain()
+    });
+    for driver in DRIVERS {
+        let client = Client::new();
+        for n in 0..3 {
+            assert_eq!(driver.get(&client, &peer.url(&format!("/{n}")), &defaults()).ok(), format!("/{n}").as_bytes());
+        }
+    }
+    assert_eq!((peer.connections(), peer.requests().len()), (6, 6), "each on a connection of its own, once");
+}
+
+#[test]
+fn a_refused_stream_is_sent_again_whatever_its_method() {
+    for driver in DRIVERS {
+        // The connection may end behind the refusal, or when it is sent the next request.
+        for reads in [0, 1, 2] {
+            let peer = FramePeer::start(move |number, conn| {
+                conn.greet(&[])?;
+                if number > 0 {
+                    return answer_all(conn);
+                }
+                let first = conn.request()?;
+                conn.send(rst(first.stream, REFUSED_STREAM))?;
+                match reads {
+                    0 => Ok(()),
+                    1 => conn.request().map(drop),
+                    _ => answer_all(conn),
+                }
+            });
+            let mut options = defaults();
+            options.method = "POST".into();
+            options.body = Some(b"once"[..].into());
+            options.retry.max = 0;
+            assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?}, {reads}");
+            assert_eq!((peer.connections(), peer.requests().len()), (2, 2), "{driver:?}, {reads}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_refuses_its_only_request_is_left_for_another() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|number, conn| {
+            conn.greet(&[])?;
+            if number > 0 {
+                return answer_all(conn);
+            }
+            loop {
+                let asked = conn.request()?;
+                conn.send(rst(asked.stream, REFUSED_STREAM))?;
+            }
+        });
+        let mut options = defaults();
+        options.retry.max = 0;
+        assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?}");
+        assert_eq!((peer.connections(), peer.requests().len()), (2, 2), "{driver:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_again_and_again_beside_others_goes_elsewhere() {
+    let (tell, told) = mpsc::channel();
+    let (tell, told) = (Mutex::new(tell), Mutex::new(told));
+    let peer = FramePeer::start(move |number, conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            let asked = conn.request()?;
+            tell.lock().unwrap().send(()).unwrap();
+            return answer(conn, &asked);
+        }
+        let first = conn.request()?;
+        // The first time costs nothing: it was sent before the server could say how many it takes.
+        for _ in 0..4 {
+            let asked = conn.request()?;
+            conn.send(rst(asked.stream, REFUSED_STREAM))?;
+        }
+        told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        answer(conn, &first)
+    });
+    let urls = ["/0", "/1"].map(|path| peer.url(path));
+    let mut options = defaults();
+    options.retry.max = 0;
+    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1", "{:?}", run.exits());
+    assert_eq!(peer.connections(), 2);
+}
+
+#[test]
+fn refusing_for_ever_ends_it() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            loop {
+                let asked = conn.request()?;
+                conn.send(rst(asked.stream, REFUSED_STREAM))?;
+            }
+        });
+        let got = driver.get(&Client::new(), &peer.url("/x"), &defaults());
+        assert_eq!((got.exit, got.kind), (92, Some(ErrorKind::Http2Stream)), "{}", got.message);
+        assert!(got.message.contains("REFUSED_STREAM"), "{}", got.message);
+        assert!(peer.requests().len() <= 5, "{}", peer.requests().len());
+    }
+}
+
+#[test]
+fn a_reset_in_the_body_is_resumed_at_the_exact_byte() {
+    for driver in DRIVERS {
+        let all = body(100_000);
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            send_from(conn, &asked, &all, 30_011)?;
+            conn.send(rst(asked.stream, INTERNAL_ERROR))?;
+            loop {
+                let asked = conn.request()?;
+                send_from(conn, &asked, &all, all.len())?;
+            }
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(retrying(1)));
+        assert!(got.ok() == body(100_000), "{driver:?}");
+        assert_eq!(ranges(&peer), [None, Some("bytes=30011-".into())]);
+        assert_eq!(peer.requests()[1].get("if-range"), Some("\"v\""));
+        assert_eq!((peer.connections(), got.facts.retries), (1, 1), "the connection is as good as before");
+    }
+}
+
+#[test]
+fn without_retries_the_prefix_is_delivered_and_the_code_says_what_broke() {
+    for driver in DRIVERS {
+        for (end, exit) in [(Some(INTERNAL_ERROR), 92), (Some(CANCEL), 92), (None, 18)] {
+            let all = body(100_000);
+            let peer = FramePeer::start(move |_, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                send_from(conn, &asked, &all, 30_011)?;
+                if let Some(code) = end {
+                    conn.send(rst(asked.stream, code))?;
+                    return conn.drain();
+                }
+                conn.cut()
+            });
+            let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
+            assert_eq!(got.exit, exit, "{driver:?}, {end:?}: {}", got.message);
+            assert!(got.body == body(30_011), "{driver:?}, {end:?}: {} bytes", got.body.len());
+        }
+    }
+}
+
+#[test]
+fn a_send_that_fails_is_not_the_error_of_a_response_that_broke_off() {
+    for ends in [true, false] {
+        let (closed, is_closed) = mpsc::channel();
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
+            conn.wait(1);
+            // The pings have to be answered, and nobody is there any more to take that.
+            conn.send([ping([1; 8]), data(asked.stream, false, &body(30_011)), ping([2; 8])].concat())?;
+            conn.send([data(asked.stream, ends, b"!"), ping([3; 8])].concat())?;
+            conn.reset()?;
+            closed.send(()).map_err(io::Error::other)
+        });
+        let client = Client::builder().options(|options| options.prior_knowledge = true).build();
+        let mut response = client.get(&peer.url("/")).send().expect("a head");
+        // The program takes its time.
+        peer.release();
+        is_closed.recv().expect("the peer has reset the connection");
+        let mut got = Vec::new();
+        let outcome = response.read_to_end(&mut got);
+        assert!(got == [&body(30_011)[..], b"!"].concat(), "{} bytes, {outcome:?}", got.len());
+        assert_eq!(outcome.is_ok(), ends, "{outcome:?}");
+        if let Err(error) = outcome {
+            let inner = error.get_ref().and_then(|error| error.downcast_ref::<haul::Error>()).expect("haul's");
+            assert!(matches!(inner.exit_code(), 18 | 56), "{inner}");
+        }
+    }
+}
+
+#[test]
+fn a_lost_connection_is_resumed_on_another() {
+    for driver in DRIVERS {
+        let all = body(100_000);
+        let peer = FramePeer::start(move |number, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            send_from(conn, &asked, &all, [30_011, 70_007, all.len()][number.min(2)])?;
+            if number < 2 { conn.cut() } else { conn.drain() }
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(retrying(2)));
+        assert!(got.ok() == body(100_000), "{driver:?}");
+        assert_eq!(ranges(&peer), [None, Some("bytes=30011-".into()), Some("bytes=70007-".into())]);
+        assert_eq!(peer.connections(), 3);
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_gives_all_its_transfers_back() {
+    let all = body(50_000);
+    let peer = FramePeer::start(move |number, conn| {
+        conn.greet(&[])?;
+        if number == 0 {
+            let asked: Vec<_> = (0..5).map(|_| conn.request()).collect::<io::Result<_>>()?;
+            for (n, asked) in asked.iter().enumerate() {
+                send_from(conn, asked, &all, 1 + n * 9_000)?;
+            }
+            return conn.cut();
+        }
+        loop {
+            let asked = conn.request()?;
+            send_from(conn, &asked, &all, all.len())?;
+        }
+    });
+    let urls = (0..5).map(|n| peer.url(&format!("/{n}")));
+    let run = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls);
+    assert!(run.output == body(50_000).repeat(5), "{:?}", run.exits());
+    assert_eq!((peer.connections(), peer.requests().len()), (2, 10));
+}
+
+#[test]
+fn a_connection_closed_while_idle_costs_no_retry() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            answer(conn, &asked)
+        });
+        let client = Client::new();
+        for n in 0..4 {
+            let got = driver.get(&client, &peer.url(&format!("/{n}")), &defaults());
+            assert_eq!(got.ok(), format!("/{n}").as_bytes(), "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
+    for driver in DRIVERS {
+        for (method, any_method, exit) in [("GET", false, 0), ("POST", false, 52), ("POST", true, 52)] {
+            let peer = FramePeer::start(|number, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                answer(conn, &asked)?;
+                if number == 0 {
+                    // The second request is read, and then nothing comes.
+                    conn.request()?;
+                    return conn.cut();
+                }
+                conn.drain()
+            });
+            let client = Client::new();
+            assert_eq!(driver.get(&client, &peer.url("/1"), &defaults()).ok(), b"/1");
+            let mut options = RequestOptions { method: method.into(), ..defaults() };
+            (options.retry.max, options.retry.any_method) = (0, any_method);
+            let got = driver.get(&client, &peer.url("/2"), &options);
+            assert_eq!(got.exit, exit, "{driver:?} {method} {any_method}: {}", got.message);
+            assert_eq!(peer.connections(), if exit == 0 { 2 } else { 1 }, "{driver:?} {method} {any_method}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_closes_at_once_is_an_empty_reply() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            conn.request()?;
+            conn.cut()
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
+        assert_eq!((got.exit, got.body.len()), (52, 0), "{driver:?}: {}", got.message);
+        assert_eq!(peer.requests().len(), 1);
+    }
+}
+
+#[test]
+fn an_answer_before_the_uploads_end_is_an_answer() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(headers(asked.stream, false, &[(":status", "413"), ("content-length", "4")]))?;
+            conn.send(data(asked.stream, true, b"much"))?;
+            conn.send(rst(asked.stream, 0))?;
+            conn.drain()
+        });
+        let mut options = defaults();
+        options.method = "POST".into();
+        // More than the window: without the answer it would wait for ever.
+        options.body = Some(vec![b'x'; 1_000_000].into());
+        let got = driver.get(&Client::new(), &peer.url("/x"), &options);
+        assert_eq!((got.exit, got.status, got.body.as_slice()), (0, 413, &b"much"[..]), "{driver:?}: {}", got.message);
+    }
+}
+
+/// A connection ends in the midst of one response and before another: the other has nothing in part (it was 18), and is asked for
+/// again.
+#[test]
+fn what_has_no_response_yet_is_asked_for_again_when_others_break_off() {
+    let serve = |number: usize, conn: &mut Conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let (begun, _not_begun) = (conn.request()?, conn.request()?);
+        conn.send(headers(begun.stream, false, &[(":status", "200"), ("content-length", "6")]))?;
+        conn.send(data(begun.stream, false, b"/beg"))
+    };
+    let urls = |peer: &FramePeer| ["/begun", "/other"].map(|path| peer.url(path));
+    let peer = FramePeer::start(serve);
+    let all = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls(&peer));
+    let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
+    // Of the first a part was printed, and nothing says that the rest would be of the same content.
+    assert_eq!((exits, all.output.as_slice()), (vec![18, 0], &b"/beg/other"[..]));
+
+    let peer = FramePeer::start(serve);
+    let all = run(&Client::new(), fetching(&knowing(retrying(0))), one_thread(), urls(&peer));
+    let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
+    assert_eq!(exits, [18, 52]);
+}
+
+/// A server that wants no more of a request than it has answered says so by RST_STREAM (RFC 9113 section 8.1).
+#[test]
+fn a_success_that_comes_early_does_not_end_its_request() {
+    const LEN: usize = 2 << 20;
+    for driver in DRIVERS {
+        for (code, exit) in [(None, 0), (Some(0), 0), (Some(CANCEL), 92)] {
+            let (sender, came) = mpsc::channel();
+            let sender = Mutex::new(sender);
+            let peer = FramePeer::start(move |_, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
+                conn.send(data(asked.stream, true, b"early"))?;
+                if let Some(code) = code {
+                    conn.send(rst(asked.stream, code))?;
+                    return conn.drain();
+                }
+                conn.send([window_update(0, LEN as u32), window_update(asked.stream, LEN as u32)].concat())?;
+                let mut bytes = 0;
+                loop {
+                    let frame = conn.frame_of(Frame::DATA)?;
+                    bytes += frame.payload.len();
+                    if frame.flags & Frame::END_STREAM != 0 {
+                        sender.lock().unwrap().send(bytes).unwrap();
+                        return conn.drain();
+                    }
+                }
+            });
+            let body = Some(vec![b'x'; LEN].into());
+            let options = RequestOptions { method: "PUT".into(), body, ..defaults() };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.exit, &got.body[..]), (exit, &b"early"[..]), "{driver:?} {code:?} {}", got.message);
+            if code.is_none() {
+                assert_eq!(came.recv_timeout(PATIENCE), Ok(LEN), "{driver:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Hostile HTTP/2 peers: each is left with the right error after a bounded number of frames, and never taken for a
+//! success. A transfer that shares the connection fails with it, or goes on where only a stream was at fault.
+
+use crate::common;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use common::{DRIVERS, fetching, item, knowing, one_thread, run_reading};
+use haul::{Client, RequestOptions};
+use testkit::frames::{
+    Conn, Frame, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings,
+    window_update,
+};
+
+const OK: (&str, &str) = (":status", "200");
+const FOREVER: u64 = 200_000;
+
+/// A peer that does its worst as soon as it has read the request on stream 1.
+fn after_request(worst: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
+    FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        worst(conn)?;
+        conn.drain()
+    })
+}
+
+/// Both drivers end with this code and something of this in the message, and deliver nothing but this.
+#[track_caller]
+fn ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert_eq!(got.exit, exit, "{what}, {driver:?}: {}", got.message);
+        assert!(got.message.contains(says), "{what}, {driver:?}: {}", got.message);
+        assert_eq!(got.body, delivered, "{what}, {driver:?}");
+    }
+}
+
+#[test]
+fn floods_are_ended() {
+    const PAD: &[u8] = &[0; 8];
+    for (what, kind, flags, stream, payload, says) in [
+        ("PING", Frame::PING, 0, 0, PAD, "PING"),
+        ("SETTINGS", Frame::SETTINGS, 0, 0, &[], "SETTINGS"),
+        ("empty DATA", Frame::DATA, 0, 1, &[], "DATA"),
+        ("WINDOW_UPDATE", Frame::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1], "WINDOW_UPDATE"),
+        ("PRIORITY", Frame::PRIORITY, 0, 1, &[0, 0, 0, 0, 1], "PRIORITY"),
+        ("GOAWAY", Frame::GOAWAY, 0, 0, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0], "GOAWAY"),
+        ("unknown", 0xee, 0, 1, PAD, "unknown"),
+    ] {
+        let sent = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&sent);
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            conn.request()?;
+            conn.send(headers(1, false, &[OK]))?;
+            // What went out before the client closed; a good part of it waits in sockets.
+            counted.store(conn.flood(kind, flags, stream, payload, FOREVER), SeqCst);
+            Ok(())
+        });
+        ends(what, &peer, 16, says, b"");
+        assert!(sent.load(SeqCst) < FOREVER, "{what}: it was taken to the end");
+    }
+}
+
+#[test]
+fn a_header_block_without_end_is_ended() {
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    let peer = FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        conn.send(headers_open(1, &block(&[OK])))?;
+        counted.store(conn.flood(Frame::CONTINUATION, 0, 1, &[], FOREVER), SeqCst);
+        Ok(())
+    });
+    ends("empty CONTINUATION", &peer, 16, "CONTINUATION", b"");
+    assert!(sent.load(SeqCst) < FOREVER);
+    let peer = FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        conn.send(headers_open(1, &block(&[OK])))?;
+        let field = block(&[("x-a", &"b".repeat(10_000))]);
+        counted_flood(conn, &field)
+    });
+    ends("full CONTINUATION", &peer, 16, "limit", b"");
+}
+
+fn counted_flood(conn: &mut Conn, field: &[u8]) -> io::Result<()> {
+    let sent = conn.flood(Frame::CONTINUATION, 0, 1, field, FOREVER);
+    if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
+}
+
+#[test]
+fn a_head_that_unfolds_to_megabytes_is_refused() {
+    // One field of 4,000 bytes put into the table, then named ten thousand times by one byte each.
+    let peer = after_request(|conn| {
+        let mut bomb = vec![0x88, 0x40, 1, b'x', 127];
+        let rest = 4_000 - 127;
+        bomb.extend([(rest & 127) as u8 | 128, (rest >> 7) as u8]);
+        bomb.extend([b'y'; 4_000]);
+        bomb.extend([0xbe; 10_000]);
+        conn.send(headers_open(1, &[]))?;
+        conn.send(continuation(1, true, &bomb))
+    });
+    ends("HPACK bomb", &peer, 16, "limit", b"");
+}
+
+#[test]
+fn interim_responses_without_end_are_ended() {
+    let peer = after_request(|conn| {
+        let interim = block(&[(":status", "103"), ("link", "</a>")]);
+        let sent = conn.flood(Frame::HEADERS, Frame::END_HEADERS, 1, &interim, FOREVER);
+        if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
+    });
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert!(matches!(got.exit, 16 | 92), "{driver:?}: {} {}", got.exit, got.message);
+        assert!(got.message.contains("limit"), "{}", got.message);
+    }
+}
+
+#[test]
+fn breaches_of_the_protocol_end_the_connection() {
+    type Worst = fn(&mut Conn) -> io::Result<()>;
+    let cases: [(&str, Worst, &str); 22] = [
+        ("a window above 2^31-1", |conn| conn.send(window_update(0, 0x7fff_ffff)), "window"),
+        ("a window raised by nothing", |conn| conn.send(window_update(0, 0)), "nothing"),
+        ("a push", |conn| conn.send(frame(Frame::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x82])), "push"),
+        ("DATA on stream 0", |conn| conn.send(data(0, false, b"x")), "stream 0"),
+        ("HEADERS on stream 0", |conn| conn.send(headers(0, true, &[OK])), "stream 0"),
+        ("PING on a stream", |conn| conn.send(frame(Frame::PING, 0, 1, &[0; 8])), ""),
+        ("SETTINGS on a stream", |conn| conn.send(frame(Frame::SETTINGS, 0, 1, &[])), ""),
+        ("GOAWAY on a stream", |conn| conn.send(frame(Frame::GOAWAY, 0, 1, &[0; 8])), ""),
+        ("PING of seven bytes", |conn| conn.send(frame(Frame::PING, 0, 0, &[0; 7])), "length"),
+        ("SETTINGS of seven bytes", |conn| conn.send(frame(Frame::SETTINGS, 0, 0, &[0; 7])), "length"),
+        ("RST_STREAM of three bytes", |conn| conn.send(frame(Frame::RST_STREAM, 0, 1, &[0; 3])), "length"),
+        ("a frame above the limit", |conn| conn.send(data(1, false, &vec![0; 100_000])), "length"),
+        ("a window setting above 2^31-1", |conn| conn.send(settings(&[(4, 1 << 31)])), "setting"),
+        ("a frame size below the least", |conn| conn.send(settings(&[(5, 100)])), "setting"),
+        ("push switched on", |conn| conn.send(settings(&[(2, 1)])), ""),
+        ("an even stream", |conn| conn.send(headers(2, true, &[OK])), "never opened"),
+        ("a stream never opened", |conn| conn.send(headers(99, true, &[OK])), "never opened"),
+        ("CONTINUATION of nothing", |conn| conn.send(continuation(1, true, &[])), "continuation"),
+        (
+            "PING within a block",
+            |conn| conn.send([headers_open(1, &[]), ping([0; 8])].concat()),
+            "within a header block",
+        ),
+        (
+            "an HPACK index beyond the table",
+            |conn| conn.send(frame(Frame::HEADERS, 5, 1, &[0xff, 0xff, 0x7f])),
+            "header",
+        ),
+        ("a cut HPACK block", |conn| conn.send(frame(Frame::HEADERS, 5, 1, &[0x40, 5, b'a'])), "header"),
+        (
+            "padding above the payload",
+            |conn| {
+                conn.send(headers(1, false, &[OK]))?;
+                conn.send(frame(Frame::DATA, Frame::PADDED, 1, &[200, 0, 0]))
+            },
+            "padding",
+        ),
+    ];
+    for (what, worst, says) in cases {
+        ends(what, &after_request(worst), 16, says, b"");
+    }
+}
+
+#[test]
+fn more_than_a_window_is_an_end() {
+    // The reader has stopped, so no window is opened again; and the peer goes on.
+    const FRAME: usize = 16_000;
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    let peer = FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        conn.send(headers(1, false, &[OK]))?;
+        counted.store(conn.flood(Frame::DATA, 0, 1, &[b'x'; FRAME], FOREVER), SeqCst);
+        Ok(())
+    });
+    let (watched, items) = (Arc::clone(&sent), vec![Ok(item(peer.url("/")))]);
+    let options = knowing(RequestOptions::default());
+    let run =
+        run_reading(&Client::new(), fetching(&options), one_thread(), Box::new(items.into_iter()), move |mut pipe| {
+            while watched.load(SeqCst) == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let mut output = Vec::new();
+            pipe.read_to_end(&mut output).unwrap();
+            output
+        });
+    assert_eq!(run.exits()[0].1, 16, "{}", run.reports[0].message);
+    assert!(run.reports[0].message.contains("more than the window allowed"), "{}", run.reports[0].message);
+    // What the pipe holds (1 MiB), a window (1 MiB), and a read that was under way.
+    assert!(run.output.len() <= 3 << 20 && run.output.iter().all(|&byte| byte == b'x'), "{}", run.output.len());
+    assert!(sent.load(SeqCst) < FOREVER, "it was taken to the end");
+}
+
+#[test]
+fn something_that_is_not_http2_is_named() {
+    for (what, bytes, says) in [
+        ("HTTP/1.1", &b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], "HTTP/1"),
+        ("noise", &b"220 mail.example ESMTP ready for you\r\n"[..], "not HTTP/2"),
+        ("no SETTINGS first", &b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], ""),
+    ] {
+        let peer = FramePeer::start(move |_, conn| {
+            conn.preface()?;
+            conn.send(bytes)?;
+            conn.drain()
+        });
+        ends(what, &peer, 16, says, b"");
+    }
+}
+
+#[test]
+fn malformed_responses_end_their_stream() {
+    type Fields = &'static [(&'static str, &'static str)];
+    let cases: [(&str, Fields); 14] = [
+        ("no status", &[("content-length", "0")]),
+        ("two", &[OK, OK]),
+        ("a late one", &[("a", "b"), OK]),
+        ("a request's", &[OK, (":path", "/")]),
+        ("an unknown one", &[OK, (":x", "/")]),
+        ("no number", &[(":status", "abc")]),
+        ("101", &[(":status", "101")]),
+        ("upper case", &[OK, ("Content-Type", "x")]),
+        ("Connection", &[OK, ("connection", "close")]),
+        ("Transfer-Encoding", &[OK, ("transfer-encoding", "chunked")]),
+        ("CR and LF", &[OK, ("a", "b\r\nset-cookie: c=d")]),
+        ("NUL", &[OK, ("a", "b\0c")]),
+        ("two lengths", &[OK, ("content-length", "1"), ("content-length", "2")]),
+        ("no length", &[OK, ("content-length", "-1")]),
+    ];
+    for (what, fields) in cases {
+        let peer = after_request(move |conn| {
+            conn.send(headers(1, false, fields))?;
+            conn.send(data(1, true, b"x"))
+        });
+        ends(what, &peer, 92, "server sent", b"");
+        assert!(peer.saw(|_, frame| frame.kind == Frame::RST_STREAM), "{what}: the server is told");
+    }
+}
+
+#[test]
+fn a_body_that_is_not_what_its_length_says_is_no_success() {
+    // What came of one that ends early is handed out; of a frame that goes beyond the end, nothing.
+    let cases =
+        [("short", "10", &b"hello"[..], &b"abchello"[..]), ("long", "6", b"hello", b"abc"), ("none", "4", b"", b"abc")];
+    for (what, length, body, got) in cases {
+        let peer = after_request(move |conn| {
+            conn.send(headers(1, false, &[OK, ("content-length", length)]))?;
+            conn.send(data(1, false, b"abc"))?;
+            conn.send(data(1, true, body))
+        });
+        ends(what, &peer, 92, "announced", got);
+    }
+    let peer = after_request(|conn| conn.send(headers(1, true, &[OK, ("content-length", "3")])));
+    ends("a head alone", &peer, 92, "announced", b"");
+}
+
+#[test]
+fn order_is_kept() {
+    let peer = after_request(|conn| conn.send(data(1, true, b"early")));
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert!(matches!(got.exit, 16 | 92) && got.body.is_empty(), "{driver:?}: {} {}", got.exit, got.message);
+    }
+    let peer = after_request(|conn| {
+        conn.send(headers(1, false, &[OK]))?;
+        conn.send(data(1, false, b"abc"))?;
+        conn.send(headers(1, false, &[("x", "y")]))
+    });
+    for driver in DRIVERS {
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert!(matches!(got.exit, 16 | 92) && got.body == b"abc", "{driver:?}: {} {}", got.exit, got.message);
+    }
+}
+
+#[test]
+fn resets_and_goaways_without_end_are_bounded() {
+    // Each connection says at once that it has taken nothing.
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        conn.send(goaway(0, 0))?;
+        conn.drain()
+    });
+    for driver in DRIVERS {
+        let before = peer.connections();
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert_eq!(got.exit, 92, "{driver:?}: {}", got.message);
+        assert!(peer.connections() - before <= 5, "{}", peer.connections());
+    }
+    // Rapid reset the other way round: streams that were reset before are reset again.
+    let peer = after_request(|conn| {
+        conn.send(rst(1, 8))?;
+        let sent = conn.flood(Frame::RST_STREAM, 0, 1, &[0, 0, 0, 8], FOREVER);
+        if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
+    });
+    ends("RST_STREAM", &peer, 92, "CANCEL", b"");
+}
+
+#[test]
+fn no_answer_to_the_preface_is_an_end() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| conn.preface());
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert!(matches!(got.exit, 52 | 56), "{driver:?}: {} {}", got.exit, got.message);
+        assert!(peer.connections() <= 5);
+    }
+}
+
+#[test]
+fn who_waits_for_a_turn_that_never_comes_waits_within_the_limit_of_time() {
+    // Before its first answer the peer says that it takes no further stream: the next requests wait on an open connection.
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(settings(&[(3, 0)]))?;
+        conn.send(headers(asked.stream, true, &[OK]))?;
+        conn.drain()
+    });
+    let client = Client::new();
+    let mut options = knowing(RequestOptions::default());
+    options.max_time = Some(std::time::Duration::from_secs(1));
+    let urls = |from: usize, to: usize| (from..to).map(|n| peer.url(&format!("/{n}"))).collect::<Vec<_>>();
+    let fleet = haul::fleet::FleetOptions { parallel: 1, ..one_thread() };
+    // One by one, so that the second finds the connection of the first.
+    let run = common::run(&client, fetching(&options), fleet, urls(0, 3));
+    let mut exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
+    exits.sort_unstable();
+    assert_eq!(exits, [0, 28, 28]);
+    assert_eq!((peer.connections(), peer.requests().len()), (1, 1));
+}
+
+#[test]
+fn settings_that_leave_no_stream_wait_within_the_limit_of_time() {
+    let mut options = knowing(RequestOptions::default());
+    options.max_time = Some(std::time::Duration::from_secs(1));
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(3, 0)])?;
+        conn.drain()
+    });
+    for driver in DRIVERS {
+        assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 28, "{driver:?}");
+    }
+}
+
+#[test]
+fn the_goaway_reaches_a_peer_that_goes_on_sending() {
+    const PROTOCOL_ERROR: u32 = 1;
+    for driver in DRIVERS {
+        let ended = Arc::new(AtomicU64::new(0));
+        let how = Arc::clone(&ended);
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            conn.request()?;
+            // DATA on stream 0, and a lot behind it that nobody reads any more.
+            conn.send(data(0, false, b"x"))?;
+            conn.send(vec![0; 300_000])?;
+            conn.wait(1);
+            let end = loop {
+                if let Err(error) = conn.next_frame() {
+                    break error.kind();
+                }
+            };
+            how.store(if end == io::ErrorKind::UnexpectedEof { 1 } else { 2 }, SeqCst);
+            Ok(())
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
+        assert_eq!(got.exit, 16, "{driver:?}: {}", got.message);
+        peer.release();
+        let is_told =
+            |_, frame: &Frame| frame.kind == Frame::GOAWAY && frame.payload[4..8] == PROTOCOL_ERROR.to_be_bytes();
+        assert!(peer.saw(is_told), "{driver:?}");
+        while ended.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(ended.load(SeqCst), 1, "{driver:?}: it was reset");
+    }
+}

@@ -1,0 +1,298 @@
+//! HTTP/2 streams side by side: what one of them waits for, or is held to, is nothing of the others.
+
+use crate::common;
+use crate::h2;
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading};
+use h2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
+use haul::Client;
+use haul::fleet::{Destination, FleetOptions, Item};
+use haul::request::{RequestOptions, SpeedLimit};
+use haul::sink::file::FileOptions;
+use testkit::frames::{Conn, Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
+
+#[test]
+fn interim_responses_are_passed_over() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(headers(asked.stream, false, &[(":status", "103"), ("link", "</a>; rel=preload")]))?;
+            conn.send(headers(asked.stream, false, &[(":status", "100")]))?;
+            answer(conn, &asked)?;
+            conn.drain()
+        });
+        let got = driver.get(&Client::new(), &peer.url("/x"), &defaults());
+        assert_eq!((got.ok(), got.status), (&b"/x"[..], 200));
+    }
+}
+
+/// Bodies leave whole, as they are completed, and memory is used up: one has the output to itself, and everything waits for it.
+/// It breaks off. What waits for room comes before it in the input, and yet it is that one which is to be sent first.
+#[test]
+fn a_body_that_has_the_output_to_itself_is_asked_for_again_before_others() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(3, 2)])?;
+        let warm_up = conn.request()?;
+        answer(conn, &warm_up)?;
+        let (first, held) = (conn.request()?, conn.request()?);
+        assert_eq!((first.path(), held.path()), ("/first", "/held"));
+        conn.send(rst(first.stream, INTERNAL_ERROR))?;
+        let broken = conn.request()?;
+        assert_eq!(broken.path(), "/broken");
+        send_from(conn, &broken, &body(900), 300)?;
+        // It has dealt with all before when it answers.
+        conn.send(ping([6; 8]))?;
+        conn.frame_of(6)?;
+        conn.send(headers(held.stream, false, &[(":status", "200")]))?;
+        conn.send(data(held.stream, false, &[b'h'; 100]))?;
+        conn.send(ping([7; 8]))?;
+        conn.frame_of(6)?;
+        conn.send(rst(broken.stream, INTERNAL_ERROR))?;
+        let again = conn.request()?;
+        assert_eq!((again.path(), again.get("range")), ("/broken", Some("bytes=300-")));
+        send_from(conn, &again, &body(900), 900)?;
+        conn.send(data(held.stream, true, &[b'h'; 100]))?;
+        answer_all(conn)
+    });
+    let (client, options) = (Client::new(), knowing(retrying(3)));
+    // From then on the connection is known to take two requests at once.
+    run(&client, fetching(&options), one_thread(), [peer.url("/warm-up")]);
+    let way = FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
+    let urls = ["/first", "/held", "/broken"].map(|path| peer.url(path));
+    let run = run(&client, fetching(&options), way, urls);
+    assert_eq!(peer.connections(), 1);
+    assert_eq!(run.exits().into_iter().map(|(_, exit)| exit).collect::<Vec<_>>(), [0; 3]);
+    assert_eq!(run.output, [&body(900)[..], &[b'h'; 200], b"/first"].concat());
+}
+
+#[test]
+fn time_limits_end_their_own_stream_only() {
+    let mut late = defaults();
+    late.max_time = Some(Duration::from_secs(2));
+    let mut slow = defaults();
+    slow.speed_limit = Some(SpeedLimit { bytes_per_second: 1000, time: Duration::from_secs(1) });
+    for options in [late, slow] {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let mut stuck = 0;
+            while stuck == 0 {
+                let asked = conn.request()?;
+                if asked.path() == "/stuck" { stuck = asked.stream } else { answer(conn, &asked)? }
+            }
+            conn.send(headers(stuck, false, &[(":status", "200")]))?;
+            conn.send(data(stuck, false, b"abc"))?;
+            answer_all(conn)
+        });
+        let urls = ["/a", "/stuck", "/b"].map(|path| peer.url(path));
+        let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+        let exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
+        assert_eq!((exits, run.output.as_slice()), (vec![0, 0, 28], &b"/aabc/b"[..]));
+        assert!(peer.saw(|_, frame| frame.code() == Some(CANCEL)), "the server is told");
+        assert_eq!(peer.connections(), 1);
+        for driver in DRIVERS {
+            assert_eq!(driver.get(&Client::new(), &peer.url("/stuck"), &options).exit, 28, "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_holds_for_each_transfer() {
+    let origin = http2_origin(100);
+    let mut options = defaults();
+    options.limit_rate = Some(400_000);
+    for driver in DRIVERS {
+        let began = Instant::now();
+        let got = driver.get(&Client::new(), &origin.url("/bytes/1200000"), &options);
+        assert!(got.ok() == origin.pattern().slice(0, 1_200_000));
+        assert!(began.elapsed() >= Duration::from_secs(1), "{driver:?}: {:?}", began.elapsed());
+    }
+    let urls = (0..3).map(|n| origin.url(&format!("/bytes/{}", 600_000 + n)));
+    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    let expected: Vec<u8> = (0..3).flat_map(|n| origin.pattern().slice(0, 600_000 + n)).collect();
+    assert!(run.output == expected);
+}
+
+/// What a server may send at once is a small part of what the rate allows in a second, until somebody asks who has no rate.
+#[test]
+fn the_first_window_is_no_way_around_the_rate() {
+    let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            answer_all(conn)
+        });
+        let client = Client::new();
+        for (path, options) in [("/a", &paced), ("/b", &paced), ("/c", &defaults()), ("/d", &paced)] {
+            assert_eq!(driver.get(&client, &peer.url(path), options).ok(), path.as_bytes());
+        }
+        // What a stream's window begins with, and the streams.
+        let said: Vec<_> = peer.frames().iter().filter_map(|(_, frame)| begins(frame)).collect();
+        let wide = match said.as_slice() {
+            [Said::Window(25_000), Said::Stream(1), Said::Stream(3), Said::Window(wide), Said::Stream(5), ..] => *wide,
+            _ => panic!("{driver:?}: {said:?}"),
+        };
+        assert_eq!((wide > 100_000, said.len(), peer.connections()), (true, 6, 1), "{driver:?}: {said:?}");
+    }
+}
+
+/// Apache's HTTP/2 says so in a frame of its own, and that it sends only while the stream's window is not 0.
+#[test]
+fn a_body_that_uses_up_its_window_may_end() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            let window = greet(conn)?;
+            let asked = conn.request()?;
+            let length = window.to_string();
+            conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
+            for piece in body(window as usize).chunks(16 << 10) {
+                conn.send(data(asked.stream, false, piece))?;
+            }
+            while conn.frame_of(Frame::WINDOW_UPDATE)?.stream != asked.stream {}
+            conn.send(data(asked.stream, true, b""))?;
+            conn.drain()
+        });
+        let limited = RequestOptions { max_time: Some(Duration::from_secs(20)), ..defaults() };
+        let got = driver.get(&Client::new(), &peer.url("/"), &limited);
+        assert!(got.body == body(got.body.len()) && got.exit == 0, "{driver:?}: {} {:?}", got.exit, got.message);
+    }
+}
+
+/// A window that came at once is used up when the rate lets its bytes go: the next one is announced before it is waited for.
+#[test]
+fn a_window_used_up_at_a_rate_is_announced_before_the_next_receive() {
+    const WINDOWS: usize = 8;
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            let window = greet(conn)?;
+            let asked = conn.request()?;
+            let body = body(WINDOWS * window as usize);
+            let length = body.len().to_string();
+            conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
+            for (i, part) in body.chunks(window as usize).enumerate() {
+                let mut left = if i == 0 { 0 } else { part.len() };
+                while left > 0 {
+                    let update = conn.frame_of(Frame::WINDOW_UPDATE)?;
+                    let bytes = u32::from_be_bytes(update.payload[..4].try_into().unwrap()) as usize;
+                    left = left.saturating_sub(if update.stream == asked.stream { bytes } else { 0 });
+                }
+                conn.send(
+                    part.chunks(16 << 10).flat_map(|piece| data(asked.stream, false, piece)).collect::<Vec<u8>>(),
+                )?;
+            }
+            conn.send(data(asked.stream, true, b""))?;
+            conn.drain()
+        });
+        let limit = Some(Duration::from_secs(20));
+        let paced = RequestOptions { limit_rate: Some(400_000), max_time: limit, ..defaults() };
+        let got = driver.get(&Client::new(), &peer.url("/"), &paced);
+        assert!(got.body == body(WINDOWS * 25_000) && got.exit == 0, "{driver:?}: {} {:?}", got.exit, got.message);
+    }
+}
+
+/// As [`Conn::greet`]; the answer is what a stream's window begins with.
+fn greet(conn: &mut Conn) -> io::Result<u32> {
+    conn.preface()?;
+    let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+    conn.send([settings(&[]), settings_ack()].concat())?;
+    Ok(window)
+}
+
+#[derive(Debug)]
+enum Said {
+    Window(u32),
+    Stream(u32),
+}
+
+fn begins(frame: &Frame) -> Option<Said> {
+    const INITIAL_WINDOW_SIZE: &[u8] = &[0, 4];
+    match frame.kind {
+        Frame::HEADERS => Some(Said::Stream(frame.stream)),
+        Frame::SETTINGS => {
+            let entry = frame.payload.chunks_exact(6).find(|entry| entry.starts_with(INITIAL_WINDOW_SIZE))?;
+            Some(Said::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn a_full_output_stops_its_own_stream_only() {
+    let origin = http2_origin(100);
+    let dir = tempfile::tempdir().unwrap();
+    let paths: Vec<_> = (0..5).map(|n| dir.path().join(n.to_string())).collect();
+    let mut items = vec![Ok(item(origin.url("/bytes/30000000")))];
+    items.extend(paths.iter().map(|path| {
+        let destination = Destination::File { path: path.clone(), options: FileOptions::default() };
+        Ok(Item { url: origin.url("/bytes/3000000"), destination })
+    }));
+    let watched = paths.clone();
+    let run = run_reading(
+        &Client::new(),
+        fetching(&defaults()),
+        one_thread(),
+        Box::new(items.into_iter()),
+        move |mut pipe| {
+            // Nothing is read before the others are whole.
+            let is_whole =
+                |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 3_000_000);
+            while !watched.iter().all(is_whole) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let mut output = Vec::new();
+            io::Read::read_to_end(&mut pipe, &mut output).unwrap();
+            output
+        },
+    );
+    assert!(run.output == origin.pattern().slice(0, 30_000_000));
+    for path in &paths {
+        assert!(std::fs::read(path).unwrap() == origin.pattern().slice(0, 3_000_000));
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn a_response_in_one_record_of_many_frames_and_one_in_single_bytes() {
+    for driver in DRIVERS {
+        for size in [1, 7, 1 << 20] {
+            let peer = FramePeer::start(move |_, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                let block = testkit::frames::block(&[(":status", "200"), ("x-long", &"y".repeat(3_000))]);
+                let mut all = headers_open(asked.stream, &block[..10]);
+                all.extend(testkit::frames::continuation(asked.stream, true, &block[10..]));
+                for n in 0..200_u8 {
+                    all.extend(data(asked.stream, n == 199, &[n; 5]));
+                    all.extend(testkit::frames::frame(0x77, 0xff, asked.stream, b"unknown"));
+                }
+                for piece in all.chunks(size) {
+                    conn.send(piece)?;
+                }
+                conn.drain()
+            });
+            let expected: Vec<u8> = (0..200).flat_map(|n| [n; 5]).collect();
+            assert_eq!(driver.get(&Client::new(), &peer.url("/"), &defaults()).ok(), expected, "{driver:?}, {size}");
+        }
+    }
+}
+
+#[test]
+fn padding_is_no_body() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", "5")]))?;
+        conn.send(testkit::frames::frame(
+            Frame::DATA,
+            Frame::PADDED | Frame::END_STREAM,
+            asked.stream,
+            b"\x03hello\0\0\0",
+        ))?;
+        conn.drain()
+    });
+    assert_eq!(Driver::Blocking.get(&Client::new(), &peer.url("/"), &defaults()).ok(), b"hello");
+}

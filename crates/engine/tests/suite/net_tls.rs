@@ -1,0 +1,476 @@
+//! TLS against rustls' own server, in memory: handshakes, trust, records in any piece size, ends true and false.
+
+mod rig;
+mod trust;
+
+use std::{io::Write, path::Path};
+
+use haul::{
+    ErrorKind,
+    net::dns::Family,
+    net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion},
+};
+use rig::{Authority, Pair, ServerSetup, options};
+
+const SUITES: [(&str, TlsVersion); 6] = [
+    ("TLS13_AES_128_GCM_SHA256", TlsVersion::V1_3),
+    ("TLS13_AES_256_GCM_SHA384", TlsVersion::V1_3),
+    ("TLS13_CHACHA20_POLY1305_SHA256", TlsVersion::V1_3),
+    ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", TlsVersion::V1_2),
+    ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", TlsVersion::V1_2),
+    ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", TlsVersion::V1_2),
+];
+
+/// Bytes that are unlike each other at any distance a record could be shifted by.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|place| (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect()
+}
+
+#[test]
+fn every_suite_carries_data_both_ways_in_any_piece_size() {
+    let authority = Authority::new();
+    for (suite, version) in SUITES {
+        for (piece, len) in [(1, 40_000), (7, 100_000), (5_000, 300_000), (usize::MAX, 300_000)] {
+            let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
+            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            pair.piece = piece;
+            pair.shake().unwrap();
+            assert_eq!(pair.client.version(), Some(version));
+            assert_eq!(pair.client.cipher(), Some(suite));
+            let data = pattern(len);
+            assert_eq!(pair.client_to_server(&data), data, "{suite} up, pieces of {piece}");
+            assert_eq!(pair.server_to_client(&data).unwrap(), data, "{suite} down, pieces of {piece}");
+            assert_eq!(pair.client_to_server(b"again"), b"again");
+        }
+    }
+}
+
+#[test]
+fn small_records_and_a_handshake_in_many_of_them() {
+    let authority = Authority::new();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup {
+            version: Some(version),
+            fragment: Some(64),
+            ..ServerSetup::new(authority.issue("localhost"))
+        };
+        for piece in [1, 3, 64, 1000] {
+            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            pair.piece = piece;
+            pair.shake().unwrap();
+            let data = pattern(9_999);
+            assert_eq!(pair.server_to_client(&data).unwrap(), data);
+        }
+    }
+}
+
+#[test]
+fn data_right_behind_the_handshake_is_left_for_open() {
+    let authority = Authority::new();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
+        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        // The server speaks first, as HTTP/2 servers do; in TLS 1.3 even before our Finished has reached it.
+        pair.server.writer().write_all(b"settings").unwrap();
+        pair.shake().unwrap();
+        assert_eq!(pair.server_to_client(b" and more").unwrap(), b"settings and more");
+    }
+}
+
+#[test]
+fn close_notify_is_told_from_a_mere_end() {
+    let authority = Authority::new();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
+        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        pair.shake().unwrap();
+        pair.server_to_client(b"hello").unwrap();
+        assert_eq!(pair.last_state, State::NeedMore, "nothing said, so the end is not seen");
+        pair.server.send_close_notify();
+        assert_eq!(pair.server_to_client(b"").unwrap(), b"");
+        assert_eq!(pair.last_state, State::PeerClosed);
+        let mut rest = *b"whatever follows";
+        let opened = pair.client.open(&mut rest).unwrap();
+        assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, State::PeerClosed));
+
+        let mut out = Vec::new();
+        pair.client.close_notify(&mut out);
+        let once = out.len();
+        pair.client.close_notify(&mut out);
+        assert_eq!(out.len(), once);
+        assert!(pair.server_takes(&out).unwrap().peer_has_closed());
+    }
+}
+
+#[test]
+fn key_updates_are_followed_and_answered() {
+    let authority = Authority::new();
+    let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
+    pair.shake().unwrap();
+    for round in 0..5 {
+        pair.server.refresh_traffic_keys().unwrap();
+        let data = pattern(20_000 + round);
+        assert_eq!(pair.server_to_client(&data).unwrap(), data);
+        // The answer alone first, in even rounds; else it leaves in front of the data.
+        if round % 2 == 0 {
+            let mut out = Vec::new();
+            pair.client.take_output(&mut out);
+            assert!(!out.is_empty(), "our own key update is due");
+            pair.server_takes(&out).unwrap();
+        }
+        assert_eq!(pair.client_to_server(&data), data);
+    }
+    let mut out = Vec::new();
+    pair.client.take_output(&mut out);
+    assert!(out.is_empty());
+}
+
+#[test]
+fn a_flood_of_key_updates_is_answered_once_and_ended() {
+    let authority = Authority::new();
+    let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
+    pair.shake().unwrap();
+    pair.server_to_client(b"tickets").unwrap();
+    let mut answered = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..20 {
+            pair.server.refresh_traffic_keys().unwrap();
+        }
+        pair.server_to_client(b"data ends the row").unwrap();
+        let before = answered.len();
+        pair.client.take_output(&mut answered);
+        assert_eq!(answered.len() - before, 5 + 5 + 1 + 16, "one record, however many were asked for");
+    }
+    pair.server_takes(&answered).unwrap();
+    for _ in 0..65 {
+        pair.server.refresh_traffic_keys().unwrap();
+    }
+    let error = pair.server_to_client(b"").unwrap_err();
+    assert!(error.to_string().contains("too many records without data"), "{error}");
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let authority = Authority::new();
+    for (suite, _) in SUITES {
+        let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
+        let mut sample = Pair::new(&setup, &options(&authority), "localhost");
+        sample.shake().unwrap();
+        sample.server_to_client(b"").unwrap();
+        sample.server.writer().write_all(b"secret").unwrap();
+        let places = sample.server_flight().len();
+        for place in 0..places {
+            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            pair.shake().unwrap();
+            pair.server_to_client(b"").unwrap();
+            pair.server.writer().write_all(b"secret").unwrap();
+            let mut wire = pair.server_flight();
+            wire[place] ^= 0x10;
+            match pair.client.open(&mut wire) {
+                // A longer record: what is missing never comes.
+                Ok(opened) => assert!(
+                    matches!(place, 3 | 4) && opened.state == State::NeedMore,
+                    "{suite}: byte {place} changed unseen: {opened:?}"
+                ),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Receive);
+                    assert!(pair.client.open(&mut wire).is_err(), "it stays broken");
+                    let mut alert = Vec::new();
+                    pair.client.take_output(&mut alert);
+                    let told = pair.server_takes(&alert).unwrap_err().to_string();
+                    assert!(told.contains("alert"), "{told}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_alert_instead_of_data_is_an_error() {
+    let authority = Authority::new();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
+        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        pair.shake().unwrap();
+        pair.server_to_client(b"").unwrap();
+        // Garbage makes the server send a fatal alert.
+        let mut garbage = [0; 37];
+        garbage[..5].copy_from_slice(&[23, 3, 3, 0, 32]);
+        assert!(pair.server_takes(&garbage).is_err());
+        let mut flight = pair.server_flight();
+        let error = pair.client.open(&mut flight).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Receive);
+        assert!(error.to_string().ends_with("alert: BadRecordMac"), "{error}");
+    }
+}
+
+#[test]
+fn another_port_resumes_no_session() {
+    let authority = Authority::new();
+    let setup = ServerSetup::new(authority.issue("localhost"));
+    let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
+    let context = contexts.context(&options).unwrap();
+    let place = |port| Place {
+        zone: None,
+        host: "localhost".into(),
+        port,
+        dial: ("localhost".into(), port),
+        family: Family::Any,
+        via: haul::net::proxy::Via::Direct,
+        connect: haul::net::connect::ConnectOptions::default(),
+    };
+    for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
+        let mut pair = Pair::with(&config, &contexts, &options, "localhost");
+        pair.client = Tls::new(&context.at(&place(port)), "localhost").unwrap();
+        pair.shake().unwrap();
+        assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
+        assert_eq!(pair.client.resumed(), resumed, "{port}");
+    }
+}
+
+#[test]
+fn sessions_are_resumed() {
+    let authority = Authority::new();
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
+        let contexts = TlsContexts::default();
+        let config = setup.config();
+        for number in 0..3 {
+            let mut pair = Pair::with(&config, &contexts, &options(&authority), "localhost");
+            pair.shake().unwrap();
+            assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
+            assert_eq!(pair.client.resumed(), number > 0, "{version:?}, connection {number}");
+            assert_eq!(pair.client_to_server(b"thanks"), b"thanks");
+        }
+        let mut other = options(&authority);
+        other.verify = false;
+        let mut pair = Pair::with(&config, &contexts, &other, "localhost");
+        pair.shake().unwrap();
+        assert!(!pair.client.resumed(), "other settings, other tickets");
+    }
+}
+
+#[test]
+fn alpn_and_sni() {
+    let authority = Authority::new();
+    let setup = ServerSetup { alpn: vec![b"http/1.1".to_vec()], ..ServerSetup::new(authority.issue("localhost")) };
+    let mut offer = options(&authority);
+    offer.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let mut pair = Pair::new(&setup, &offer, "localhost.");
+    pair.shake().unwrap();
+    assert_eq!(pair.client.alpn(), Some(&b"http/1.1"[..]));
+    assert_eq!(pair.server.server_name(), Some("localhost"));
+
+    let mut quiet = options(&authority);
+    quiet.sni = false;
+    let mut pair = Pair::new(&setup, &quiet, "localhost");
+    pair.shake().unwrap();
+    assert_eq!(pair.client.alpn(), None);
+    assert_eq!(pair.server.server_name(), None);
+
+    offer.alpn = vec![b"h2".to_vec()];
+    let error = Pair::new(&setup, &offer, "localhost").shake().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TlsHandshake);
+}
+
+#[test]
+fn certificates_nobody_vouches_for() {
+    let (authority, stranger) = (Authority::new(), Authority::named("a stranger"));
+    let setup = ServerSetup::new(stranger.issue("localhost"));
+    let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+    let error = pair.shake().unwrap_err();
+    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::PeerCertificate, 60));
+    assert!(error.to_string().contains("no trusted certificate has signed it"), "{error}");
+    assert!(!pair.to_server.is_empty(), "the server is told by an alert");
+    assert!(pair.client.seal(b"secret", &mut Vec::new()).is_err());
+
+    let mut anyone = options(&authority);
+    anyone.verify = false;
+    Pair::new(&setup, &anyone, "localhost").shake().unwrap();
+}
+
+#[test]
+fn the_name_must_fit() {
+    let authority = Authority::new();
+    let setup = ServerSetup::new(authority.issue("localhost"));
+    for name in ["other.test", "127.0.0.1"] {
+        let error = Pair::new(&setup, &options(&authority), name).shake().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{name}");
+    }
+    let setup = ServerSetup::new(authority.issue("127.0.0.1"));
+    Pair::new(&setup, &options(&authority), "127.0.0.1").shake().unwrap();
+}
+
+#[test]
+fn a_certificate_listed_itself_is_trusted() {
+    for is_ca in [true, false] {
+        for expired in [false, true] {
+            let own = rig::self_signed("localhost", is_ca, expired);
+            let setup = ServerSetup::new(own.identity());
+            let error = Pair::new(&setup, &options(&Authority::new()), "localhost").shake().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PeerCertificate, "not listed");
+            let trusting = own.trusted();
+            let shaken = Pair::new(&setup, &trusting, "localhost").shake();
+            if expired {
+                let error = shaken.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::PeerCertificate);
+                assert!(error.to_string().contains("expired"), "{error}");
+            } else {
+                shaken.unwrap();
+            }
+            let error = Pair::new(&setup, &trusting, "other.test").shake().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PeerCertificate, "listed, but for another name");
+        }
+    }
+    // One issued by somebody unknown, listed by itself.
+    let issued = Authority::named("unknown").issue("localhost");
+    let trusting = issued.trusted();
+    Pair::new(&ServerSetup::new(issued), &trusting, "localhost").shake().unwrap();
+}
+
+#[test]
+fn a_common_name_counts_where_it_is_allowed_below_a_given_authority_and_without_alternatives() {
+    let authority = Authority::new();
+    let shake = |identity: rig::Identity, trust: TlsOptions, common_name, name| {
+        let mut options = trust;
+        options.common_name = common_name;
+        let shaken = Pair::new(&ServerSetup::new(identity), &options, name).shake();
+        shaken.map(|_| ()).map_err(|error| error.kind())
+    };
+    let refused = Err(ErrorKind::PeerCertificate);
+    let by_subject = || authority.issue_by_subject("server.test", &[]);
+    assert_eq!(shake(by_subject(), options(&authority), true, "server.test"), Ok(()));
+    assert_eq!(shake(by_subject(), options(&authority), false, "server.test"), refused);
+    assert_eq!(shake(by_subject(), options(&authority), true, "other.test"), refused);
+    assert_eq!(shake(by_subject(), options(&Authority::named("other")), true, "server.test"), refused);
+    // Listed by itself.
+    assert_eq!(shake(by_subject(), by_subject().trusted(), true, "server.test"), refused);
+    let own = by_subject();
+    let trusted = own.trusted();
+    assert_eq!(shake(own.clone(), trusted.clone(), true, "server.test"), Ok(()));
+    assert_eq!(shake(own, trusted, true, "other.test"), refused);
+    let with_another = authority.issue_by_subject("server.test", &["other.test"]);
+    assert_eq!(shake(with_another, options(&authority), true, "server.test"), refused);
+    // An authority that is bound to names vouches for none that nobody holds to that.
+    let bound = Authority::bound_to("example.test");
+    assert_eq!(shake(bound.issue_by_subject("server.test", &[]), options(&bound), true, "server.test"), refused);
+}
+
+#[test]
+fn without_verification_the_peer_must_still_hold_the_key() {
+    let authority = Authority::new();
+    let stolen = authority.issue("localhost").with_other_key();
+    let mut anyone = TlsOptions::default();
+    anyone.verify = false;
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(stolen.clone()) };
+        let error = Pair::new(&setup, &anyone, "localhost").shake().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PeerCertificate);
+    }
+}
+
+#[test]
+fn ca_files_that_cannot_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let broken = "-----BEGIN CERTIFICATE-----\n????\n-----END CERTIFICATE-----\n";
+    let hollow = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for path in [
+        directory.path().join("missing"),
+        directory.path().to_owned(),
+        write("empty", ""),
+        write("text", "not a certificate"),
+        write("broken", broken),
+        write("hollow", hollow),
+    ] {
+        let mut options = TlsOptions::default();
+        options.ca_file = Some(path.clone());
+        let error = TlsContexts::default().context(&options).unwrap_err();
+        assert_eq!((error.kind(), error.exit_code()), (ErrorKind::CaFile, 77), "{path:?}");
+        options.verify = false;
+        assert!(TlsContexts::default().context(&options).is_ok(), "not read when nothing is verified");
+    }
+    for pem in ["", "not a certificate", broken, hollow] {
+        let mut options = TlsOptions::default();
+        options.ca_pem = Some(Pem::new(pem.as_bytes()));
+        let error = TlsContexts::default().context(&options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CaFile, "{pem}");
+        assert!(error.to_string().contains("memory"), "{error}");
+    }
+    let mut options = TlsOptions::default();
+    options.ca_path = Some(Path::new("/nonexistent/directory").to_owned());
+    assert_eq!(TlsContexts::default().context(&options).unwrap_err().kind(), ErrorKind::CaFile);
+}
+
+#[test]
+fn versions_out_of_reach() {
+    let authority = Authority::new();
+    let setup = ServerSetup { version: Some(TlsVersion::V1_2), ..ServerSetup::new(authority.issue("localhost")) };
+    let mut new_only = options(&authority);
+    new_only.min_version = TlsVersion::V1_3;
+    let error = Pair::new(&setup, &new_only, "localhost").shake().unwrap_err();
+    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::TlsHandshake, 35));
+    new_only.max_version = TlsVersion::V1_2;
+    assert_eq!(TlsContexts::default().context(&new_only).unwrap_err().kind(), ErrorKind::Setup);
+}
+
+#[test]
+fn peers_that_do_not_speak_tls() {
+    let authority = Authority::new();
+    let setup = ServerSetup::new(authority.issue("localhost"));
+    let hostile: [&[u8]; 6] = [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        &[0; 64],
+        &[22, 3, 3, 255, 255, 0, 0, 0],
+        &[22, 3, 3, 0, 0],
+        &[21, 3, 3, 0, 2, 2, 40],
+        &[23, 3, 3, 0, 1, 0],
+    ];
+    for bytes in hostile {
+        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut out = Vec::new();
+        pair.client.handshake(&mut Vec::new(), &mut out).unwrap();
+        let error = pair.client.handshake(&mut bytes.to_vec(), &mut out).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TlsHandshake, "{bytes:?}");
+        assert!(pair.client.handshake(&mut Vec::new(), &mut out).is_err(), "it stays failed");
+    }
+}
+
+#[test]
+fn records_that_no_peer_may_send() {
+    let authority = Authority::new();
+    for (version, hostile) in [
+        (TlsVersion::V1_3, &[23, 3, 3, 0x41, 1][..]),
+        (TlsVersion::V1_2, &[23, 3, 3, 0x48, 1]),
+        (TlsVersion::V1_3, &[20, 3, 3, 0, 1, 1]),
+        (TlsVersion::V1_2, &[20, 3, 3, 0, 1, 1]),
+        (TlsVersion::V1_3, &[21, 3, 3, 0, 2, 1, 0]),
+        (TlsVersion::V1_2, &[21, 3, 3, 0, 2, 1, 0]),
+        (TlsVersion::V1_3, &[23, 3, 3, 0, 0]),
+        (TlsVersion::V1_2, &[23, 3, 3, 0, 7, 0, 0, 0, 0, 0, 0, 0]),
+    ] {
+        let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
+        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        pair.shake().unwrap();
+        pair.server_to_client(b"").unwrap();
+        let error = pair.client.open(&mut hostile.to_vec()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Receive, "{hostile:?}");
+    }
+}
+
+#[test]
+fn contexts_are_shared() {
+    let authority = Authority::new();
+    let contexts = TlsContexts::default();
+    let first = contexts.context(&options(&authority)).unwrap();
+    // Gone, the file is not missed: it was read once.
+    authority.forget_file();
+    let mut other = options(&authority);
+    other.alpn = vec![b"h2".to_vec()];
+    contexts.context(&other).unwrap();
+    drop((first, contexts.context(&options(&authority)).unwrap()));
+}

@@ -1,0 +1,462 @@
+//! Files between two runs: what one leaves the next completes, if it is surely of the same content; what a file is called
+//! and what is left of one that failed.
+#![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
+
+use crate::common;
+use crate::ranged;
+
+use std::fs;
+use std::io::IoSlice;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use common::{assert_same, retrying};
+use haul::sink::checksum::{Algorithm, Checksum, Verified};
+use haul::sink::file::{Append, FileOptions, FileSink};
+use haul::sink::naming::Clobber;
+use haul::sink::partial::PartialFile;
+use haul::{Client, RequestOptions, Target};
+use haul_policy::range::checkpoint::{self, SLOT};
+use haul_policy::range::validator::Validator;
+use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use tempfile::TempDir;
+use testkit::faulty::{Break, Change, Faulty, Plan};
+use testkit::pattern::Pattern;
+use testkit::raw::{RawPeer, Step};
+
+fn options() -> RequestOptions {
+    RequestOptions::default()
+}
+
+fn all() -> Vec<u8> {
+    content(&Plan::default(), 0)
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A directory, the file in it that is written, and what lies beside it meanwhile.
+fn place() -> (TempDir, PathBuf, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    let beside = PartialFile::beside(&file).unwrap();
+    (dir, file, beside)
+}
+
+/// What a run that was killed leaves: these spans of the content of this URL.
+fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
+    let target = Target::parse(url).unwrap();
+    let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
+    let partial = Arc::new(PartialFile::create(beside, 0o666, &target, SIZE, &validator, false).unwrap());
+    for span in spans {
+        let mut writer = partial.writer(span.clone()).unwrap();
+        let bytes = Pattern::new(1).slice(span.start, (span.end - span.start) as usize);
+        let (one, two) = bytes.split_at(bytes.len() / 2);
+        writer.write(one).unwrap();
+        writer.write_pieces(&mut [IoSlice::new(two)]).unwrap();
+    }
+}
+
+/// Changes the newest note of a partial file.
+fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
+    use std::os::unix::fs::FileExt;
+    let bytes = fs::read(beside).unwrap();
+    let (sequence, mut note) = checkpoint::latest(&bytes[SIZE as usize..]).unwrap();
+    change(&mut note);
+    let file = fs::File::options().write(true).open(beside).unwrap();
+    file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT).unwrap();
+}
+
+/// Fetches the whole into the file, which gets all of it; what was asked for.
+#[track_caller]
+fn completes(origin: &Faulty, name: &str, file: &Path) -> Vec<String> {
+    went_well(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
+    assert_same(&fs::read(file).unwrap(), &all());
+    ranges(&origin.seen(name))
+}
+
+#[test]
+fn what_broke_off_is_completed_by_the_next_run() {
+    let origin = origin();
+    let (dir, file, _) = place();
+    let breaks = vec![Break::close_at(MIB + 300).times(1)];
+    let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
+    let outcome = fetch(&Client::new(), &origin.url(&path), &options(), FileSink::new(&file));
+    assert_eq!(exit(&outcome), 18);
+    assert_eq!(names(dir.path()), [".file.haul-part"], "a file has its name only when it is whole");
+    assert_eq!(completes(&origin, "broken", &file), [format!("bytes={}-", MIB + 300)]);
+    assert_eq!(origin.seen("broken").requests[1].if_range.as_deref(), Some("\"1-0\""));
+    assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
+}
+
+#[test]
+fn holes_are_filled_and_nothing_else_is_asked_for() {
+    let origin = origin();
+    let (dir, file, beside) = place();
+    let path = origin.serve("holes", Plan::default());
+    let spans = [1..1000, MIB..2 * MIB, 3 * MIB..3 * MIB + 7];
+    leave(&beside, &origin.url(&path), "\"1-0\"", &spans);
+    let asked = completes(&origin, "holes", &file);
+    assert_eq!(asked, ["bytes=0-0", "bytes=1000-1048575", "bytes=2097152-3145727", "bytes=3145735-"]);
+    let there: u64 = spans.iter().map(|span| span.end - span.start).sum();
+    assert_eq!(origin.seen("holes").sent(), SIZE - there);
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn what_is_all_there_only_gets_its_name() {
+    let origin = origin();
+    let (dir, file, beside) = place();
+    let path = origin.serve("there", Plan::default());
+    leave(&beside, &origin.url(&path), "\"1-0\"", &[0..SIZE]);
+    assert_eq!(completes(&origin, "there", &file), [format!("bytes={SIZE}-")]);
+    assert_eq!((origin.seen("there").requests[0].status, origin.seen("there").sent()), (416, 0));
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn a_redirect_leads_to_the_same_partial_file() {
+    let origin = origin();
+    let (dir, file, _) = place();
+    let breaks = vec![Break::close_at(MIB + 300).times(1)];
+    let path = origin.serve("moved", Plan { breaks, ..Plan::default() });
+    let head = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", origin.url(&path));
+    let entry = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+    let follow = common::following();
+    assert_eq!(exit(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file))), 18);
+    went_well(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file)));
+    assert_same(&fs::read(&file).unwrap(), &all());
+    assert_eq!((origin.seen("moved").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
+}
+
+#[test]
+fn what_may_be_of_something_else_is_not_completed() {
+    let origin = origin();
+    let elsewhere = origin.url("/f/elsewhere");
+    type Make<'a> = &'a dyn Fn(&Path, &str);
+    let cases: [(&str, Make<'_>); 6] = [
+        ("another-url", &|beside, _| leave(beside, &elsewhere, "\"1-0\"", &[0..MIB])),
+        ("another-boot", &|beside, url| {
+            leave(beside, url, "\"1-0\"", &[0..MIB]);
+            rewrite_note(beside, |note| note.boot = b"another".to_vec());
+        }),
+        ("unknown-boot", &|beside, url| {
+            leave(beside, url, "\"1-0\"", &[0..MIB]);
+            rewrite_note(beside, |note| note.boot.clear());
+        }),
+        ("torn", &|beside, url| {
+            leave(beside, url, "\"1-0\"", &[0..MIB]);
+            let len = fs::metadata(beside).unwrap().len();
+            fs::File::options().write(true).open(beside).unwrap().set_len(len - 1).unwrap();
+        }),
+        ("garbage", &|beside, _| fs::write(beside, vec![7; MIB as usize]).unwrap()),
+        ("empty", &|beside, _| fs::write(beside, b"").unwrap()),
+    ];
+    for (name, make) in cases {
+        let (dir, file, beside) = place();
+        let path = origin.serve(name, Plan::default());
+        make(&beside, &origin.url(&path));
+        assert_eq!(completes(&origin, name, &file), [""; 0], "{name}");
+        assert_eq!(names(dir.path()), ["file"], "{name}");
+    }
+}
+
+#[test]
+fn bytes_that_were_synced_outlive_the_boot() {
+    let origin = origin();
+    let (_dir, file, beside) = place();
+    let path = origin.serve("synced", Plan::default());
+    leave(&beside, &origin.url(&path), "\"1-0\"", &[0..MIB]);
+    rewrite_note(&beside, |note| {
+        note.boot = b"another".to_vec();
+        note.is_synced = true;
+    });
+    assert_eq!(completes(&origin, "synced", &file), [format!("bytes={MIB}-")]);
+}
+
+#[test]
+fn another_etag_is_a_new_start() {
+    let origin = origin();
+    let (dir, file, beside) = place();
+    let path = origin.serve("changed", Plan::default());
+    leave(&beside, &origin.url(&path), "\"0-0\"", &[0..MIB]);
+    assert_eq!(completes(&origin, "changed", &file), [format!("bytes={MIB}-")]);
+    assert_eq!(origin.seen("changed").requests.len(), 1, "the answer is the new start");
+    assert_eq!(names(dir.path()), ["file"]);
+    // And one that changes between two runs.
+    let (_dir, file, _) = place();
+    let plan = Plan {
+        breaks: vec![Break::close_at(MIB).times(1)],
+        change: Some(Change::Requests(1)),
+        new_size: Some(SIZE - 5),
+        ..Plan::default()
+    };
+    let url = origin.url(&origin.serve("between", plan.clone()));
+    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::new(&file))), 18);
+    went_well(&fetch(&Client::new(), &url, &options(), FileSink::new(&file)));
+    assert_same(&fs::read(&file).unwrap(), &content(&plan, 1)[..SIZE as usize - 5]);
+}
+
+#[test]
+fn one_that_another_run_is_at_is_left_alone() {
+    let origin = origin();
+    let (dir, file, beside) = place();
+    let url = origin.url(&origin.serve("locked", Plan::default()));
+    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
+    let held = PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).unwrap();
+    assert!(PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).is_none());
+    let before = fs::read(&beside).unwrap();
+    assert_eq!(completes(&origin, "locked", &file), [""; 0]);
+    assert!(fs::read(&beside).unwrap() == before, "it was written to");
+    assert_eq!(held.done().covered(), MIB);
+    drop(held);
+    assert_eq!(names(dir.path()), [".file.haul-part", "file"]);
+}
+
+#[test]
+fn nothing_is_written_through_a_link_or_over_what_is_no_file() {
+    let origin = origin();
+    let (dir, file, beside) = place();
+    let victim = dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, &beside).unwrap();
+    origin.serve("link", Plan::default());
+    assert_eq!(completes(&origin, "link", &file), [""; 0]);
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+
+    let (_dir, file, beside) = place();
+    fs::create_dir(&beside).unwrap();
+    origin.serve("directory", Plan::default());
+    assert_eq!(completes(&origin, "directory", &file), [""; 0]);
+
+    // A second name of a partial file may be somebody else's file.
+    let (dir, file, beside) = place();
+    let url = origin.url(&origin.serve("twin", Plan::default()));
+    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
+    let twin = dir.path().join("twin");
+    fs::hard_link(&beside, &twin).unwrap();
+    let before = fs::read(&twin).unwrap();
+    assert_eq!(completes(&origin, "twin", &file), [""; 0]);
+    assert!(fs::read(&twin).unwrap() == before);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_is_too_small_is_known_before_a_byte_is_fetched() {
+    let origin = origin();
+    let (dir, file, _) = place();
+    let path = origin.serve("huge", Plan { size: 1 << 62, rate: Some(MIB), ..Plan::default() });
+    let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
+    assert_eq!((exit(&outcome), outcome.facts.body_bytes), (23, 0), "{:?}", outcome.result);
+    assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
+}
+
+/// A peer that suggests a name for these five bytes.
+fn suggesting(name: &str) -> RawPeer {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
+    );
+    RawPeer::always(vec![Step::ReadHead, Step::send(head)])
+}
+
+fn named(clobber: Clobber) -> FileOptions {
+    FileOptions { named_by_response: true, clobber, ..FileOptions::default() }
+}
+
+#[test]
+fn the_response_names_the_file_and_may_not_replace_one() {
+    let (dir, file, _) = place();
+    let peer = suggesting("suggested.txt");
+    let get = |clobber| exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
+    assert_eq!(get(Clobber::Own), 0);
+    assert_eq!(names(dir.path()), ["suggested.txt"]);
+    fs::write(dir.path().join("suggested.txt"), "mine").unwrap();
+    assert_eq!((get(Clobber::Own), get(Clobber::Refuse)), (23, 23));
+    assert_eq!(fs::read(dir.path().join("suggested.txt")).unwrap(), b"mine");
+    assert_eq!((get(Clobber::Number), get(Clobber::Number)), (0, 0));
+    assert_eq!(names(dir.path()), ["suggested.txt", "suggested.txt.1", "suggested.txt.2"]);
+    assert_eq!(get(Clobber::Replace), 0);
+    assert_eq!(fs::read(dir.path().join("suggested.txt")).unwrap(), b"hello");
+}
+
+#[test]
+fn a_suggested_name_stays_in_its_directory() {
+    let outer = TempDir::new().unwrap();
+    for name in ["../../up", "/etc/absolute", "..", ".", "a/b/c", "..\\\\up"] {
+        let dir = outer.path().join("inner");
+        fs::create_dir(&dir).unwrap();
+        let sink = FileSink::with(dir.join("own"), named(Clobber::Own));
+        went_well(&fetch(&Client::new(), &suggesting(name).url("/"), &options(), sink));
+        assert_eq!(names(outer.path()), ["inner"], "{name}");
+        assert_eq!(names(&dir).len(), 1, "{name}: {:?}", names(&dir));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
+
+#[test]
+fn numbers_are_added_up_to_a_hundred() {
+    let origin = origin();
+    let (dir, file, _) = place();
+    fs::write(&file, "mine").unwrap();
+    for number in 1..100 {
+        fs::write(dir.path().join(format!("file.{number}")), "").unwrap();
+    }
+    let numbered = || FileSink::with(&file, FileOptions { clobber: Clobber::Number, ..FileOptions::default() });
+    // One that has a note while it is fetched, and one that has not.
+    for (size, code) in [(MIB * 2, 0), (10, 23)] {
+        let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
+        assert_eq!(exit(&fetch(&Client::new(), &url, &options(), numbered())), code);
+    }
+    assert_eq!(fs::metadata(dir.path().join("file.100")).unwrap().len(), MIB * 2);
+    assert_eq!((fs::read(&file).unwrap(), names(dir.path()).len()), (b"mine".to_vec(), 101));
+}
+
+fn checksum(bytes: &[u8]) -> Checksum {
+    Checksum::new(Algorithm::Sha256, digest(&SHA256, bytes).as_ref().to_vec()).unwrap()
+}
+
+#[test]
+fn a_file_with_another_checksum_does_not_get_its_name() {
+    let origin = origin();
+    for size in [SIZE, 100] {
+        let bytes = &all()[..size as usize];
+        let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
+        let (dir, file, _) = place();
+        let with = |checksum, remove_on_error| {
+            let options = FileOptions { checksum: Some(checksum), remove_on_error, ..FileOptions::default() };
+            FileSink::with(&file, options)
+        };
+        let outcome = fetch(&Client::new(), &url, &options(), with(checksum(b"x"), true));
+        assert_eq!((exit(&outcome), names(dir.path()).len()), (56, 0), "{:?}", names(dir.path()));
+        let outcome = fetch(&Client::new(), &url, &options(), with(checksum(b"x"), false));
+        assert_eq!((exit(&outcome), names(dir.path())), (56, vec![".file.haul-part".to_owned()]));
+        went_well(&fetch(&Client::new(), &url, &options(), with(checksum(bytes), false)));
+        assert_same(&fs::read(&file).unwrap(), bytes);
+        assert_eq!(names(dir.path()), ["file"]);
+        assert!(ranges(&origin.seen(&size.to_string())).is_empty(), "what was wrong is not completed");
+    }
+}
+
+#[test]
+fn checksums_of_what_is_resumed_split_and_added_to_are_of_the_whole() {
+    let origin = origin();
+    let (_dir, file, beside) = place();
+    let url = origin.url(&origin.serve("resumed", Plan::default()));
+    leave(&beside, &url, "\"1-0\"", &[5..MIB]);
+    let with = |checksum| FileOptions { checksum: Some(checksum), ..FileOptions::default() };
+    went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
+
+    let url = origin.url(&origin.serve("split", ranged::held()));
+    went_well(&fetch(&Client::new(), &url, &ranged::splitting(), FileSink::with(&file, with(checksum(&all())))));
+    assert!(!ranges(&origin.seen("split")).is_empty());
+
+    let url = origin.url(&origin.serve("added", Plan::default()));
+    let adding = |sum: &[u8]| FileOptions { append: Some(Append::AtEnd), ..with(checksum(sum)) };
+    for there in [1000, SIZE as usize] {
+        fs::write(&file, &all()[..there]).unwrap();
+        went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()))));
+        assert_same(&fs::read(&file).unwrap(), &all());
+        fs::write(&file, &all()[..there]).unwrap();
+        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()[there..])));
+        assert_eq!(exit(&outcome), 56, "a checksum of what was added is none of the file");
+    }
+}
+
+#[test]
+fn checksums_of_pipes_and_devices() {
+    let origin = origin();
+    let url = origin.url(&origin.serve("passing", Plan::default()));
+    for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
+        let once = Once::default();
+        let outcome = fetch(&Client::new(), &url, &options(), Verified::new(once.clone(), sum.clone()));
+        assert_eq!(exit(&outcome), code);
+        assert_same(&once.taken(), &all());
+        let device = FileOptions { checksum: Some(sum), ..FileOptions::default() };
+        let outcome = fetch(&Client::new(), &url, &options(), FileSink::with("/dev/null", device));
+        assert_eq!(exit(&outcome), code);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_failure_where_that_is_asked_for() {
+    let origin = origin();
+    let breaks = vec![Break::close_at(MIB + 300)];
+    let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
+    let (dir, file, beside) = place();
+    let removing = FileOptions { remove_on_error: true, ..FileOptions::default() };
+    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing.clone()))), 18);
+    assert_eq!(names(dir.path()), [""; 0]);
+    leave(&beside, &url, "\"1-0\"", &[0..MIB]);
+    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing))), 18);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn an_old_file_stays_until_the_new_one_is_whole() {
+    let origin = origin();
+    let breaks = vec![Break::close_at(MIB + 300).times(1)];
+    let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
+    let (dir, file, _) = place();
+    fs::write(&file, "old").unwrap();
+    let syncing = || FileSink::with(&file, FileOptions { sync: true, ..FileOptions::default() });
+    assert_eq!(exit(&fetch(&Client::new(), &url, &options(), syncing())), 18);
+    assert_eq!(fs::read(&file).unwrap(), b"old");
+    went_well(&fetch(&Client::new(), &url, &options(), syncing()));
+    assert_same(&fs::read(&file).unwrap(), &all());
+    assert_eq!((origin.seen("broken").twice(), names(dir.path())), (0, vec!["file".to_owned()]));
+}
+
+/// A peer that announces 1 GiB and breaks off after 20 MiB.
+fn announcing_much(etag: &str) -> RawPeer {
+    let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
+    RawPeer::always(vec![Step::ReadHead, Step::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
+}
+
+#[test]
+fn a_failure_leaves_no_more_reserved_than_came() {
+    // On tmpfs, too: what is reserved there is memory.
+    for place in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
+        let Ok(dir) = TempDir::new_in(&place) else { continue };
+        let file = dir.path().join("file");
+        let peer = announcing_much("ETag: \"x\"\r\n");
+        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(&file))), 18);
+        let beside = PartialFile::beside(&file).unwrap();
+        assert_eq!(names(dir.path()), [".file.haul-part"]);
+        let metadata = fs::metadata(&beside).unwrap();
+        assert_eq!(metadata.len(), (1 << 30) + 2 * SLOT, "the note can be found");
+        let taken = metadata.blocks() * 512;
+        assert!((20 * MIB..21 * MIB).contains(&taken), "{} takes {taken}", place.display());
+        // What cannot be resumed leaves nothing.
+        let peer = announcing_much("");
+        let other = dir.path().join("other");
+        assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(other))), 18);
+        assert_eq!(names(dir.path()), [".file.haul-part"]);
+    }
+}
+
+#[test]
+fn an_announced_length_is_reserved_step_by_step() {
+    let (_dir, _, beside) = place();
+    let target = Target::parse("http://h/x").unwrap();
+    let validator = Validator::strong(Some(b"\"x\""), None, None).unwrap();
+    let total = 1 << 30;
+    let partial = Arc::new(PartialFile::create(&beside, 0o666, &target, total, &validator, false).unwrap());
+    let taken = || fs::metadata(&beside).unwrap().blocks() * 512;
+    let slack = 256 << 10;
+    assert!(taken() <= slack, "{} before the first byte", taken());
+    let mut writer = partial.writer(0..total).unwrap();
+    let mut written = 0;
+    for (until, most) in [(1, 16), (15, 16), (16, 48), (40, 48), (48, 112)] {
+        while written < until * MIB {
+            writer.write(&vec![b'x'; MIB as usize]).unwrap();
+            written += MIB;
+        }
+        assert!(taken() <= most * MIB + slack, "{until} MiB: {}", taken());
+    }
+}

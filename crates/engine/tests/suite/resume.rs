@@ -1,0 +1,295 @@
+//! One stream that breaks: it goes on at its exact byte, or it ends with an error that says why it cannot.
+
+use crate::common;
+use crate::ranged;
+
+use common::{DRIVERS, Driver, assert_same, retrying};
+use haul::sink::file::FileSink;
+use haul::{Client, RequestOptions};
+use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use tempfile::TempDir;
+use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
+use testkit::raw::{RawPeer, Step};
+
+fn after(bytes: u64) -> Break {
+    Break { how: How::Close, place: Place::After(bytes), times: None }
+}
+
+fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {
+    let sink = Once::default();
+    let outcome = fetch(&Client::new(), &origin.url(path), options, sink.clone());
+    let got = sink.taken();
+    assert_eq!(outcome.facts.body_bytes, got.len() as u64, "{:?}", outcome.result);
+    (exit(&outcome), got)
+}
+
+#[test]
+fn it_goes_on_at_the_exact_byte_and_nothing_is_sent_twice() {
+    let origin = origin();
+    let places = [1, 70_001, MIB + 17, SIZE - 1];
+    let plan = Plan { breaks: places.iter().map(|&at| Break::close_at(at).times(1)).collect(), ..Plan::default() };
+    let expected: Vec<String> = places.iter().map(|at| format!("bytes={at}-")).collect();
+
+    let path = origin.serve("once", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(4));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+
+    let path = origin.serve("file", plan.clone());
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(4), FileSink::new(&file)));
+    assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
+
+    let (options, _file) = common::trusting(origin.ca_pem());
+    let options = RequestOptions { tls: options.tls, ..retrying(4) };
+    let path = origin.serve("tls", plan.clone());
+    let sink = Once::default();
+    went_well(&fetch(&Client::new(), &origin.https_url(&path), &options, sink.clone()));
+    assert_same(&sink.taken(), &content(&plan, 0));
+
+    for name in ["once", "file", "tls"] {
+        let seen = origin.seen(name);
+        assert_eq!(ranges(&seen), expected, "{name}");
+        assert!(seen.requests[1..].iter().all(|request| request.if_range.as_deref() == Some("\"1-0\"")));
+        assert_eq!((seen.twice(), seen.sent()), (0, SIZE), "{name}");
+    }
+}
+
+#[test]
+fn what_got_on_has_all_its_retries_again() {
+    let origin = origin();
+    let plan = Plan { breaks: vec![after(400 << 10)], ..Plan::default() };
+    let path = origin.serve("far", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(1));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    assert_eq!(origin.seen("far").requests.len(), 11, "each brings 400 KiB of 4 MiB");
+
+    let plan = Plan { breaks: vec![after(100 << 10)], ..Plan::default() };
+    let path = origin.serve("near", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(2));
+    assert_eq!(code, 18);
+    assert_same(&got, &content(&plan, 0)[..300 << 10]);
+    assert_eq!(origin.seen("near").requests.len(), 3);
+}
+
+#[test]
+fn the_whole_of_the_same_content_is_skipped_into_place() {
+    let origin = origin();
+    let plan = Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("whole", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(1));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    let seen = origin.seen("whole");
+    assert_eq!((seen.requests.len(), seen.requests[1].status), (2, 200));
+}
+
+#[test]
+fn another_content_is_an_error_or_a_new_start() {
+    let origin = origin();
+    let plan =
+        Plan { change: Some(Change::Requests(1)), breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("once", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(3));
+    assert_eq!(code, 36);
+    assert_same(&got, &content(&plan, 0)[..MIB as usize + 3]);
+
+    let path = origin.serve("file", plan.clone());
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
+    went_well(&outcome);
+    assert_eq!(outcome.facts.body_bytes, SIZE);
+    assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 1));
+    assert_eq!(origin.seen("file").requests.len(), 2, "the answer that tells of the change is the new start");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_wrong_part_is_never_delivered() {
+    let lies = [Lie::Start(1), Lie::End(-1), Lie::Total(5), Lie::Unit, Lie::Missing];
+    let cut = |plan: Plan| Plan { breaks: vec![Break::close_at(MIB + 3).times(1)], ..plan };
+    let mut plans: Vec<_> =
+        lies.map(|lie| cut(Plan { content_range: Some(lie), ..Plan::default() })).into_iter().collect();
+    plans.push(cut(Plan { part_length: 7, ..Plan::default() }));
+    plans.push(cut(Plan { gzip: true, ..Plan::default() }));
+    plans.push(cut(Plan { refuse_416: u64::MAX / 2, ..Plan::default() }));
+    for (number, plan) in plans.into_iter().enumerate() {
+        let origin = origin();
+        let path = origin.serve("once", plan.clone());
+        let (code, got) = once(&origin, &path, &retrying(3));
+        assert!(matches!(code, 18 | 36), "{number}: {code}");
+        assert_same(&got, &content(&plan, 0)[..MIB as usize + 3]);
+
+        let path = origin.serve("file", plan.clone());
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("file");
+        went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file)));
+        assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
+    }
+}
+
+#[test]
+fn a_refusal_on_the_way_is_tried_again() {
+    let origin = origin();
+    let plan = Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("busy", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(3));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    let statuses: Vec<u16> = origin.seen("busy").requests.iter().map(|request| request.status).collect();
+    assert_eq!(statuses, [200, 503, 503, 206]);
+}
+
+#[test]
+fn from_an_offset_on() {
+    let origin = origin();
+    let from = |offset| RequestOptions { resume_from: Some(offset), fail: true, ..retrying(1) };
+    let path = origin.serve("from", Plan::default());
+    let all = content(&Plan::default(), 0);
+    let (code, got) = once(&origin, &path, &from(MIB + 5));
+    assert_eq!(code, 0);
+    assert_same(&got, &all[MIB as usize + 5..]);
+    assert_eq!(once(&origin, &path, &from(SIZE)), (0, Vec::new()), "all of it is there");
+    assert_eq!(once(&origin, &path, &from(SIZE + 1)), (33, Vec::new()), "there is no such byte");
+    assert_eq!(ranges(&origin.seen("from")), ["bytes=1048581-", "bytes=4194304-", "bytes=4194305-"]);
+
+    let path = origin.serve("whole", Plan { ignore_range: true, ..Plan::default() });
+    assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
+    let path = origin.serve("refused", Plan { refuse_416: 100, ..Plan::default() });
+    assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
+
+    // What breaks goes on, still with the part that was asked for.
+    let breaks = vec![Break::close_at(2 * MIB).times(1)];
+    let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
+    let (code, got) = once(&origin, &path, &from(MIB));
+    assert_eq!(code, 0);
+    assert_same(&got, &all[MIB as usize..]);
+    assert_eq!(origin.seen("broken").twice(), 0);
+}
+
+/// Apache and lighttpd send no Content-Range with a 416: how long the whole is, the last byte says that is there.
+#[test]
+fn a_416_that_does_not_say_the_length_is_asked_about_the_last_byte() {
+    let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
+    let whole = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\n9";
+    let longer = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-10/11\r\nContent-Length: 2\r\n\r\n9a";
+    let other = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
+    for (answer, code) in [
+        (Step::send(whole), 0),
+        (Step::send(longer), 36),
+        (Step::send(other), 33),
+        (Step::send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), 22),
+        (refused.clone(), 33),
+    ] {
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, refused.clone(), Step::ReadHead, answer]]);
+        let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
+        let sink = Once::default();
+        let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
+        assert_eq!((exit(&outcome), sink.taken()), (code, Vec::new()), "{:?}", outcome.result);
+        let requests = String::from_utf8(peer.received(0)).unwrap();
+        let asked: Vec<_> = requests.lines().filter(|line| line.starts_with("Range")).collect();
+        assert_eq!(asked, ["Range: bytes=10-", "Range: bytes=9-"]);
+    }
+}
+
+/// Redirects to these, one after the other, on a connection each.
+fn redirecting(to: &[String]) -> RawPeer {
+    let script = |to: &String| {
+        let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        vec![Step::ReadHead, Step::send(reply)]
+    };
+    RawPeer::start(to.iter().map(script).collect())
+}
+
+fn following(retries: u32) -> RequestOptions {
+    let mut options = retrying(retries);
+    options.redirects.follow = true;
+    options
+}
+
+/// A body of ten bytes, of which so many are sent.
+fn ten(status: &str, fields: &str, body: &str) -> Step {
+    Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
+}
+
+#[test]
+fn a_retry_starts_at_the_first_url() {
+    let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    for driver in DRIVERS {
+        let cut = ten("200 OK", "", "01234");
+        // What is on its way to the output cannot be taken back.
+        let faults = if driver == Driver::Blocking {
+            vec![busy.clone(), Step::Close, cut]
+        } else {
+            vec![busy.clone(), Step::Close]
+        };
+        for fault in faults {
+            let bad = RawPeer::always(vec![Step::ReadHead, fault]);
+            let good = RawPeer::always(vec![Step::ReadHead, ten("200 OK", "", "0123456789")]);
+            let first = redirecting(&[bad.url("/f"), good.url("/f")]);
+            let options = RequestOptions { fail: true, ..following(1) };
+            let got = driver.get(&Client::new(), &first.url("/get"), &options);
+            assert_eq!((got.ok(), got.facts.redirects), (&b"0123456789"[..], 1), "{driver:?}");
+            assert_eq!((first.connections(), bad.connections()), (2, 1), "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn a_resume_behind_a_redirect_keeps_its_range() {
+    for driver in DRIVERS {
+        let once = RawPeer::start(vec![vec![Step::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
+        let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
+        let part = format!("HTTP/1.1 206 Partial Content\r\n{fields}Content-Length: 5\r\n\r\n56789");
+        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::send(part)]]);
+        let first = redirecting(&[once.url("/signed/1"), other.url("/signed/2")]);
+        let got = driver.get(&Client::new(), &first.url("/asset"), &following(1));
+        assert_eq!(got.ok(), b"0123456789", "{driver:?}");
+        for (peer, connection) in [(&first, 1), (&other, 0)] {
+            let head = String::from_utf8(peer.received(connection)).unwrap();
+            assert!(head.contains("Range: bytes=5-\r\nIf-Range: \"v\"\r\n"), "{driver:?}: {head}");
+        }
+    }
+}
+
+#[test]
+fn a_retry_behind_a_303_stays_at_its_target() {
+    for driver in DRIVERS {
+        let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+        let target = RawPeer::start(vec![vec![Step::ReadHead, busy, Step::ReadHead, ten("200 OK", "", "0123456789")]]);
+        let reply = format!(
+            "HTTP/1.1 303 See Other\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            target.url("/done")
+        );
+        let first = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let options = RequestOptions { method: "POST".into(), body: Some("x".into()), fail: true, ..following(1) };
+        assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"0123456789", "{driver:?}");
+        assert_eq!(first.connections(), 1, "{driver:?}: what was posted is not posted again");
+    }
+}
+
+#[test]
+fn new_starts_count_as_retries() {
+    let script = |node: usize, sent: usize| {
+        vec![Step::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
+    };
+    for (retries, code) in [(3, 0), (2, 18)] {
+        let peer = RawPeer::start((0..4).map(|node| script(node, if node < 3 { 5 } else { 10 })).collect());
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("file");
+        let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(retries), FileSink::new(&file));
+        assert_eq!((exit(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
+        assert_eq!(std::fs::read(&file).ok(), (code == 0).then(|| b"0123456789".to_vec()));
+    }
+    // Bytes that were thrown away are no progress: a server whose content never stays the same is not asked for ever.
+    let script = |node: usize| {
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
+        vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]
+    };
+    let peer = RawPeer::start((0..12).map(script).collect());
+    let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::Shared::default());
+    assert_eq!((exit(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
+}

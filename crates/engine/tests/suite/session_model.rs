@@ -1,0 +1,285 @@
+//! Many requests of all kinds by one client, at once and one after the other, some given up halfway: whatever servers do to
+//! their connections, each gets the response that is its own, whole, or an error; and what it sends arrives whole. All is made
+//! up from a seed; what fails names it.
+//!
+//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+
+use crate::common;
+use crate::models;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use common::{knowing, offering, retrying, trusting};
+use haul::{Client, Error, RequestBuilder, RequestOptions};
+use models::route::{Login, Route, Via};
+use models::server::{self, End, Fail, Framing, Script, Server};
+use models::ways::{Case, Got, Pieces, Way, a_batch, run_all};
+use models::{each, one_of};
+use testkit::faulty::{Break, Faulty, How, Place, Plan};
+use testkit::origin::Origin;
+use testkit::pattern::{self, Pattern};
+use testkit::rng::Rng;
+
+/// A request to [`Server`].
+#[derive(Clone)]
+struct Scripted {
+    server: Server,
+    scripts: Arc<HashMap<u64, Script>>,
+    number: u64,
+    method: &'static str,
+    sends: Option<Sends>,
+    way: Way,
+}
+
+/// So much is sent, and by what.
+#[derive(Clone, Copy, Debug)]
+struct Sends(usize, By);
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Memory,
+    Reader,
+    Stream,
+}
+
+impl Sends {
+    fn any(rng: &mut Rng) -> Self {
+        Self(one_of(rng, &[0, 10, 3_000, 200_000]), one_of(rng, &[By::Memory, By::Memory, By::Reader, By::Stream]))
+    }
+
+    fn put(self, request: RequestBuilder, content: Vec<u8>) -> RequestBuilder {
+        match self.1 {
+            By::Memory => request.body(content),
+            By::Reader => request.body_reader(Pieces::of(content), None),
+            By::Stream => request.body_stream(Pieces::of(content), None),
+        }
+    }
+}
+
+fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[End]) -> Script {
+    use Framing::{Chunked, Close, Length, NoContent, NotModified};
+    let framing = one_of(rng, &[Length, Length, Length, Chunked, Chunked, Close, NoContent, NotModified]);
+    let redirect = (rng.below(10) == 0 && number + 1 < count && matches!(framing, Length | Chunked))
+        .then(|| (one_of(rng, &[302, 307, 308]), number + 1 + rng.below(count - number - 1)));
+    let fail = one_of(rng, &[Fail::Unread, Fail::Unanswered, Fail::Unavailable, Fail::Half]);
+    // Where the end of the connection is that of the content, less is not told from all.
+    let times = if fail == Fail::Half && !matches!(framing, Length | Chunked) { 0 } else { rng.below(2) };
+    Script {
+        framing,
+        size: one_of(rng, &[0, 1, 300, 300, 5_000, 70_000, 400_000]),
+        interim: (0..rng.below(8).saturating_sub(5)).map(|_| one_of(rng, &[100, 102, 103])).collect(),
+        step: one_of(rng, &[usize::MAX, usize::MAX, 100_000, 30_000, 9_999]),
+        end: one_of(rng, ends),
+        fail: (if rng.below(6) == 0 { times } else { 0 }, fail),
+        early: rng.below(8) == 0,
+        redirect,
+    }
+}
+
+impl Scripted {
+    fn any(rng: &mut Rng, server: &Server, scripts: &Arc<HashMap<u64, Script>>, number: u64) -> Self {
+        let sends = (rng.below(3) == 0).then(|| Sends::any(rng));
+        let method = match sends {
+            Some(_) => one_of(rng, &["POST", "PUT"]),
+            None => one_of(rng, &["GET", "GET", "GET", "HEAD", "DELETE"]),
+        };
+        Self { server: server.clone(), scripts: Arc::clone(scripts), number, method, sends, way: Way::any(rng) }
+    }
+}
+
+impl Case for Scripted {
+    fn way(&self) -> Way {
+        self.way
+    }
+
+    fn request(&self, client: &Client) -> RequestBuilder {
+        let bearer = self.server.route().host(self.number);
+        let request = client.request(self.method, &self.server.url(self.number)).bearer(&bearer);
+        let request = request.header("x-case", self.number.to_string());
+        match self.sends {
+            None => request,
+            Some(sends) => sends.put(request, server::upload(self.number, sends.0)),
+        }
+    }
+
+    fn check(&self, got: Result<Got, Error>) {
+        let (mut number, mut script, mut method) = (self.number, &self.scripts[&self.number], self.method);
+        let mut fails = script.fail.0 > 0;
+        // What closes without a word takes along what the next request says there, and that is sent again only if it may be.
+        let is_risky = self.sends.is_some() || self.method == "DELETE" || script.early;
+        while let Some((status, next)) = script.redirect {
+            (number, script) = (next, &self.scripts[&next]);
+            fails |= script.fail.0 > 0;
+            if status == 302 && method == "POST" {
+                method = "GET";
+            }
+        }
+        let route = self.server.route();
+        let what = format!("{} {} {:?} {:?} {script:?} {route:?}", self.method, self.number, self.sends, self.way);
+        let is_once = self.sends.is_some_and(|sends| !matches!(sends.1, By::Memory));
+        // What a program has taken is not taken back, and what a proxy says to a CONNECT is final.
+        let breaks = route.breaks > 0 && (route.via != Via::Direct || matches!(self.way, Way::Read(_) | Way::Await(_)));
+        let is_refused = route.via == Via::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
+        let is_cut = script.framing == Framing::Close && route.is_secure() && !route.notifies;
+        let got = match got {
+            Ok(got) => got,
+            Err(_) if is_risky || fails || breaks || is_refused || is_cut || route.is_stranger => return,
+            Err(error) if is_once && route.via == Via::Forward && route.login == Login::Digest => {
+                eprintln!("{what}: {error}");
+                return;
+            }
+            Err(error) => panic!("{what}: {error} ({})", error.exit_code()),
+        };
+        if got.status == 503 && fails && is_risky || got.status == 502 && route.refusals > 0 && is_risky {
+            return;
+        }
+        if route.is_stranger {
+            assert_eq!((got.status, route.via), (407, Via::Forward), "{what}");
+            return;
+        }
+        assert_eq!(got.number, Some(number), "{what}: the response is another's");
+        let has_none = method == "HEAD" || matches!(script.framing, Framing::NoContent | Framing::NotModified);
+        let size = if has_none { 0 } else { script.size };
+        assert!(server::content(number, size).starts_with(&got.body), "{what}: other content");
+        assert!(has_none || !is_cut || !got.is_whole, "{what}: an end that nobody said");
+        // Less is not told from all where the end of the connection is that of the content, in the clear.
+        let may_be_less = route.breaks > 0 && script.framing == Framing::Close && !route.is_secure();
+        assert!(!got.is_whole || may_be_less || got.body.len() == size, "{what}: {} of {size} bytes", got.body.len());
+        if let (Some(Sends(size, _)), false) = (self.sends, script.early || number != self.number) {
+            assert!(self.server.got(number, &server::upload(number, size)), "{what}: what was sent");
+        }
+    }
+}
+
+fn try_http1(seed: u64) {
+    try_route(seed, |_| Route::direct());
+}
+
+fn try_routes(seed: u64) {
+    try_route(seed, Route::any);
+}
+
+fn try_route(seed: u64, route: fn(&mut Rng) -> Route) {
+    let mut rng = Rng::new(seed);
+    let route = route(&mut rng);
+    let count = one_of(&mut rng, &[4, 20, 60]);
+    let is_forged = rng.below(2) == 0;
+    let ends = [End::Keep, End::Keep, End::Keep, End::Keep, End::Say, End::Silent, End::Forged];
+    let ends = &ends[..ends.len() - usize::from(!is_forged)];
+    let scripts: HashMap<_, _> = (0..count).map(|number| (number, a_script(&mut rng, number, count, ends))).collect();
+    let (server, scripts) = (Server::start(scripts.clone(), route), Arc::new(scripts));
+    let cases = (0..count).map(|number| Scripted::any(&mut rng, &server, &scripts, number)).collect();
+    let client = Client::builder().options(|options| options.retry = retrying(8).retry);
+    let client = server.route().client(client, server.port(), &mut rng).build();
+    let mut batch = a_batch(&mut rng);
+    if is_forged {
+        // What nobody asked for is taken for the next response where the next request has left already.
+        batch.pipeline = 1;
+    }
+    run_all(&client, cases, one_of(&mut rng, &[1, 1, 2, 6]), &batch);
+    assert_eq!(server.misunderstood(), Vec::<String>::new(), "{:?}", server.route());
+}
+
+#[test]
+fn each_request_gets_its_own_response_or_an_error() {
+    each(200, 2, try_http1);
+}
+
+#[test]
+fn by_any_route_each_request_gets_its_own_response_or_an_error() {
+    each(200, 2, try_routes);
+}
+
+/// A request over HTTP/2.
+#[derive(Clone)]
+struct Stream {
+    url: String,
+    asks: Asks,
+    way: Way,
+    /// What it shares a connection with may break, and this cannot be sent again.
+    may_fail: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Asks {
+    /// For so much of a pattern.
+    Content(u64, usize),
+    /// For what it sends, of a number.
+    Echo(u64, Sends),
+}
+
+impl Case for Stream {
+    fn way(&self) -> Way {
+        self.way
+    }
+
+    fn request(&self, client: &Client) -> RequestBuilder {
+        match self.asks {
+            Asks::Content(..) => client.get(&self.url),
+            Asks::Echo(number, sends) => sends.put(client.put(&self.url), pattern::text(number, sends.0)),
+        }
+    }
+
+    fn check(&self, got: Result<Got, Error>) {
+        let got = match got {
+            Ok(got) => got,
+            Err(_) if self.may_fail => return,
+            Err(error) => panic!("{} {:?}: {error} ({})", self.url, self.way, error.exit_code()),
+        };
+        let expected = match self.asks {
+            Asks::Content(seed, size) => Pattern::new(seed).slice(0, size),
+            Asks::Echo(number, sends) if got.is_whole => {
+                let echo: serde_json::Value = serde_json::from_slice(&got.body).expect("JSON");
+                assert_eq!(echo["body_len"], sends.0);
+                assert!(echo["body"].as_str().unwrap().as_bytes() == pattern::text(number, sends.0));
+                return;
+            }
+            Asks::Echo(..) => return,
+        };
+        assert_eq!(got.status, 200);
+        assert!(expected.starts_with(&got.body), "{} {:?}: other content", self.url, self.way);
+        assert!(!got.is_whole || got.body.len() == expected.len(), "{}: {} bytes", self.url, got.body.len());
+    }
+}
+
+fn try_http2(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let faulty = Faulty::builder().http2().start().unwrap();
+    let honest = Origin::builder().http2(one_of(&mut rng, &[1, 3, 100])).start().unwrap();
+    let is_secure = rng.below(2) == 0;
+    let pem = [faulty.ca_pem(), honest.ca_pem()].concat();
+    let (trusting, _ca) = trusting(&pem);
+    let options = if is_secure { offering(trusting) } else { knowing(RequestOptions::default()) };
+    let client =
+        Client::builder().options(|own| *own = RequestOptions { retry: retrying(50).retry, ..options }).build();
+    let count = one_of(&mut rng, &[4, 20, 60]);
+    let cases = (0..count).map(|number| {
+        let way = Way::any(&mut rng);
+        if rng.below(3) == 0 {
+            let url = if is_secure { honest.https_url("/echo") } else { honest.url("/echo") };
+            return Stream { url, asks: Asks::Echo(number, Sends::any(&mut rng)), way, may_fail: false };
+        }
+        let size = one_of(&mut rng, &[0, 40, 3_000, 20_000, 70_000, 300_000]);
+        let how = one_of(&mut rng, &[How::Rst, How::Close, How::Reset, How::GoAway, How::GoAwayCut]);
+        let breaks = if rng.below(8) == 0 {
+            vec![Break { how, place: Place::At(rng.below(size.max(1))), times: Some(1) }]
+        } else {
+            Vec::new()
+        };
+        let plan = Plan { size, seed: number + 1, refuse: u64::from(rng.below(12) == 0), breaks, ..Plan::default() };
+        let path = faulty.serve(&number.to_string(), plan);
+        let url = if is_secure { faulty.https_url(&path) } else { faulty.url(&path) };
+        // What a program has taken of a body is not taken back.
+        let may_fail = matches!(way, Way::Read(_) | Way::Await(_));
+        Stream { url, asks: Asks::Content(number + 1, size as usize), way, may_fail }
+    });
+    let cases = cases.collect();
+    let batch = a_batch(&mut rng);
+    run_all(&client, cases, one_of(&mut rng, &[1, 2, 6]), &batch);
+}
+
+#[test]
+fn each_stream_gets_its_own_response_or_an_error() {
+    each(60, 2, try_http2);
+}
