@@ -314,11 +314,11 @@ pub struct DataLow {
 impl DataLow {
     /// Reads `content`, `=content`, `name=content`, `@file` or `name@file`, to be percent-encoded.
     pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, Reason> {
-        let field = Field::parse(argument);
+        let field = FormField::parse(argument);
         let text = match field.source {
-            Source::Text(text) => TextOrFile::Text(text.into()),
-            Source::File(b"") => return Err(Reason::Blank),
-            Source::File(name) => TextOrFile::File(crate::value::path(name)?),
+            FieldSource::Text(text) => TextOrFile::Text(text.into()),
+            FieldSource::File(b"") => return Err(Reason::Blank),
+            FieldSource::File(name) => TextOrFile::File(crate::value::path(name)?),
         };
         Ok(DataLow { kind: DataKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }
