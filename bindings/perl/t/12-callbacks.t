@@ -2,6 +2,7 @@ use strict;
 use warnings;
 use lib '.';
 use Test::More;
+use IO::Socket::INET;
 use t::Server;
 use Haul;
 
@@ -132,6 +133,30 @@ is($http->get($elsewhere, { peer => '127.0.0.1' })->{status}, 200, 'but a peer')
 my $asked;
 is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'by code');
 is($asked, 'host.invalid', 'that is asked for the host');
+
+# A final answer ends content that would go on for ever.
+{
+    my $listener = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die "cannot listen: $@";
+    my $pid = fork;
+    die "cannot fork: $!" unless defined $pid;
+    if (!$pid) {
+        alarm 60;
+        my $socket = $listener->accept;
+        while (defined(my $line = <$socket>)) { last if $line eq "\r\n" }
+        t::Server::write_all($socket, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
+        1 while sysread $socket, my $rest, 65536;
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    local $SIG{ALRM} = sub { die "nobody looked for the answer\n" };
+    alarm 30;
+    my $slowly = sub { select undef, undef, undef, 0.02; return 'a piece' };
+    my $response = $http->put('http://127.0.0.1:' . $listener->sockport . '/', { content => $slowly });
+    alarm 0;
+    is("$response->{status} $response->{content}", '401 no', 'an early answer ends a slow content callback');
+    kill TERM => $pid;
+    waitpid $pid, 0;
+}
 
 # exit in a callback ends the program as anywhere else.
 my $code = system($^X, (map { "-I$_" } @INC), '-e', <<'END', $server->url('/big'));

@@ -57,6 +57,11 @@ if (!$pid) {
             sleep 2;
             next;
         }
+        if ($path eq '/refuse') {
+            print $socket "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+            1 while sysread $socket, my $rest, 65536;
+            next;
+        }
         print $socket "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n6\r\nhello \r\n";
         sleep 0.3;
         my $sum = md5_hex(content_of($socket, $length));
@@ -106,6 +111,14 @@ like($response->status_line, qr/NUL/, 'and named');
 }
 is(join('|', $response->code, $response->content, $response->header('X-Died')), '200|abc|alarm',
     'what a signal handler dies of in the midst of a body leaves what has come');
+
+for my $take (undef, sub { }) {
+    local $SIG{ALRM} = sub { die "nobody looked for the answer\n" };
+    alarm 30;
+    $response = $ua->request(HTTP::Request->new(PUT => "$url/refuse", [], sub { sleep 0.02; return 'a piece' }), $take);
+    alarm 0;
+    is($response->code, 401, 'a refusal ends content that is given slowly');
+}
 
 kill TERM => $pid;
 waitpid $pid, 0;

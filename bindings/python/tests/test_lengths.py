@@ -1,11 +1,16 @@
-"""Bodies that are longer or shorter than their Content-Length: nothing of what a program gives is lost without an error."""
+"""Bodies that are longer or shorter than their Content-Length, or refused before their end: nothing of what a program gives is lost
+without an error."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
-from collections.abc import AsyncIterator, Callable
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +121,61 @@ def test_an_asynchronous_generator_is_not_cut_off_at_its_content_length(pages: A
         by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "3"})
     by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "4"})
     assert b"abcd" in pages.bodies
+
+
+@pytest.mark.parametrize("face", ["Session", "stream", "adapter", "AsyncSession", "fetch_many"])
+@pytest.mark.parametrize("kind", ["generator", "file"])
+def test_early_answer_ends_a_slow_body(face: str, kind: str, pages: Any) -> None:
+    def refuse(sock: socket.socket) -> None:
+        while b"\r\n\r\n" not in sock.recv(65536, socket.MSG_PEEK):
+            pass
+        sock.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+        while sock.recv(65536):
+            pass
+
+    def serve() -> None:
+        with listener, contextlib.suppress(OSError):
+            refuse(listener.accept()[0])
+
+    def pieces() -> Iterator[bytes]:
+        # Long enough for everybody to see the answer, and too short to hang.
+        for _ in range(1000):
+            time.sleep(0.02)
+            yield b"piece"
+        raise AssertionError("nobody looked for the answer")
+
+    class File:
+        def __init__(self) -> None:
+            self.pieces = pieces()
+
+        def read(self, size: int = -1) -> bytes:
+            return next(self.pieces)
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self.pieces
+
+    async def awaited() -> AsyncIterator[bytes]:
+        for piece in pieces():
+            await asyncio.sleep(0)
+            yield piece
+
+    async def of_loop() -> Any:
+        async with haul.AsyncSession() as session:
+            return await session.post(url, data=awaited() if kind == "generator" else File())
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    threading.Thread(target=serve, daemon=True).start()
+    body: Any = pieces() if kind == "generator" else File()
+    if face == "AsyncSession":
+        status = asyncio.run(of_loop()).status_code
+    elif face == "fetch_many":
+        status = next(haul.fetch_many([{"method": "POST", "url": url, "data": body}])).status_code
+    elif face == "adapter":
+        with requests.Session() as session:
+            session.mount("http://", HaulAdapter())
+            status = session.post(url, data=body).status_code
+    else:
+        with haul.post(url, data=body, stream=face == "stream") as response:
+            status = response.status_code
+    assert status == 401
