@@ -251,7 +251,7 @@ pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, V
 /// Whether a list like that of `no_proxy` includes the host of a URL.
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
-    Ok(NoProxy::parse(no_proxy).matches(prepare(url, None)?.target.host()))
+    Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
 /// The options without the fields to remove: those without a value.
