@@ -1,6 +1,5 @@
 //! Keys that are pinned, and certificates that are revoked, as curl sees them.
 
-use crate::common;
 use crate::rigs;
 
 use std::fs;

@@ -26,26 +26,26 @@ impl Duplex for StreamOwned<ServerConnection, TcpStream> {
 
 /// What the proxy asks for.
 #[derive(Clone, Default)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// User and password.
-    pub login: Option<(&'static str, &'static str)>,
+    pub(crate) login: Option<(&'static str, &'static str)>,
     /// Asks for Digest in place of Basic.
-    pub digest: bool,
+    pub(crate) digest: bool,
     /// Answers its clients a byte at a time.
-    pub bytewise: bool,
+    pub(crate) bytewise: bool,
     /// Speaks TLS.
-    pub tls: Option<Arc<ServerConfig>>,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
 }
 
 /// A running proxy.
-pub struct TestProxy {
-    pub addr: SocketAddr,
+pub(crate) struct TestProxy {
+    pub(crate) addr: SocketAddr,
     told: Arc<Mutex<Vec<String>>>,
     connections: Arc<Mutex<usize>>,
 }
 
 impl TestProxy {
-    pub fn start(rules: Rules) -> Self {
+    pub(crate) fn start(rules: Rules) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -73,11 +73,11 @@ impl TestProxy {
     }
 
     /// What it was told: heads of requests, and SOCKS requests as `socks5 host:port`, `login user:password`.
-    pub fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         *self.connections.lock().unwrap()
     }
 }
@@ -245,7 +245,7 @@ fn http(client: &mut dyn Duplex, first: u8, rules: &Rules, log: &Mutex<Vec<Strin
     }
 }
 
-pub fn basic(user: &str, password: &str) -> String {
+pub(crate) fn basic(user: &str, password: &str) -> String {
     use base64::Engine;
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
