@@ -209,6 +209,23 @@ impl Link {
         }
     }
 
+    /// Whether the peer sent a response too many among pipelined ones.
+    #[must_use]
+    pub fn has_shifted(&self) -> bool {
+        match self {
+            Self::H1(link) => link.has_shifted(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Lets the connection end behind its first response, or with what is under way.
+    pub fn take_one_only(&mut self) {
+        match self {
+            Self::H1(link) => link.take_one_only(),
+            Self::H2(_) => {}
+        }
+    }
+
     /// What the last connection to this peer bore: see [`Allowance`].
     pub fn expect(&mut self, bore: usize) {
         either!(self, link => link.allowance.expect(bore));

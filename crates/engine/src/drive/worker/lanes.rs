@@ -98,6 +98,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         if !transfer.wants_fresh
+            && !self.shifting.contains(&key)
             && let Some(link) = self.client.take_idle(&key, self.now)
             && let Ok(token) = self.take_in(link, self.workers.depth)
         {
@@ -217,7 +218,8 @@ impl Worker {
                 Progress::Closed => {
                     if link.has_misbehaved() {
                         let key = Arc::clone(link.key());
-                        self.not_again(key);
+                        let has_shifted = link.has_shifted();
+                        self.not_again(key, has_shifted);
                     }
                     self.remove(token);
                 }
@@ -280,6 +282,9 @@ impl Worker {
         let State::Open(link) = &mut lane.state else { return };
         if let Some(bore) = self.bore.get(&lane.key) {
             link.expect(*bore);
+        }
+        if self.shifting.contains(&lane.key) {
+            link.take_one_only();
         }
         if link.is_shared() {
             if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.slot) {

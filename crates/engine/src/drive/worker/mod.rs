@@ -129,6 +129,8 @@ struct Worker {
     by_key: HashMap<Arc<Key>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
     serial: HashSet<Arc<Key>>,
+    /// Keys of peers that sent a response too many: each of their connections carries one request.
+    shifting: HashSet<Arc<Key>>,
     /// How many requests the last connections bore that left others unanswered.
     bore: HashMap<Arc<Key>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
@@ -221,6 +223,7 @@ impl Worker {
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
+            shifting: HashSet::new(),
             bore: HashMap::new(),
             unshared: HashSet::new(),
             leaving: HashSet::new(),

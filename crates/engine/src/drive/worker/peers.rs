@@ -23,10 +23,20 @@ pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
 }
 
 impl Worker {
-    /// Sends a peer one request at a time from now on.
-    pub(super) fn not_again(&mut self, key: Arc<Key>) {
+    /// Sends a peer one request at a time from now on; if it sent a response too many, each on a connection of its own.
+    pub(super) fn not_again(&mut self, key: Arc<Key>, has_shifted: bool) {
+        let mut idle = Vec::new();
         for token in self.by_key.get(&key).into_iter().flatten() {
-            self.lanes[*token].is_serial = true;
+            let lane = &mut self.lanes[*token];
+            lane.is_serial = true;
+            if has_shifted && let State::Open(link) = &mut lane.state {
+                idle.extend(link.is_idle().then_some(*token));
+                link.take_one_only();
+            }
+        }
+        idle.into_iter().for_each(|token| self.remove(token));
+        if has_shifted {
+            remember(&mut self.shifting, &key);
         }
         remember(&mut self.serial, &key);
     }

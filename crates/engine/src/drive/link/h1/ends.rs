@@ -44,6 +44,7 @@ impl Link {
             }
             let after = transfer.on_complete(now);
             finished.push((transfer, after));
+            self.closing |= self.is_single && self.queue.is_empty();
         }
     }
 

@@ -48,6 +48,10 @@ pub struct Link {
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     turn: Turn,
+    /// It takes one request: the peer has sent a response too many before.
+    is_single: bool,
+    /// Responses of its last turn may have been another request's.
+    has_shifted: bool,
     /// How many requests may be outstanding.
     most: usize,
     content: Content,
@@ -88,6 +92,8 @@ impl Link {
             tail: Vec::new(),
             queue: VecDeque::new(),
             turn: Turn::default(),
+            is_single: false,
+            has_shifted: false,
             most: depth.max(1),
             content: Content::default(),
             served: 0,
@@ -119,7 +125,8 @@ impl Link {
     #[must_use]
     pub fn can_start(&self) -> bool {
         let is_free = !self.closing && !self.content.is_left() && !self.turn.is_full(self.most);
-        is_free && self.conn.can_enqueue() && !self.is_held_back()
+        let is_used_up = self.is_single && !(self.served == 0 && self.queue.is_empty() && self.turn.is_empty());
+        is_free && !is_used_up && self.conn.can_enqueue() && !self.is_held_back()
     }
 
     /// Whether this transfer's request can be sent now, after the unanswered ones.
@@ -132,6 +139,17 @@ impl Link {
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.turn.last())
+    }
+
+    /// Whether the peer sent a response too many.
+    #[must_use]
+    pub fn has_shifted(&self) -> bool {
+        self.has_shifted
+    }
+
+    /// Lets the connection end behind its first response, or with the turn under way.
+    pub fn take_one_only(&mut self) {
+        self.is_single = true;
     }
 
     /// Slots of transfers whose responses are complete and wait for the end of their turn: others may use them.

@@ -16,6 +16,9 @@
 //! only if they are quick: the surplus response is the real answer to the last request, and the
 //! server may still be working on it.
 //!
+//! Such a peer gets one request for each connection from then on: a surplus response that comes late
+//! is the answer to the next request to any client of HTTP/1.1.
+//!
 //! Three ends of a turn prove nothing, and what it delivered counts: a response that announces the
 //! end of the connection, an end by the peer, and a body for which there is no memory.
 
@@ -144,12 +147,13 @@ impl Link {
     /// What the turn delivered counts, or is fetched again alone where surplus bytes came or the
     /// framing broke.
     pub(super) fn settle_turn(&mut self, now: Instant, finished: &mut Finished) {
-        let is_shifted =
-            self.turn.has_surplus || self.violated || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
-        self.misbehaved |= is_shifted && !self.turn.is_empty();
+        let is_shifted = self.turn.has_surplus || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
+        let is_doubtful = is_shifted || self.violated;
+        self.has_shifted |= is_shifted && !self.turn.is_empty();
+        self.misbehaved |= is_doubtful && !self.turn.is_empty();
         self.turn.rests_since = None;
         for (mut transfer, complete) in self.turn.held.drain(..) {
-            let after = if is_shifted { transfer.retract(now) } else { transfer.on_complete(complete) };
+            let after = if is_doubtful { transfer.retract(now) } else { transfer.on_complete(complete) };
             finished.push((transfer, after));
         }
     }
