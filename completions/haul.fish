@@ -47,6 +47,7 @@ complete -c haul -l etag-compare -r -d 'Fetch only if the entity tag has changed
 complete -c haul -l etag-save -r -d 'Save the entity tag to a file'
 complete -c haul -l expect100-timeout -x -d 'How long to wait for 100 Continue'
 complete -c haul -l extract -x -d 'Print matches instead of bodies'
+complete -c haul -l extract-bytes -d 'Search the bytes of bodies as they are'
 complete -c haul -s f -l fail -d 'Treat a status of 400 or above as a failure (default)'
 complete -c haul -l fail-early -d 'Stop at the first failure'
 complete -c haul -l fail-with-body -d 'Fail on HTTP errors but keep the body'

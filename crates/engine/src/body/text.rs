@@ -140,8 +140,10 @@ impl TextReader {
                 self.held.extend_from_slice(rest);
                 let checked = std::str::from_utf8(&self.held[*valid..]);
                 let more = checked.as_ref().map_or_else(|error| error.valid_up_to(), |text| text.len());
-                let is_invalid = checked.is_err_and(|error| error.error_len().is_some());
+                let is_error = checked.is_err_and(|error| error.error_len().is_some());
                 *valid += more;
+                // Wherever pieces end, only these bytes decide.
+                let is_invalid = is_error && *valid < UNDECIDED;
                 if is_invalid {
                     let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
                     let held = std::mem::take(&mut self.held);
@@ -154,7 +156,7 @@ impl TextReader {
                     let held = std::mem::take(&mut self.held);
                     self.state = State::Utf8 { is_declared: false };
                     hand_on(&held[..valid], on_text)?;
-                    self.held.extend_from_slice(&held[valid..]);
+                    return read_utf8(&mut self.held, &held[valid..], false, on_text);
                 }
                 Ok(())
             }
@@ -366,7 +368,7 @@ mod tests {
         let mut reader = TextReader::new(None);
         let mut text = Vec::new();
         reader.push(&long, &mut |more| Ok(text.extend_from_slice(more))).unwrap();
-        assert!(text.ends_with("\u{e9}\u{e9}".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
+        assert!(text.ends_with("\u{e9}\u{e9}!".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
         reader.push(b"\xe9?", &mut |more| Ok(text.extend_from_slice(more))).unwrap();
         reader.finish(&mut |more| Ok(text.extend_from_slice(more))).unwrap();
         assert!(text.ends_with("\u{e9}!\u{e9}?".as_bytes()), "{:?}", String::from_utf8_lossy(&text[text.len() - 9..]));
