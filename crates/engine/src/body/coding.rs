@@ -48,10 +48,8 @@ enum Known {
 
 impl Known {
     /// By its name (case-insensitive, RFC 9110 section 8.4.1).
-    ///
-    /// `aws-chunked` names how an upload was framed; stores keep it among the codings of the object.
     fn named(name: &[u8]) -> Option<Self> {
-        const NAMES: [(&str, Known); 8] = [
+        const NAMES: [(&str, Known); 7] = [
             ("gzip", Known::Gzip),
             ("x-gzip", Known::Gzip),
             ("deflate", Known::Deflate),
@@ -59,7 +57,6 @@ impl Known {
             ("zstd", Known::Zstd),
             ("identity", Known::Identity),
             ("none", Known::Identity),
-            ("aws-chunked", Known::Identity),
         ];
         NAMES.into_iter().find_map(|(known, coding)| name.eq_ignore_ascii_case(known.as_bytes()).then_some(coding))
     }
