@@ -175,6 +175,7 @@ fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
         "it is not for servers" | "a CA certificate of its chain is not for servers" => {
             (26, "unsuitable certificate purpose")
         }
+        "a CA certificate of its chain may not sign revocation lists" => (35, "key usage does not include CRL signing"),
         "a CA certificate of its chain has an unknown critical extension" => (34, "unhandled critical extension"),
         _ => return None,
     })

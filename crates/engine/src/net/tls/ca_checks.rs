@@ -10,6 +10,7 @@
 //! | `keyUsage` | no | yes | yes |
 //! | names within name constraints | yes | | webpki |
 //! | name constraints that constrain nothing | no | yes | yes |
+//! | `keyUsage` of a revocation list's issuer | yes | | yes |
 
 use std::fmt;
 
@@ -76,6 +77,7 @@ pub(super) enum CaFault {
     NotCa,
     PathLength,
     KeyUsage,
+    ListSigning,
     Purpose,
     CriticalExtension,
 }
@@ -89,6 +91,7 @@ impl fmt::Display for CaFault {
             Self::NotCa => "a certificate of its chain is no CA's",
             Self::PathLength => "a CA certificate of its chain allows fewer CA certificates below it",
             Self::KeyUsage => "a CA certificate of its chain may not sign certificates",
+            Self::ListSigning => "a CA certificate of its chain may not sign revocation lists",
             Self::Purpose => "a CA certificate of its chain is not for servers",
             Self::CriticalExtension => "a CA certificate of its chain has an unknown critical extension",
         })
@@ -154,6 +157,14 @@ pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
 pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
     let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
+}
+
+/// Refuses an issuer whose key may not be used for its revocation list (RFC 5280 section 6.3.3).
+pub(super) fn check_list_signing(certificate: &Certificate) -> Result<(), CaFault> {
+    match read::<KeyUsage>(certificate, KEY_USAGE)? {
+        Some(usage) if !usage.crl_sign() => Err(CaFault::ListSigning),
+        _ => Ok(()),
+    }
 }
 
 fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {

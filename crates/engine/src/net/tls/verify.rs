@@ -126,6 +126,10 @@ impl ListedOrSigned {
         let anchor = self.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
         let listed = anchor.and_then(|anchor| self.listed.get(*self.positions.get(anchor)?));
         let certificate = listed.and_then(|der| ca_checks::parse(der)).ok_or(CaFault::Unreadable)?;
+        let has_issued_it = path.intermediate_certificates().next().is_none();
+        if has_issued_it && self.revoked.iter().any(|list| list.issuer() == &*path.anchor().subject) {
+            ca_checks::check_list_signing(&certificate)?;
+        }
         ca_checks::check_anchor(&certificate, now, below)
     }
 
