@@ -8,7 +8,8 @@ use std::{
 
 use haul::net::tls::{Handshake, State, Tls, TlsContexts, TlsOptions, TlsVersion};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, GeneralSubtree, IsCa, Issuer, KeyPair, NameConstraints, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, GeneralSubtree, IsCa, Issuer,
+    KeyIdMethod, KeyPair, NameConstraints, SerialNumber, date_time_ymd,
 };
 use rustls::{
     IoState, RootCertStore, ServerConfig, ServerConnection,
@@ -71,6 +72,22 @@ impl Authority {
         let renewed = params.self_signed(self.issuer.key()).unwrap().pem();
         let both = std::fs::read_to_string(self.file.path()).unwrap() + &renewed;
         std::fs::write(self.file.path(), both).unwrap();
+    }
+
+    /// A revocation list that revokes nothing, signed by this key under this name, whether the
+    /// certificate allows that or not.
+    pub(crate) fn revocation_list(&self, name: &str) -> tempfile::NamedTempFile {
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2100, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: Vec::new(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let key = KeyPair::from_pem(&self.issuer.key().serialize_pem()).unwrap();
+        let issuer = Issuer::new(Self::params(name), key);
+        pem_file(&list.signed_by(&issuer).unwrap().pem().unwrap())
     }
 
     pub(crate) fn pem(&self) -> String {

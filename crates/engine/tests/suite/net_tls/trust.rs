@@ -81,6 +81,24 @@ fn intermediate_without_the_right_to_sign_is_refused() {
 }
 
 #[test]
+fn authority_without_the_right_to_sign_lists_is_refused() {
+    let usages = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    for count in [1, 2] {
+        let authority = Authority::with("issuer of lists", |ca| ca.key_usages = usages[..count].to_vec());
+        let list = authority.revocation_list("issuer of lists");
+        let mut options = options(&authority);
+        options.crl_file = Some(list.path().to_owned());
+        let refused = refusal(authority.issue("localhost"), &options);
+        assert_eq!(refused.is_none(), count == 2, "{refused:?}");
+        assert!(refused.is_none_or(|refused| refused.contains("revocation lists")));
+        // A list of another issuer says nothing.
+        let other = Authority::named("another").revocation_list("another");
+        options.crl_file = Some(other.path().to_owned());
+        assert_eq!(refusal(authority.issue("localhost"), &options), None);
+    }
+}
+
+#[test]
 fn renewed_authority_counts_beside_the_expired_one() {
     let authority = Authority::with("test authority", |ca| ca.not_after = date_time_ymd(2002, 1, 1));
     let server = authority.issue("localhost");
