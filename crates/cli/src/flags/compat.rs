@@ -16,6 +16,7 @@ const OWN: &[&str] = &[
     "agent-stop",
     "checksum",
     "extract",
+    "extract-bytes",
     "fsync",
     "input-file",
     "max-memory",

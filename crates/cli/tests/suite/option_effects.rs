@@ -76,7 +76,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("alt-svc", tested("--alt-svc", &["real_state.rs"])),
     ("anyauth", with("--anyauth", "-u me:word", "plain")),
     ("aws-sigv4", with("--aws-sigv4 aws:amz:r:s", "-u me:word", "plain")),
-    ("basic", with("--basic", "-u me:word --anyauth", "plain")),
+    ("basic", with("--basic", "-u me:word --digest", "401")),
     ("ca-native", anyway("which is the default")),
     ("cacert", with("--cacert nonesuch", "--retry 0", "tls:plain")),
     ("capath", with("--capath nonesuch", "--retry 0", "tls:plain")),
@@ -187,7 +187,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("proto-redir", with("--proto-redir =https", "", "302")),
     ("proxy", seen("--proxy http://127.0.0.1:1 --retry 0")),
     ("proxy-anyauth", with("--proxy-anyauth", "-x SERVER -U me:word", "plain")),
-    ("proxy-basic", with("--proxy-basic", "-x SERVER -U me:word --proxy-anyauth", "plain")),
+    ("proxy-basic", with("--proxy-basic", "-x SERVER -U me:word --proxy-digest", "407")),
     ("proxy-ca-native", anyway("default")),
     ("proxy-cacert", with("--proxy-cacert nonesuch", "-x https://ADDRESS --retry 0", "plain")),
     ("proxy-capath", with("--proxy-capath nonesuch", "-x https://ADDRESS --retry 0", "plain")),
@@ -368,7 +368,7 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
     let ran = run(command.args(&args).current_dir(dir.path()).env("HOME", dir.path()));
     let neutral = |text: &str| {
         let text = text.replace(&server.address, "HOST").replace(&index.addr().to_string(), "INDEX");
-        without_numbers(&text)
+        without_numbers(&text.replace(&*dir.path().to_string_lossy(), "DIR"))
     };
     // Those of several transfers come in any order.
     let mut stderr: Vec<String> = ran.stderr.lines().map(neutral).collect();
@@ -520,6 +520,8 @@ fn answer(kind: &str, is_head: bool) -> Vec<u8> {
         "301" => ("301 Moved", "Location: /plain/there\r\n", b""),
         "302" => ("302 Found", "Location: /plain/there\r\n", b""),
         "303" => ("303 See Other", "Location: /plain/there\r\n", b""),
+        "401" => ("401 Unauthorized", "WWW-Authenticate: Basic realm=\"r\"\r\n", b""),
+        "407" => ("407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=\"r\"\r\n", b""),
         "latin" => ("200 OK", "Content-Type: text/plain; charset=iso-8859-1\r\n", b"caf\xe9"),
         _ => ("200 OK", "Content-Disposition: attachment; filename=named\r\nETag: \"tag\"\r\n", b"hello"),
     };
