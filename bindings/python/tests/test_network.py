@@ -149,6 +149,10 @@ def test_proxies(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert session.get(asked).text == f"page {asked}"
     monkeypatch.setenv("no_proxy", "example.test,localhost")
     assert session.get(pages.url + "/direct").text == "page /direct"
+    monkeypatch.setenv("no_proxy", f"localhost:{pages.server_port}")
+    assert session.get(pages.url + "/direct").text == "page /direct"
+    monkeypatch.setenv("no_proxy", "localhost:1")
+    assert session.get(pages.url + "/x").text == f"page {pages.url}/x"
     monkeypatch.setenv("no_proxy", "")
     session.trust_env = False
     with pytest.raises(haul.ConnectionError):
