@@ -107,7 +107,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
             let ran = running.wait();
             assert_eq!((ran.code, &*String::from_utf8_lossy(&ran.stdout)), (code, values), "{}", ran.stderr);
             let figures: Value = serde_json::from_str(&ran.stderr).expect("the figures alone");
-            assert_eq!(number(&figures, "requests"), 1 + u64::from(!options.is_empty()), "{figures}");
+            assert_eq!(number(&figures, "transfers"), 1, "{figures}");
         }
     }
 }
