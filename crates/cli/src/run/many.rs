@@ -68,7 +68,8 @@ pub(super) fn run(
     );
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let numbers = Numbers::default();
-    let report = ReporterRef { reporter: Arc::clone(reporter), methods, numbers: numbers.clone() };
+    let has_file = operation.shared_output().is_some_and(|output| !output.is_stdout());
+    let report = ReporterRef { reporter: Arc::clone(reporter), methods, numbers: numbers.clone(), has_file };
     let list = match &operation.checksum {
         Some(_) => {
             let request = options::request(global, &operation.stages[0], None, stores)?;

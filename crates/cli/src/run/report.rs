@@ -298,7 +298,17 @@ impl Report for ReporterRef {
             _ => job.number,
         };
         let told = Told { url: &job.url, number, stage: job.stage, method, file, outcome };
-        self.reporter.tell(&told)
+        let text = self.reporter.tell(&told);
+        if !self.has_file {
+            return text;
+        }
+        if let Err(error) = self.reporter.print(text) {
+            self.reporter.is_lacking.store(true, Ordering::Relaxed);
+            if self.reporter.shows_errors {
+                say(&words::beside(self.reporter.persona, &error));
+            }
+        }
+        None
     }
 }
 
@@ -307,4 +317,6 @@ pub(super) struct ReporterRef {
     pub(super) reporter: Arc<Reporter>,
     pub(super) methods: Vec<String>,
     pub(super) numbers: Numbers,
+    /// The output of all pages is a file: what is told of them goes to standard output, in the order in which they end.
+    pub(super) has_file: bool,
 }
