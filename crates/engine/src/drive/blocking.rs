@@ -456,10 +456,8 @@ impl Live {
             }
             Progress::Interrupted => ticker.signalled(Instant::now())?,
             // The time that the receive had is over, which may have been cut short for the hook.
-            Progress::WouldBlock if self.waits == Waits::InReceive => {
-                if self.is_late() || self.send_error.is_some() {
-                    self.link.break_off(too_late(self.send_error.take()), Instant::now(), finished);
-                }
+            Progress::WouldBlock if self.waits == Waits::InReceive && (self.is_late() || self.send_error.is_some()) => {
+                self.link.break_off(too_late(self.send_error.take()), Instant::now(), finished);
             }
             _ => {}
         }

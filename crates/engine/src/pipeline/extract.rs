@@ -139,7 +139,10 @@ impl Extractor {
             return search.push(piece, &mut |_, value| on_match(value));
         }
         for (expression, search) in searches.iter_mut().enumerate() {
-            search.push(piece, &mut |start, value| Ok(found.push(Value { start, expression, bytes: value.into() })))?;
+            search.push(piece, &mut |start, value| {
+                found.push(Value { start, expression, bytes: value.into() });
+                Ok(())
+            })?;
         }
         let settled = searches.iter().map(Search::settled).min().unwrap_or(0);
         give_out(found, settled, on_match)
@@ -156,7 +159,10 @@ impl Extractor {
             return search.finish(&mut |_, value| on_match(value));
         }
         for (expression, search) in searches.iter_mut().enumerate() {
-            search.finish(&mut |start, value| Ok(found.push(Value { start, expression, bytes: value.into() })))?;
+            search.finish(&mut |start, value| {
+                found.push(Value { start, expression, bytes: value.into() });
+                Ok(())
+            })?;
         }
         let outcome = give_out(found, u64::MAX, on_match);
         found.clear();

@@ -30,7 +30,9 @@ pub enum Clobber {
 
 /// Takes a name for a file before it is opened, or refuses it: where responses choose names, two may choose the same one.
 #[derive(Clone)]
-pub struct NameCheck(Arc<dyn Fn(&Path, &Target) -> Result<()> + Send + Sync>);
+pub struct NameCheck(Arc<Check>);
+
+type Check = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl NameCheck {
     /// A check by this function. It gets the path of the file and the target that was asked for, once for each file.

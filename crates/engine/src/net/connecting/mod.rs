@@ -77,6 +77,9 @@ pub(crate) enum ConnectProgress {
     Open(Box<Stream>),
 }
 
+/// Looks up the addresses of a name for a port; `None` while the lookup is pending.
+type Resolve<'a> = dyn FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>> + 'a;
+
 /// Access to the driver during a step.
 pub(crate) struct ConnectContext<'a> {
     /// The current time.
@@ -86,7 +89,7 @@ pub(crate) struct ConnectContext<'a> {
     /// A read buffer; used only while [`Connecting::needs_buffer`] is true.
     pub(crate) buffer: &'a mut [u8],
     /// Looks up a name; `None` while the lookup is pending.
-    pub(crate) resolve: &'a mut dyn FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>>,
+    pub(crate) resolve: &'a mut Resolve<'a>,
     /// Registers a new socket for events.
     pub(crate) watch: &'a mut dyn FnMut(BorrowedFd<'_>) -> io::Result<()>,
     /// Receives the milestones.
