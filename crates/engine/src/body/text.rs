@@ -310,9 +310,19 @@ mod tests {
             let mut reader = TextReader::new(content_type.map(str::as_bytes));
             let mut text = Vec::new();
             for piece in body.chunks(size) {
-                reader.push(piece, &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+                reader
+                    .push(piece, &mut |more| {
+                        text.extend_from_slice(more);
+                        Ok(())
+                    })
+                    .unwrap();
             }
-            reader.finish(&mut |more| Ok(text.extend_from_slice(more))).unwrap();
+            reader
+                .finish(&mut |more| {
+                    text.extend_from_slice(more);
+                    Ok(())
+                })
+                .unwrap();
             texts.push(text);
         }
         assert!(texts.iter().all(|text| *text == texts[0]), "{:?}", String::from_utf8_lossy(body));
@@ -367,10 +377,25 @@ mod tests {
         let long = ["\u{e9}".repeat(UNDECIDED).as_bytes(), b"\xe9!"].concat();
         let mut reader = TextReader::new(None);
         let mut text = Vec::new();
-        reader.push(&long, &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        reader
+            .push(&long, &mut |more| {
+                text.extend_from_slice(more);
+                Ok(())
+            })
+            .unwrap();
         assert!(text.ends_with("\u{e9}\u{e9}!".as_bytes()) && text.len() >= UNDECIDED, "it is not held for ever");
-        reader.push(b"\xe9?", &mut |more| Ok(text.extend_from_slice(more))).unwrap();
-        reader.finish(&mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        reader
+            .push(b"\xe9?", &mut |more| {
+                text.extend_from_slice(more);
+                Ok(())
+            })
+            .unwrap();
+        reader
+            .finish(&mut |more| {
+                text.extend_from_slice(more);
+                Ok(())
+            })
+            .unwrap();
         assert!(text.ends_with("\u{e9}!\u{e9}?".as_bytes()), "{:?}", String::from_utf8_lossy(&text[text.len() - 9..]));
     }
 
@@ -385,7 +410,12 @@ mod tests {
     fn ascii_passes_before_the_page_ends() {
         let mut reader = TextReader::new(Some(b"text/plain"));
         let mut text = Vec::new();
-        reader.push(b"id=1 \xc3", &mut |more| Ok(text.extend_from_slice(more))).unwrap();
+        reader
+            .push(b"id=1 \xc3", &mut |more| {
+                text.extend_from_slice(more);
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(text, b"id=1 ");
     }
 }
