@@ -39,7 +39,8 @@ impl Link {
             if !self.closing {
                 transfer.on_kept();
             }
-            if self.turn.holds(transfer.is_pipelined) {
+            // The range and the validator of a part say whose it is.
+            if !transfer.is_part() && self.turn.holds(transfer.is_pipelined) {
                 return self.turn.hold(transfer, self.queue.is_empty(), now);
             }
             let after = transfer.on_complete(now);
