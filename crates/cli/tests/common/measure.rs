@@ -19,8 +19,8 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use super::{HAUL, program};
 
 const DIRECTORY: &str = "HAUL_TEST_MEASURE";
-/// The name of the test in whose place [`in_this_process`] runs.
-pub const TEST: &str = "a_measured_run";
+/// The name of the test that runs haul for [`measured`].
+const TEST: &str = "common::measure::measured_run";
 
 /// Runs haul with these arguments, its standard output read by `read`: the highest resident memory it had, in KiB.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
@@ -49,9 +49,10 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
     (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
-/// The other side of [`peak_memory`]: nothing to do unless it asks for it.
+/// The other side of [`peak_memory`]: does nothing unless it asks for it.
+#[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
-pub fn in_this_process() {
+fn measured_run() {
     let Some(dir) = env::var_os(DIRECTORY) else { return };
     let dir = Path::new(&dir);
     let args = fs::read_to_string(dir.join("args")).expect("arguments");

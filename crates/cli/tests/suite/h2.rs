@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 use std::io::{self, Read};
 
-use common::measure::{in_this_process, measured, peak_memory};
+use common::measure::{measured, peak_memory};
 use common::{installed, list, program, run, run_haul};
 use testkit::frames::{Conn, Frame, FramePeer, block, data, frame, headers, headers_open, rst, window_update};
 use testkit::origin::Origin;
@@ -16,11 +16,6 @@ use testkit::site::Site;
 const KNOWING: &str = "--http2-prior-knowledge";
 /// What haul may need beyond its budget, in KiB.
 const OWN: u64 = 32 << 10;
-
-#[test]
-fn a_measured_run() {
-    in_this_process();
-}
 
 fn origin() -> Origin {
     Origin::builder().http2(100).site(Site::scaled(3, 200).cached()).start().unwrap()

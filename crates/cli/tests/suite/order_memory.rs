@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use common::measure::{in_this_process, peak_memory};
+use common::measure::peak_memory;
 use common::{list, run_haul};
 use tempfile::TempDir;
 use testkit::origin::Origin;
@@ -19,11 +19,6 @@ use testkit::site::Site;
 const OWN: u64 = 32 << 10;
 /// The default budget, in KiB.
 const BUDGET: u64 = 64 << 10;
-
-#[test]
-fn a_measured_run() {
-    in_this_process();
-}
 
 /// Bodies larger together than any budget here. Each has a length of its own and is a prefix of one pattern, so where one
 /// ends shows which it was.
