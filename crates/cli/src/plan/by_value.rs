@@ -18,7 +18,8 @@ const HOLE: &[u8] = b"{}";
 pub enum ValueForm {
     /// Percent-encoded, a blank as `+`: a field of a form.
     Form,
-    /// Within a JSON string escaped; elsewhere a number or `true`, `false`, `null` as it is, and all else a string.
+    /// Within a JSON string escaped; elsewhere a number or `true`, `false`, `null` as it is, and
+    /// all else a string.
     Json,
     /// `&`, `<`, `>` and quotes as references: XML and HTML.
     Markup,

@@ -1,4 +1,5 @@
-//! A stage behind `--then`: the requests and files of its pages, by the values that their URLs were made of.
+//! A stage behind `--then`: the requests and files of its pages, by the values that their URLs were
+//! made of.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -136,11 +137,13 @@ impl ByValue for LaterStage {
     }
 }
 
-/// Takes a file's name for a URL; `false` if the file is there already, and such files are passed over.
+/// Takes a file's name for a URL; `false` if the file is there already, and such files are passed
+/// over.
 ///
 /// # Errors
-/// When another URL of the run has taken it. Where files are numbered, none has to be the only one of its name; where responses choose
-/// names, the name is taken when one has ([`OutputNames::check`]).
+/// When another URL of the run has taken it. Where files are numbered, none has to be the only one
+/// of its name; where responses choose names, the name is taken when one has
+/// ([`OutputNames::check`]).
 pub(super) fn takes_name(
     operation: &Operation,
     names: &OutputNames,

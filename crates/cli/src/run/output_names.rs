@@ -1,7 +1,8 @@
 //! The names of the files that a run writes: no URL's file replaces another's.
 //!
-//! Names are kept as hashes, and URLs, which only a message needs, in memory up to [`IN_MEMORY`] and then in a file without a name: a
-//! million files cost some 30 MB. Two names with one hash of 64 bits would be taken for one; that is less likely than a disk that fails.
+//! Names are kept as hashes, and URLs, which only a message needs, in memory up to [`IN_MEMORY`]
+//! and then in a file without a name: a million files cost some 30 MB. Two names with one hash of
+//! 64 bits would be taken for one; that is less likely than a disk that fails.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -58,8 +59,8 @@ impl OutputNames {
     /// Takes a name for the file of a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`] when another URL of the run has it, unless it is no regular file, which takes the content of any number of
-    /// URLs.
+    /// [`ErrorKind::Write`] when another URL of the run has it, unless it is no regular file, which
+    /// takes the content of any number of URLs.
     pub(super) fn take(&self, path: &Path, url: &str) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);

@@ -1,9 +1,10 @@
-//! Every option has an effect that can be seen, in every way in which URLs are fetched: one URL, a list, a stage behind `--then`, one after
-//! the other, and through the agent.
+//! Every option has an effect that can be seen, in every way in which URLs are fetched: one URL, a
+//! list, a stage behind `--then`, one after the other, and through the agent.
 //!
-//! A run with the option is compared with one without it: the exit code, what is printed, the requests that the server got, and the
-//! files that are left. An option that is parsed and not used makes no difference. Options whose effect needs more than a plain HTTP
-//! server (TLS, other proxies, time) name the tests that show it; those that have none say so in their help.
+//! A run with the option is compared with one without it: the exit code, what is printed, the
+//! requests that the server got, and the files that are left. An option that is parsed and not used
+//! makes no difference. Options whose effect needs more than a plain HTTP server (TLS, other
+//! proxies, time) name the tests that show it; those that have none say so in their help.
 
 use crate::common;
 
@@ -63,9 +64,10 @@ const fn anyway(words: &'static str) -> Effect {
     Effect::Anyway { words }
 }
 
-/// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables`, `sub/`.
-/// `ADDRESS` is the server's address and port, and `SERVER` its URL. A path behind `tls:` is asked for by https, behind `local:` at
-/// `localhost`, and behind `bare:` by a URL without a scheme.
+/// Files in the directory of each run: `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`,
+/// `.netrc`, `conf`, `variables`, `sub/`. `ADDRESS` is the server's address and port, and `SERVER`
+/// its URL. A path behind `tls:` is asked for by https, behind `local:` at `localhost`, and behind
+/// `bare:` by a URL without a scheme.
 const EFFECTS: &[(&str, Effect)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["agent.rs"])),
@@ -427,7 +429,8 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     found
 }
 
-/// An HTTP server that answers by the path of a request, one request a connection, and keeps what it was asked.
+/// An HTTP server that answers by the path of a request, one request a connection, and keeps what
+/// it was asked.
 struct Server {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -503,7 +506,8 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-/// The facts that differ with what a client offers in TLS: the length of its hello, and the protocols.
+/// The facts that differ with what a client offers in TLS: the length of its hello, and the
+/// protocols.
 fn client_hello(reader: &mut impl Read) -> Option<String> {
     let mut header = [0; 5];
     reader.read_exact(&mut header).ok()?;

@@ -1,11 +1,14 @@
 //! Body bytes as UTF-8, by the charset of their page.
 //!
-//! The charset is, in this order, that of a byte order mark, of the field `Content-Type`, and of the page itself: an XML declaration or a
-//! `<meta>` in its first [`PRESCAN`] bytes, where the page may be markup. A page that declares none is UTF-8 if it is valid UTF-8, and
-//! windows-1252 if not, as for browsers (<https://encoding.spec.whatwg.org/>). To find out, what follows the first byte beyond ASCII is
-//! held until the page ends or [`UNDECIDED`] bytes of it are valid; later bytes that are not valid count as windows-1252 one by one.
+//! The charset is, in this order, that of a byte order mark, of the field `Content-Type`, and of
+//! the page itself: an XML declaration or a `<meta>` in its first [`PRESCAN`] bytes, where the page
+//! may be markup. A page that declares none is UTF-8 if it is valid UTF-8, and windows-1252 if not,
+//! as for browsers (<https://encoding.spec.whatwg.org/>). To find out, what follows the first byte
+//! beyond ASCII is held until the page ends or [`UNDECIDED`] bytes of it are valid; later bytes
+//! that are not valid count as windows-1252 one by one.
 //!
-//! Valid UTF-8 passes where it lies. Invalid bytes of a page with a charset become U+FFFD. Left out: UTF-32, which no browser reads.
+//! Valid UTF-8 passes where it lies. Invalid bytes of a page with a charset become U+FFFD. Left
+//! out: UTF-32, which no browser reads.
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_USER_DEFINED};
 use memchr::memmem;
@@ -35,9 +38,11 @@ pub(super) struct TextReader {
 enum State {
     /// The beginning, until it shows the charset.
     Opening,
-    /// Nothing declares a charset, and all bytes so far are ASCII, or held and valid UTF-8 up to this one.
+    /// Nothing declares a charset, and all bytes so far are ASCII, or held and valid UTF-8 up to
+    /// this one.
     Undeclared { valid: usize },
-    /// UTF-8; bytes that are not valid are replaced, or windows-1252 if nothing declared the charset.
+    /// UTF-8; bytes that are not valid are replaced, or windows-1252 if nothing declared the
+    /// charset.
     Utf8 { is_declared: bool },
     /// Another charset.
     Other(Box<Decoder>),
@@ -245,7 +250,8 @@ fn mark(start: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_bom(start).map(|(encoding, _)| encoding)
 }
 
-/// The charset that markup declares in these bytes, which are read as ASCII: so it is not UTF-16, whatever it says.
+/// The charset that markup declares in these bytes, which are read as ASCII: so it is not UTF-16,
+/// whatever it says.
 fn declared_in(start: &[u8]) -> Option<&'static Encoding> {
     let label = in_xml(start).or_else(|| in_meta(start))?;
     let encoding = known(&label)?;
@@ -263,7 +269,8 @@ fn in_xml(start: &[u8]) -> Option<Vec<u8>> {
     value(&declaration[memmem::find(declaration, b"encoding")? + 8..])
 }
 
-/// The value of the first `charset=` within a `<meta>`, as an attribute or in its `content`; comments are passed over.
+/// The value of the first `charset=` within a `<meta>`, as an attribute or in its `content`;
+/// comments are passed over.
 fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     let lower = start.to_ascii_lowercase();
     let mut rest = &lower[..];

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 /// Longer intervals count as this one, which every clock can add.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// Limits how often a transfer may begin. Clones share the limit, so that it holds over several runs.
+/// Limits how often a transfer may begin. Clones share the limit, so that it holds over several
+/// runs.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
