@@ -34,6 +34,11 @@ pub(super) trait Coding: fmt::Debug + Send + Sync {
     fn window(&self) -> u64 {
         0
     }
+
+    /// The same for input that begins so, before it is decoded: at most so much.
+    fn expected_window(&self, _first: &[u8]) -> u64 {
+        0
+    }
 }
 
 /// The codings that there is a decoder for.
@@ -300,6 +305,10 @@ impl Coding for Brotli {
     fn window(&self) -> u64 {
         self.window
     }
+
+    fn expected_window(&self, first: &[u8]) -> u64 {
+        first.first().map_or(1 << 24, |&first| Self::window_of(first))
+    }
 }
 
 impl fmt::Debug for Brotli {
@@ -392,6 +401,10 @@ impl Coding for Zstd {
 
     fn window(&self) -> u64 {
         self.window
+    }
+
+    fn expected_window(&self, first: &[u8]) -> u64 {
+        Self::window_of(first).map_or(self.most, |window| window.min(self.most))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The memory that the decoders of many bodies share.
 //!
-//! A zstd body may need a window of 8 MiB, a brotli body one of 16 MiB, for as long as it comes. A body that has decoded little
-//! has touched little of its window and goes on. One that has decoded more is admitted with its whole window, while there is
-//! room for it, and goes on to its end; any other is not read until an admitted one is over.
+//! A zstd body may need a window of 8 MiB, a brotli body one of 16 MiB, for as long as it comes. A body whose window is small goes
+//! on. Any other is admitted with its whole window, while there is room for it, and goes on to its end. One that is not admitted is
+//! not decoded: what came of it with its head is kept as it is, and it is not read until an admitted one is over. A body that is
+//! complete then is decoded at once, and needs its window for that moment alone.
 //!
 //! Two are admitted whatever there is room for: the only one, and one that the output waits for. So something always goes on.
 
@@ -11,10 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sink::Wake;
 
-/// A decoder that holds less than this is never waited with.
+/// A decoder with a smaller window never waits.
 pub(super) const LITTLE: u64 = 128 << 10;
-/// Until then it gets no more than this at once, as that may come to a window.
-pub(super) const LITTLE_CODED: u64 = 8 << 10;
 
 /// The memory that the decoders of many bodies share.
 #[derive(Default)]

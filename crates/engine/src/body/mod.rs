@@ -126,9 +126,15 @@ impl Decoder {
         self.handed_out
     }
 
-    /// The windows of all codings, in bytes: what it may come to hold.
-    pub(crate) fn window(&self) -> u64 {
-        self.stages.iter().map(|stage| stage.window).sum()
+    /// The bytes that the windows of all codings may come to hold for a body that begins so.
+    pub(crate) fn expected_window(&self, first: &[u8]) -> u64 {
+        let first_of = |at: usize| if at == 0 { first } else { &[][..] };
+        self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
+    }
+
+    /// Whether it has decoded something.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.guard.received() > 0
     }
 
     /// The parts of the windows that have been decoded into: what it holds.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use haul_policy::target::Target;
 
-use super::memory::{DecoderMemory, LITTLE, LITTLE_CODED, Share};
+use super::memory::{DecoderMemory, LITTLE, Share};
 use super::text::TextReader;
 use super::{DecodeLimits, Decoder};
 use crate::Result;
@@ -34,13 +34,23 @@ pub struct BodyPath {
     /// The memory that its decoder shares with those of other bodies.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<Share>,
+    /// Coded bytes that came before there was memory for their decoder.
+    pending: Vec<u8>,
 }
 
 impl BodyPath {
     /// Straight to the sink.
     #[must_use]
     pub fn new(sink: Box<dyn Sink>) -> Self {
-        Self { decoder: None, search: None, records: Records::default(), sink, memory: None, share: None }
+        Self {
+            decoder: None,
+            search: None,
+            records: Records::default(),
+            sink,
+            memory: None,
+            share: None,
+            pending: Vec::new(),
+        }
     }
 
     /// The matches of this go to the sink, instead of the body: matches in its text, which is UTF-8 whatever the charset of the body,
@@ -156,15 +166,10 @@ impl BodyPath {
         // The sink's credit is for what comes out of the decoder.
         let credit = if credit == u64::MAX { credit } else { credit.div_ceil(decoder.expansion()) };
         match &mut self.share {
-            Some(share) if !share.is_admitted() && !self.sink.is_first(None, token) => {
-                let is_little = decoder.held() < LITTLE;
-                let goes_on =
-                    is_little || share.admits(decoder.window(), waker, token) || self.sink.is_first(waker, token);
-                match goes_on {
-                    true if is_little => credit.min(LITTLE_CODED),
-                    true => credit,
-                    false => 0,
-                }
+            Some(share) if !self.pending.is_empty() && !share.is_admitted() && !self.sink.is_first(None, token) => {
+                let window = decoder.expected_window(&self.pending);
+                let goes_on = share.admits(window, waker, token) || self.sink.is_first(waker, token);
+                if goes_on { credit } else { 0 }
             }
             _ => credit,
         }
@@ -172,7 +177,7 @@ impl BodyPath {
 
     /// Lets go of the decoder, whose body is over.
     pub fn release(&mut self) {
-        (self.decoder, self.share) = (None, None);
+        (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
     /// Whether all other bodies wait for this one to be over.
@@ -213,6 +218,35 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says.
     pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.holds_back(lease.bytes()) {
+            self.pending.extend_from_slice(lease.bytes());
+            return Ok(());
+        }
+        self.push_pending()?;
+        self.process(lease)
+    }
+
+    /// Whether bytes wait for the memory of their decoder.
+    fn holds_back(&mut self, bytes: &[u8]) -> bool {
+        let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
+        if share.is_admitted() || decoder.has_begun() {
+            return false;
+        }
+        let first = if self.pending.is_empty() { bytes } else { &self.pending[..] };
+        let window = decoder.expected_window(first);
+        window >= LITTLE && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
+    }
+
+    /// Passes on what waited.
+    fn push_pending(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.process(Lease::borrowed(&pending))
+    }
+
+    fn process(&mut self, lease: Lease<'_>) -> Result<()> {
         let Self { decoder, search, records, sink, share, .. } = self;
         let pushed = match (&mut *decoder, search) {
             (None, None) => sink.bytes(lease),
@@ -241,6 +275,7 @@ impl BodyPath {
     /// # Errors
     /// What a stage or the sink says, such as coded content that ended too early.
     pub fn finish(&mut self) -> Result<()> {
+        self.push_pending()?;
         if let Some(decoder) = &mut self.decoder {
             decoder.finish()?;
         }
