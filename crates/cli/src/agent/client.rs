@@ -51,23 +51,23 @@ const HELD_BACK: u64 = 64 << 10;
 #[cfg(target_os = "linux")]
 const PIECE: usize = 1 << 20;
 
-/// Where a body goes.
+/// The destination of a body.
 #[derive(Debug, Clone, Copy)]
 pub enum Goal<'a> {
     /// A regular file, open for nobody else meanwhile and not for appending: it is written by the agent.
     File(BorrowedFd<'a>),
-    /// Anything else.
+    /// Any other descriptor: this process copies the body to it from a pipe.
     Relayed(BorrowedFd<'a>),
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub struct Carried {
     /// Bytes that reached their goal.
     pub moved: u64,
     /// The response whose body they are, if one began.
     pub began: Option<Began>,
-    /// How it ended.
+    /// The way in which the call ended.
     pub end: End,
 }
 
@@ -77,7 +77,7 @@ impl Carried {
     }
 }
 
-/// How a call ended.
+/// The way in which a call ended.
 #[derive(Debug)]
 pub enum End {
     /// The agent carried it out, well or not.
@@ -279,7 +279,8 @@ impl Relay<'_> {
         self.done.take().map_or(End::Died, End::Done)
     }
 
-    /// Whether the body stays in the pipe until the agent has said that it is whole.
+    /// Returns true while the body must stay in the pipe, until the agent reports that it is
+    /// complete.
     fn is_held_back(&self) -> bool {
         let may_begin_anew =
             |began: &Began| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
@@ -381,7 +382,7 @@ pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Whether a descriptor can be handed over as [`Goal::File`].
+/// Returns true if the agent can write to the descriptor itself, as [`Goal::File`].
 #[must_use]
 pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
@@ -427,7 +428,8 @@ impl Mover {
     }
 }
 
-/// Somebody who shares the descriptor made it non-blocking.
+/// Waits until the descriptor is writable: another process that shares it may have made it
+/// non-blocking.
 fn wait_for_room(out: BorrowedFd<'_>) -> io::Result<()> {
     match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -21,14 +21,14 @@ pub enum Command {
     Stop,
 }
 
-/// Why there is no answer.
+/// The reason why the agent gave no answer.
 #[derive(Debug)]
 pub enum NoAnswer {
-    /// Nobody is there.
+    /// No agent listens on this socket.
     Nobody(Place),
-    /// It is not safe to ask.
+    /// The socket is not safe to connect to.
     Refused(Refusal),
-    /// It did not answer.
+    /// The agent did not answer.
     Silent(std::io::Error),
 }
 

@@ -27,20 +27,21 @@ pub mod wire;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long an agent waits for the next call before it ends, unless it is told otherwise.
+/// The default time that an agent waits for the next call before it ends.
 pub const IDLE: Duration = Duration::from_secs(60);
 
 /// The agent that a run uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentArgs {
-    /// Its socket; none is the default one, under `XDG_RUNTIME_DIR`.
+    /// The path of the agent's socket; `None` is the default path under `XDG_RUNTIME_DIR`.
     pub socket: Option<PathBuf>,
-    /// How long one that is started for this call waits for the next. Default [`IDLE`], whole seconds, at least 1.
+    /// The time that an agent started for this call waits for the next one. Default [`IDLE`], whole
+    /// seconds, at least 1.
     pub idle: Duration,
 }
 
 impl AgentArgs {
-    /// Where the agent is.
+    /// Returns the place of the agent's socket.
     ///
     /// # Errors
     /// [`socket::Refusal`] without a path and without a default.

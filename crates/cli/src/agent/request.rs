@@ -1,4 +1,5 @@
-//! What a call asks the agent for: a URL and the engine's options, as bytes and back.
+//! The request that a call hands to the agent: a URL and the engine's options, written as bytes and
+//! read back.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -39,7 +40,7 @@ use super::wire::{Malformed, Reader, Writer};
 pub struct Request {
     /// The URL, absolute. May hold a user and a password.
     pub url: String,
-    /// Everything else.
+    /// The engine's options for the request.
     pub options: RequestOptions,
 }
 
@@ -62,7 +63,7 @@ impl Request {
         same.then_some(bytes)
     }
 
-    /// What [`Request::to_bytes`] made.
+    /// Reads the bytes that [`Request::to_bytes`] wrote.
     ///
     /// # Errors
     /// [`Malformed`] when it is something else.

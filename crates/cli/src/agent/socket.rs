@@ -1,4 +1,5 @@
-//! Where the agent is reached, and whom both sides trust: the rules of the directory and the socket.
+//! The path of the agent's socket, and the rules by which both sides trust its directory and each
+//! other.
 //!
 //! | | must be | or else |
 //! |---|---|---|
@@ -37,25 +38,25 @@ const STUCK: Duration = Duration::from_secs(10);
 /// The default directory under `XDG_RUNTIME_DIR`.
 const DIRECTORY: &str = "haul";
 
-/// Why the agent is not used.
+/// The reason why the agent is not used.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no `XDG_RUNTIME_DIR` to put the socket in.
+    /// `XDG_RUNTIME_DIR`, the parent of the default socket, is not set.
     NoPlace,
     /// The path names nothing that can be a socket.
     NoSocketPath(PathBuf),
-    /// Somebody else could get at it.
+    /// Another user could reach the directory or the socket.
     Unsafe {
-        /// What is wrong.
+        /// The unsafe file or directory.
         path: PathBuf,
-        /// How.
+        /// The reason why it is unsafe.
         why: &'static str,
     },
     /// The system says no.
     System {
-        /// Where.
+        /// The path that the system call was for.
         path: PathBuf,
-        /// Why.
+        /// The error of the system call.
         error: io::Error,
     },
 }
@@ -218,7 +219,7 @@ impl Place {
         Ok(())
     }
 
-    /// Whether the directory is there and safe.
+    /// Returns true if the directory exists, and false if not.
     fn check_directory(&self) -> Result<bool, Refusal> {
         let unsafe_for = |why| Err(Refusal::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
@@ -234,7 +235,7 @@ impl Place {
         }
     }
 
-    /// Whether the socket is there and safe.
+    /// Returns true if the socket exists, and false if not.
     fn check_socket(&self) -> Result<bool, Refusal> {
         let unsafe_for = |why| Err(Refusal::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {

@@ -1,4 +1,5 @@
-//! How values lie in a frame between a call and the agent: numbers of eight bytes, texts behind their length.
+//! The encoding of values in a frame between a call and the agent: numbers take eight bytes, a text
+//! follows its length.
 //!
 //! ```
 //! use haul_cli::agent::wire::{Reader, Writer};
@@ -42,7 +43,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// What was written.
+    /// Returns the bytes written so far.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -82,7 +83,7 @@ impl Writer {
         self.number(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// What may be there.
+    /// Writes an optional value: a flag, then the value if there is one.
     pub fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T) -> &mut Self) -> &mut Self {
         self.flag(value.is_some());
         match value {
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
         Ok(Duration::from_micros(self.number()?))
     }
 
-    /// What may be there.
+    /// Reads an optional value: a flag, then the value if there is one.
     ///
     /// # Errors
     /// [`Malformed`].
@@ -202,7 +203,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
-    /// That was all.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
     /// [`Malformed`] when there is more.

@@ -1,4 +1,4 @@
-//! What a call and the agent say to each other over the socket.
+//! The protocol between a call and the agent over the socket.
 //!
 //! ```text
 //!  call                                   agent
@@ -41,7 +41,7 @@ pub const MAX_FRAME: usize = 1 << 20;
 /// The bytes before a frame's content.
 const HEADER: usize = 5;
 
-/// What a call asks.
+/// A message from a call to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Carry out a request. The descriptor that the body goes to comes with the frame.
@@ -51,13 +51,13 @@ pub enum Order {
         /// The files that the agent must know as the call does: the program, then those that TLS reads.
         files: Vec<Stamp>,
     },
-    /// How are you?
+    /// Asks for the agent's status.
     Status,
     /// End when what is under way is done.
     Stop,
 }
 
-/// What the agent answers.
+/// A message from the agent to a call.
 #[derive(Debug)]
 pub enum Event {
     /// The response that will be delivered has begun.
@@ -75,13 +75,13 @@ pub enum Event {
 /// The beginning of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Began {
-    /// Its head, [`Head::raw`].
+    /// The head of the response, [`Head::raw`].
     pub head: Vec<u8>,
     /// The bytes that will be written, where that is known.
     pub length: Option<u64>,
     /// The length of the whole content.
     pub total: Option<u64>,
-    /// What tells the content from every other, if it can be resumed by that.
+    /// The validator by which the content can be resumed, if the response has one.
     pub validator: Option<Validator>,
 }
 
@@ -94,7 +94,7 @@ pub struct Done {
     pub url: String,
     /// The last response's head.
     pub head: Option<Vec<u8>>,
-    /// Why it failed.
+    /// The error of the transfer; `None` if it succeeded.
     pub error: Option<Failure>,
 }
 
@@ -128,10 +128,10 @@ impl From<Failure> for Error {
     }
 }
 
-/// Which file is meant, and that it is still that one.
+/// The identity of a file: its path and the metadata that show whether it has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
     /// Device, inode, length and the time of the last change in nanoseconds; all zero where it is not there.
     pub what: [u64; 4],

@@ -36,14 +36,14 @@ pub(super) struct Call {
 }
 
 struct Outlet {
-    /// Where the body goes; none when the call is over.
+    /// The destination of the body; `None` when the call is over.
     output: Option<Output>,
-    /// What did not fit waits in it.
+    /// The output is full: bytes that did not fit wait in it.
     is_full: bool,
     is_watched: bool,
-    /// Its response is [`WORTH_FINISHING`].
+    /// The rest of the response is at most [`WORTH_FINISHING`].
     is_short: bool,
-    /// Its caller is gone, and its response is read to the end.
+    /// The caller is gone, and the agent reads the response to its end.
     is_deserted: bool,
     waiting: Option<(Arc<dyn Wake>, usize)>,
     /// The answer when everything was written.
@@ -64,7 +64,7 @@ impl Call {
         Self { id, socket, registry, token, outlet: Mutex::new(outlet) }
     }
 
-    /// What its transfer is tagged with.
+    /// Returns the number that tags the call's transfer.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -73,13 +73,15 @@ impl Call {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has been told its end, or nobody is there to be told.
+    /// Returns true once the caller has received the end of the call, or is gone without a response
+    /// to finish.
     pub(super) fn is_settled(&self) -> bool {
         let outlet = self.outlet();
         outlet.output.is_none() && !outlet.is_deserted
     }
 
-    /// Its caller is gone. `true` if its response has begun and is read to its end, so that the connection can be used again.
+    /// Notes that the caller is gone. Returns `true` if the response has begun and is short enough
+    /// to be read to its end, so that the connection can be used again.
     pub(super) fn desert(&self) -> bool {
         let mut outlet = self.outlet();
         if outlet.is_short {
@@ -88,7 +90,7 @@ impl Call {
         outlet.is_short
     }
 
-    /// What is still to come is read and dropped.
+    /// Closes the output, so that the rest of the response is read and dropped.
     fn read_on(&self, outlet: &mut Outlet) {
         outlet.is_deserted = outlet.end.is_none();
         outlet.is_full = false;
@@ -115,7 +117,7 @@ impl Call {
         }
     }
 
-    /// Its transfer is over.
+    /// Reports the end of the transfer to the caller.
     pub(super) fn is_over(&self, outcome: &Outcome) {
         let error = outcome.result.as_ref().err();
         let done = Event::Done(Box::new(Done {
@@ -136,7 +138,7 @@ impl Call {
         }
     }
 
-    /// It cannot go on here, and is told so by the end of the connection.
+    /// Ends a call that cannot go on in this agent: the caller notices the end of the connection.
     pub(super) fn cut(&self) {
         self.outlet().end = None;
         self.close(&mut self.outlet());
@@ -214,7 +216,7 @@ impl CallSink {
     }
 }
 
-/// Whether the reader of a pipe is gone.
+/// Returns true if the error says that the reader of a pipe is gone.
 fn is_broken_pipe(error: &Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)

@@ -41,7 +41,7 @@ const LISTENER: Token = Token(0);
 /// Callers that are served at once; one more is sent away, and goes without the agent.
 const MAX_PEERS: usize = 256;
 
-/// How long a response that has begun is read on when its caller is gone.
+/// The time for which a response that has begun is read on after its caller is gone.
 const READ_ON: Duration = Duration::from_secs(2);
 
 /// Serves calls until nobody has called for `idle`, or the agent is told to stop. `listener` is bound to `place` and
@@ -82,7 +82,7 @@ struct Agent {
     next_call: u64,
 }
 
-/// Somebody at the other end of a socket.
+/// A client at the other end of a socket.
 struct Peer {
     socket: Arc<UnixStream>,
     frames: Frames,
@@ -149,7 +149,7 @@ impl Agent {
         }
     }
 
-    /// Those that were not read to their end in time cost their connections after all.
+    /// Abandons the deserted responses that did not end in time. Their connections are lost.
     fn give_up_deserted(&mut self) {
         let now = Instant::now();
         while let Some(&(_, id)) = self.deserted.front().filter(|(until, _)| *until <= now) {

@@ -62,7 +62,7 @@ impl Work {
         true
     }
 
-    /// Nobody waits for a call any more: what has not begun never does, what has is given up.
+    /// Ends a call whose caller is gone: drops it if it has not begun, and cancels it otherwise.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.tag == id) {
@@ -81,7 +81,7 @@ impl Work {
         }
     }
 
-    /// How many calls are under way.
+    /// Returns the number of calls under way.
     pub(super) fn running(&self) -> usize {
         self.lock().calls.len()
     }
