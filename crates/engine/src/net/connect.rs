@@ -46,7 +46,7 @@ use crate::clock;
 use crate::trace::{Event, Trace, system_words};
 use crate::{Error, ErrorKind};
 
-/// How connections are made.
+/// Options for making a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectOptions {
     /// Head start of an attempt before the next address is tried beside it. Default 200 ms, as curl; RFC 8305 §5
@@ -56,9 +56,10 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// Probes on a silent connection. Default on, as curl; three system calls a connection.
     pub keepalive: Option<Keepalive>,
-    /// Which interface or address they leave by (`--interface`). Default: the system's choice.
+    /// The interface or address that connections leave by (`--interface`). Default: the system's
+    /// choice.
     pub interface: Option<Interface>,
-    /// Which ports they leave from (`--local-port`). Default: any.
+    /// The local ports that connections leave from (`--local-port`). Default: any.
     pub local_ports: Option<Ports>,
     /// The type of service of what is sent, all eight bits: DS field (RFC 2474 section 3) and ECN (`--ip-tos`). Default: the system's.
     pub type_of_service: Option<u8>,
@@ -67,7 +68,7 @@ pub struct ConnectOptions {
     /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
     /// `--abstract-unix-socket`).
     pub unix_socket: Option<UnixSocket>,
-    /// Whether a connection begins with a line of the PROXY protocol, version 1, that tells both its ends
+    /// Starts each connection with a line of the PROXY protocol, version 1, which names both ends
     /// (`--haproxy-protocol`). Default no.
     pub haproxy_protocol: bool,
     /// The address that such a line tells in place of one's own (`--haproxy-clientip`). Default: none.
@@ -92,8 +93,8 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Whether a connection that was made by these is what the others would make. How long it may take to be made is nothing that
-    /// one has that stands.
+    /// Returns true if both options make the same connection, so that a pooled one serves either.
+    /// Ignores `attempt_delay` and `timeout`: they do not affect a connection that stands.
     #[must_use]
     pub fn make_the_same(&self, other: &Self) -> bool {
         let Self {
@@ -118,26 +119,27 @@ impl ConnectOptions {
             && *haproxy_client == other.haproxy_client
     }
 
-    /// These but for how long it may take.
+    /// A copy of these options with the default `attempt_delay` and `timeout`.
     pub(super) fn but_for_time(&self) -> Self {
         let Self { attempt_delay, timeout, .. } = Self::default();
         Self { attempt_delay, timeout, ..self.clone() }
     }
 }
 
-/// How long to wait before a local socket with a full queue is tried again.
+/// The delay before the next attempt to connect to a Unix socket whose queue is full.
 const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
-/// Where a race stands.
+/// The state of a race between connection attempts.
 #[derive(Debug)]
 pub enum Connect {
-    /// Nobody has won yet: wait for a socket to become writable, or for [`Connector::next_timeout`].
+    /// No attempt has succeeded yet: wait for a socket to become writable, or for
+    /// [`Connector::next_timeout`].
     Pending,
     /// The winner, still non-blocking.
     Done {
-        /// Its socket.
+        /// The connected socket.
         socket: Socket,
-        /// Its address.
+        /// The address of the peer.
         peer: SocketAddr,
     },
     /// A socket of the local machine, still non-blocking.
@@ -317,7 +319,8 @@ impl Connector {
         if self.racing.is_empty() { Connect::Failed(self.failed()) } else { Connect::Pending }
     }
 
-    /// When [`step`](Self::step) wants to be called though no socket has stirred.
+    /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
+    /// ready.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         if self.waiting.is_empty() && self.unix.is_none() {
@@ -426,7 +429,7 @@ fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// How much a failure says; the later of two equal ones is kept.
+/// Ranks a failure by how much it explains; of two with the same rank, the caller keeps the later.
 fn weight(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;

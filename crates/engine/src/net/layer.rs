@@ -1,5 +1,5 @@
-//! What lies below a stream's own TLS: a socket, and where a tunnel was opened through a proxy that speaks TLS itself,
-//! that TLS, and the HTTP/2 of such a proxy. Above it everything is as on a plain socket.
+//! Transport below a stream's own TLS: a socket and, for a tunnel through a proxy that speaks TLS
+//! itself, that TLS and the HTTP/2 of the proxy. The layers above use it like a plain socket.
 //!
 //! ```text
 //!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
@@ -16,7 +16,7 @@ use super::socket::Socket;
 use super::tls::{MAX_RECORD, State, Tls};
 use super::tunnel::{Taken, Tunnel};
 
-/// How much of the outer layer's ciphertext is read at once.
+/// The size of one read of the outer layer's ciphertext.
 const WIRE: usize = 4 * MAX_RECORD;
 
 /// TLS and its bytes on their way.
@@ -35,7 +35,7 @@ impl Secured {
         Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
     }
 
-    /// Whether sealed bytes are waiting for room.
+    /// Returns true if encrypted bytes wait for room in the socket.
     pub(super) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len()
     }
@@ -105,8 +105,8 @@ impl Transport {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
-    /// What comes next comes through `outer`, where there is one, and begins with these bytes: plain text, or where there is
-    /// a tunnel what is for it to read.
+    /// Makes later input come through `outer`, if there is one, and start with the bytes `ahead`.
+    /// These are plain text, or, with a tunnel, input for the tunnel.
     pub(super) fn nest(&mut self, outer: Option<Box<Secured>>, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -131,7 +131,8 @@ impl Transport {
         self.outer.is_some()
     }
 
-    /// Whether a receive brings something without the socket: then the socket must not be waited for.
+    /// Returns true if a receive yields something without a read from the socket. Do not wait for
+    /// the socket then.
     pub(super) fn has_ahead(&self) -> bool {
         self.ahead.1 < self.ahead.0.len()
             || self
@@ -140,17 +141,19 @@ impl Transport {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Whether a receive that did not fill its buffer may have left something in the socket all the same: a wait for more input would last for ever.
+    /// Returns true if the socket may hold more input although a receive did not fill its buffer. A
+    /// wait for further input would last for ever then.
     pub(super) fn leaves_some(&self) -> bool {
         self.has_ahead() || !self.is_drained
     }
 
-    /// Whether the end came from the opener of the tunnel.
+    /// Returns true if the peer that opened the tunnel announced the end of the stream.
     pub(super) fn end_is_said(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(Over::Ended { is_said: true })))
     }
 
-    /// Whether a tunnel accepts nothing now although the socket has room: the proxy has to respond first.
+    /// Returns true if a tunnel accepts no output although the socket has room: the proxy has to
+    /// respond first.
     pub(super) fn is_held(&self) -> bool {
         self.outer
             .as_ref()

@@ -22,7 +22,7 @@ use super::connect::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 
-/// Where connections leave from.
+/// The interface or address that connections leave from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Interface {
     /// A network interface by its name.
@@ -85,7 +85,8 @@ impl Ports {
     }
 }
 
-/// What a socket is bound to before it connects, and how its packets are marked.
+/// The local settings of a socket: the address and ports to bind before connecting, and the marks
+/// of its packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bind {
     /// The interface.

@@ -23,25 +23,27 @@ use super::tls::{Place, TlsOptions};
 use crate::request::RequestOptions;
 use crate::state::alt_svc::{Alternative, Protocol};
 
-/// What a connection may be used for.
+/// The key of a pooled connection: every setting that two requests must share to use the same
+/// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The host, as DNS and TLS see it. Of a proxy that forwards requests it is that proxy's: any origin's may use it.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Where the connection goes: the same host and port, unless told otherwise.
+    /// The host and port that the connection is made to: those of the URL, unless an option
+    /// replaces them.
     pub dial: (String, u16),
     /// The zone of the IPv6 address that it goes to (RFC 6874): the same address on another link is another peer.
     pub zone: Option<String>,
     /// The alternative service that it goes to (RFC 7838): then `dial` is its place, and `tls` offers its protocol alone.
     pub alternative: Option<Protocol>,
-    /// How TLS is done; none for `http`.
+    /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
-    /// Which kinds of address it may have gone to.
+    /// The address families that the connection may use.
     pub family: Family,
-    /// How the connection is made: interface, local ports and a Unix socket are among it, but not how long it may take, which is each
-    /// request's own.
+    /// The options that the connection is made with, such as interface, local ports and Unix
+    /// socket. The connect timeout is left out: it belongs to each request.
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
@@ -129,8 +131,9 @@ impl Key {
         }
     }
 
-    /// Whether a connection of this key may carry requests of the other, another host's, as far as settings go: both reach
-    /// their host directly, and all but the host is the same. What is not verified is not known to be the other host.
+    /// Returns true if the settings let a connection of this key carry requests of `other`, a key
+    /// of another host: both connect to their host directly, and differ in nothing but the host.
+    /// Without verification, nothing shows that the server is the other host, too.
     #[must_use]
     pub fn may_carry(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -149,7 +152,8 @@ impl Key {
             && self.prior_knowledge == other.prior_knowledge
     }
 
-    /// Whether a request to this target may use a connection of this key; without making another key.
+    /// Returns true if a request to this target may use a connection of this key. Mostly avoids
+    /// building another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
         if options.alt_svc.is_some() || self.alternative.is_some() {
@@ -213,17 +217,18 @@ fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// How long a connection may lie idle. Default 118 s, as by curl.
+    /// The time that a connection may stay idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// How many connections lie in it; the one that has been there longest makes room. Default 256; 0 keeps none, so each
-    /// request has a connection of its own.
+    /// The largest number of idle connections; the oldest one makes room. Default 256. With 0, none
+    /// is kept, so each request makes a new connection.
     pub connections: usize,
-    /// How many of these for one key, which is one server mostly. Default: as many as there may be in all.
+    /// The largest number of idle connections with the same key, which mostly means the same
+    /// server. Default: the limit of the whole pool.
     pub per_key: usize,
 }
 
 impl PoolLimits {
-    /// Whether no connection may lie idle.
+    /// Returns true if no idle connection may be kept.
     pub(crate) fn keep_none(&self) -> bool {
         self.connections == 0 || self.per_key == 0 || self.idle.is_zero()
     }
@@ -319,7 +324,8 @@ impl<C: AsFd> Pool<C> {
         self.take_where(mark(target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
 
-    /// Whether there is one for a request to this target. It stays where it is.
+    /// Returns true if the pool has a connection for a request to this target. The connection stays
+    /// in the pool.
     pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
         self.lock().iter().any(|idle| {
             now.saturating_duration_since(idle.since) < self.limits.idle

@@ -52,7 +52,7 @@ pub enum Idle {
     Silent,
     /// Closed or broken by the peer.
     Closed,
-    /// There are bytes nobody asked for; such a connection must be closed.
+    /// The socket holds bytes that no request asked for; close the connection.
     HasBytes,
 }
 
@@ -359,7 +359,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Whether the timeout that is already set will do for a wait of `wanted`; 0 means no timeout.
+/// Returns true if the timeout that is already set serves for a wait of `wanted`; 0 means no
+/// timeout.
 fn fits(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

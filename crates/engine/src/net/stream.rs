@@ -27,27 +27,26 @@ pub struct Stream {
     pub peer: Option<SocketAddr>,
     /// One's own, as far as it was asked for.
     pub local: Option<SocketAddr>,
-    /// Which it is of this process's, from 0.
+    /// The number of this stream among all streams of the process, from 0.
     pub number: u64,
     /// The process that speaks on it: a forked child has a copy, and is silent.
     generation: u32,
 }
 
-/// How many streams there have been.
+/// The number of streams made so far.
 static STREAMS: AtomicU64 = AtomicU64::new(0);
 
-/// What one receive brought.
+/// The result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// This many bytes at the start of the buffer are to be passed to [`Stream::open`]. `more`: the buffer was filled,
-    /// so there may be more to receive.
+    /// Bytes at the start of the buffer: pass them to [`Stream::open`].
     Bytes {
-        /// How many.
+        /// The number of bytes.
         filled: usize,
-        /// Whether there may be more to receive.
+        /// The buffer was filled, so there may be more to receive.
         more: bool,
     },
-    /// Nothing has come (or, on a blocking socket, nothing came before its time limit).
+    /// No bytes are available (on a blocking socket: none came within its time limit).
     WouldBlock,
     /// The peer has closed its side.
     End,
@@ -79,27 +78,28 @@ impl Stream {
         &self.transport.socket
     }
 
-    /// Whether TLS is spoken, with the origin or with a proxy: what is in the socket is not what is received.
+    /// Returns true if TLS is in use with the origin or with a proxy, so that the socket's bytes
+    /// are not plain text.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Whether an end of stream ([`Received::End`]) was announced properly. For plain HTTP through an https proxy, the TLS of
-    /// the proxy connection decides.
+    /// Returns true if the peer announced the end of the stream ([`Received::End`]) properly. For
+    /// plain HTTP through an https proxy, the TLS of the proxy connection decides.
     #[must_use]
     pub fn end_is_said(&self) -> bool {
         self.tls.is_none() && self.transport.end_is_said()
     }
 
-    /// Whether a receive brings something that is in the socket no more: a driver that waits for the socket then may wait
-    /// for ever.
+    /// Returns true if a receive yields bytes that have already left the socket. A driver must not
+    /// wait for the socket then: the wait may never end.
     #[must_use]
     pub fn has_ahead(&self) -> bool {
         self.transport.has_ahead()
     }
 
-    /// Whether output waits for the proxy, and not for room in the socket.
+    /// Returns true if output waits for the proxy rather than for room in the socket.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.transport.is_held()
@@ -111,8 +111,8 @@ impl Stream {
         self.tls.as_ref()?.tls.alpn()
     }
 
-    /// Whether the server has shown a certificate that is good for this host, too. (Whether it is trusted was decided in
-    /// the handshake.)
+    /// Returns true if the server's certificate is valid for this host, too. (The handshake has
+    /// already decided whether it is trusted.)
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
@@ -284,7 +284,7 @@ impl Stream {
         if transport.is_secure() { Ok(()) } else { transport.socket.shutdown_write() }
     }
 
-    /// Whether sealed bytes are waiting for room.
+    /// Returns true if encrypted bytes wait for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.has_output()) || self.transport.has_output()

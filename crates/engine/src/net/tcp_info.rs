@@ -1,4 +1,5 @@
-//! What a connection really cost on the wire, as the kernel counted it (`TCP_INFO`): no capture, no privileges.
+//! Traffic counters of a connection, as the kernel keeps them (`TCP_INFO`): they need no packet
+//! capture and no privileges.
 //!
 //! Linux only; elsewhere [`read`] answers `None`. Fields that an older kernel does not know are zero: the kernel says
 //! how much it wrote, and what it did not write stays as it was. The counts cover TCP's payload and segments; headers

@@ -16,10 +16,10 @@ use haul_proto::h2::{self, Conn, Event, RequestId};
 
 use crate::clock;
 
-/// How much the proxy may send ahead of the reader. It takes no memory: unread bytes wait in the socket, and read ones are released as soon as the
-/// reader has them.
+/// The number of bytes that the proxy may send ahead of the reader. The window takes no memory:
+/// unread bytes wait in the socket, and read ones are released when the reader takes them.
 const WINDOW: u32 = 4 << 20;
-/// How much the writer may write ahead of the proxy's window.
+/// The number of bytes that the writer may write ahead of the proxy's window.
 const AHEAD: usize = 64 << 10;
 
 /// A tunnel that is open.
@@ -31,10 +31,10 @@ pub(super) struct Tunnel {
     waiting: Vec<u8>,
 }
 
-/// What [`Tunnel::take`] found.
+/// The result of [`Tunnel::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// This many bytes were processed, and there may be further events. This is the reader's part.
+    /// A number of processed bytes, and the reader's part of them. Further events may follow.
     Bytes(usize, Range<usize>),
     /// More has to come first. All that came is done with.
     Nothing,
@@ -42,7 +42,7 @@ pub(super) enum Taken {
     End,
 }
 
-/// How a connection for one tunnel is set up.
+/// The HTTP/2 settings of a connection that carries one tunnel.
 pub(super) fn config() -> h2::Config {
     h2::Config { connection_window: WINDOW, stream_window: WINDOW, ..h2::Config::default() }
 }
@@ -91,7 +91,8 @@ impl Tunnel {
         self.give()
     }
 
-    /// Whether too much waits. If all output was sent, the proxy has to respond first.
+    /// Returns true if [`AHEAD`] bytes wait. If all output was sent, the proxy has to respond
+    /// first.
     pub(super) fn is_held(&self) -> bool {
         self.waiting.len() >= AHEAD
     }
@@ -101,7 +102,7 @@ impl Tunnel {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }
 
-    /// They were sent. Waiting bytes may follow.
+    /// Marks the output as sent, and queues waiting bytes.
     pub(super) fn sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.give()

@@ -66,7 +66,7 @@ type Stages = VecDeque<Box<dyn Stage>>;
 
 /// The result of [`Connecting::step`].
 pub(crate) enum ConnectProgress {
-    /// Nothing more can be done before an event, a notification of the resolver, or
+    /// The connection waits for an event, for a notification of the resolver, or for
     /// [`Connecting::next_timeout`].
     Waits,
     /// The addresses are known and no connection was attempted yet. Another step continues.
@@ -155,7 +155,7 @@ impl Connecting {
         }
     }
 
-    /// Whether the next step may read from the socket.
+    /// Returns true if the next step may read from the socket and so needs a receive buffer.
     #[must_use]
     pub(crate) fn needs_buffer(&self) -> bool {
         matches!(self.phase, Phase::Staging { .. })

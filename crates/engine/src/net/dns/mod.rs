@@ -37,15 +37,15 @@ use crate::{Error, ErrorKind, Result, clock, threads};
 
 /// Threads that ask the system at the same time.
 const MAX_THREADS: usize = 8;
-/// How long such a thread waits for another name before it ends.
+/// The time that an idle resolver thread waits for another name before it ends.
 const THREAD_IDLE: Duration = Duration::from_secs(5);
 /// Names kept; reached, the finished ones go. About 200 bytes each.
 const MAX_NAMES: usize = 4096;
-/// How long a failure is kept that says more about this process (no descriptors, no memory) or the network than about the
-/// name: shorter than anyone waits before trying again.
+/// The time for which a failure is cached that concerns this process (no descriptors, no memory) or
+/// the network rather than the name. Retries wait longer than this.
 const LOCAL_FAILURE: Duration = Duration::from_millis(250);
 
-/// Which kinds of address may be used (curl's `-4` and `-6`).
+/// The address families that may be used (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Family {
     /// Both.
@@ -58,7 +58,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Whether this address is of the family.
+    /// Returns true if this address is of the family.
     #[must_use]
     pub fn admits(self, address: &IpAddr) -> bool {
         match self {
@@ -78,7 +78,7 @@ pub enum Lookup {
     Pending,
 }
 
-/// How long answers are kept.
+/// The lifetimes of cached answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DnsOptions {
     /// Life of an answer. Default 60 s (curl's `--dns-cache-timeout`); at least one second.
@@ -188,7 +188,7 @@ impl Resolver {
         self.shared.lock().overrides.add(spec, expiry)
     }
 
-    /// How many times the system was really asked.
+    /// Returns the number of lookups that the system's resolver was asked for.
     #[must_use]
     pub fn lookups(&self) -> u64 {
         self.shared.lock().lookups
@@ -372,7 +372,8 @@ impl Shared {
 }
 
 impl State {
-    /// What needs no asking: overrides, literals, localhost, and answers still fresh.
+    /// Returns the answer if no lookup is needed: for overrides, literals, localhost, and cached
+    /// answers that are fresh.
     fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
         if let Some(addresses) = self.overrides.get(now, name, port) {
             return Some(Ok(addresses));
@@ -454,13 +455,14 @@ fn normal(host: &str) -> String {
     host.to_ascii_lowercase()
 }
 
-/// Whether it is a name of .onion (RFC 7686), which no resolver answers to: asking would tell the name servers what was to stay hidden.
+/// Returns true for a name below .onion (RFC 7686). Such a name is never looked up: no resolver
+/// knows it, and the query would disclose it to the name servers.
 #[must_use]
 pub fn is_onion(name: &str) -> bool {
     is_below(name, "onion")
 }
 
-/// Whether a name is this one or below it.
+/// Returns true if a name is this domain or below it.
 fn is_below(name: &str, domain: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

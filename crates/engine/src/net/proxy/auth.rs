@@ -1,4 +1,5 @@
-//! Who we are to an HTTP proxy: Basic at once, Digest when it has asked (RFC 9110 §11.7, RFC 7616).
+//! Authentication to an HTTP proxy: Basic with the first request, Digest after a challenge (RFC
+//! 9110 §11.7, RFC 7616).
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -10,7 +11,7 @@ use haul_proto::head::Head;
 
 use crate::{Error, ErrorKind, Result};
 
-/// How haul authenticates to a proxy.
+/// The scheme by which haul authenticates to a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuth {
     /// By Basic, with the first request.
@@ -35,8 +36,8 @@ impl ProxyAuth {
 /// Proxies that are remembered; beyond this all are forgotten, which costs a round trip each.
 const MAX_PROXIES: usize = 64;
 
-/// How proxies want to be answered, by proxy and credentials. Clones share it. It is no part of what tells connections
-/// apart, so all of them compare equal.
+/// The authentication that proxies asked for, by proxy and credentials. Clones share the table. All
+/// tables compare equal, so that they never tell pooled connections apart.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<HashMap<Proxy, Answer>>>);
 

@@ -41,7 +41,7 @@ pub use via::{Hop, Via};
 
 use crate::net::tls::TlsOptions;
 
-/// Which proxies are used, and what they are told. `Debug` shows no secret.
+/// The proxies to use, and the fields and credentials to send to them. `Debug` shows no secret.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ProxyOptions {
@@ -56,7 +56,8 @@ pub struct ProxyOptions {
     pub preproxy: Option<Proxy>,
     /// User and password for the proxy (`-U`), where its URL has none; not for the preproxy.
     pub credentials: Option<Credentials>,
-    /// How to authenticate to HTTP proxies (`--proxy-basic`, `--proxy-digest`, `--proxy-anyauth`).
+    /// The authentication schemes for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
+    /// `--proxy-anyauth`).
     pub auth: ProxyAuth,
     /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
     pub tunnel: bool,

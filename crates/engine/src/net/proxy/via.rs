@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result};
 /// Through whom a connection goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum Via {
-    /// Nobody.
+    /// A direct connection to the server.
     #[default]
     Direct,
     /// A proxy that is sent requests for any origin.
@@ -35,7 +35,7 @@ pub struct Hop {
     pub preproxy: Option<Proxy>,
     /// TLS with it, if it is an https proxy.
     pub tls: Option<TlsOptions>,
-    /// How to authenticate to it.
+    /// The authentication scheme for the proxy.
     pub auth: ProxyAuth,
     /// CONNECT says HTTP/1.0.
     pub http10: bool,
@@ -111,7 +111,7 @@ impl Via {
         }
     }
 
-    /// What is in the way, if the proxy cannot be used.
+    /// Checks that the proxy can be used.
     ///
     /// # Errors
     /// That.
@@ -169,7 +169,7 @@ impl Hop {
         fields.retain(|(name, _)| !is_left_out(name) || is_given(name));
     }
 
-    /// Whether it can be answered to only when it has asked.
+    /// Returns true if the credentials can be sent only after a challenge of the proxy.
     #[must_use]
     pub fn is_to_ask(&self) -> bool {
         self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()

@@ -8,7 +8,7 @@
 use aws_lc_rs::aead as aws_lc;
 use ring::aead as ring_lib;
 
-/// What follows the sealed text.
+/// The length of the tag that follows the ciphertext.
 pub(super) const TAG: usize = 16;
 
 /// A cipher that TLS agrees to.
@@ -80,7 +80,7 @@ impl Aead {
     }
 }
 
-/// Whether the processor has what aws-lc needs for its widest code.
+/// Returns true if the processor has the instructions that aws-lc's widest code needs.
 #[cfg(target_arch = "x86_64")]
 fn has_wide_vectors() -> bool {
     use std::arch::is_x86_feature_detected as has;

@@ -1,5 +1,5 @@
-//! What a server says by an alert when it ends TLS (RFC 8446 section 6.2), after the handshake: in TLS 1.3, the client's own certificate is judged
-//! only then.
+//! Alerts by which a server ends TLS after the handshake (RFC 8446 section 6.2). In TLS 1.3, the
+//! server judges the client's certificate only then.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use rustls::AlertDescription;
 pub(crate) struct Alert(pub(super) AlertDescription);
 
 impl Alert {
-    /// Whether it is about who we are, or what we can: the next connection would be ended by the same.
+    /// Returns true if the alert rejects the client's identity or parameters: the server would end
+    /// the next connection by the same alert.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0,

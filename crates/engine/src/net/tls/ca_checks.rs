@@ -61,14 +61,14 @@ pub(super) fn parse(der: &[u8]) -> Option<Certificate> {
     Certificate::from_der(der).ok()
 }
 
-/// Whether the certificate has this extension.
+/// Returns true if the certificate has this extension.
 pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) -> bool {
     let extensions = certificate.tbs_certificate().extensions();
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// Why a CA certificate of a chain, the trusted one or one below it, cannot vouch for what it
-/// signed.
+/// The reason why a CA certificate of a chain, the trusted one or one below it, cannot vouch for
+/// what it signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,
@@ -139,21 +139,21 @@ pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usiz
     }
 }
 
-/// Whether subject and issuer are the same (RFC 5280 section 6.1: self-issued).
+/// Returns true if subject and issuer are the same (RFC 5280 section 6.1: self-issued).
 pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Whether the purposes of a certificate, if it has any, include servers. `None` where that cannot
-/// be read. As for webpki and OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section
+/// Returns true if the certificate lists no purposes, or if they include servers. `None` if they
+/// cannot be read. As for webpki and OpenSSL, `anyExtendedKeyUsage` is not enough (RFC 5280 section
 /// 4.2.1.12 leaves it to the application).
 pub(super) fn is_for_servers(certificate: &Certificate) -> Option<bool> {
     let purposes = read::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Whether a server's key may be used for a handshake, as OpenSSL has it: signing, or one of the
-/// older ways to agree on a key. `None` where that cannot be read.
+/// Returns true if a server's key may be used for a handshake by OpenSSL's rules: for signatures,
+/// or for one of the older key agreements. `None` if the key usage cannot be read.
 pub(super) fn allows_handshake(certificate: &Certificate) -> Option<bool> {
     let usage = read::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))

@@ -1,4 +1,4 @@
-//! Which cipher suites and groups are offered, by the names that users of OpenSSL know.
+//! The cipher suites and groups to offer, by the names that OpenSSL gives them.
 //!
 //! ```
 //! use haul::net::tls::{TlsContexts, TlsOptions};
@@ -94,7 +94,8 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
     Ok(())
 }
 
-/// Whether a list in OpenSSL's manner holds a suite: `!` and `-` take away, `@SECLEVEL=1` and its like say nothing of suites.
+/// Returns true if an OpenSSL cipher list includes a suite. `!` and `-` remove suites;
+/// `@SECLEVEL=1` and the like select none.
 fn is_listed(list: &[String], suite: CipherSuite) -> bool {
     let Some(&(name, _)) = SUITES.iter().find(|(_, known)| *known == suite) else { return false };
     let fits = |word: &str| {

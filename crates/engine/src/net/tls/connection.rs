@@ -44,7 +44,7 @@ enum Phase {
     Failed(Vec<u8>),
 }
 
-/// How far a handshake got.
+/// The progress of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
     /// Send the output and receive more after the rest of the input.
@@ -54,7 +54,7 @@ pub enum Handshake {
     Done,
 }
 
-/// What the handshake settled.
+/// The parameters that the handshake agreed on.
 struct Agreed {
     version: TlsVersion,
     cipher: &'static str,
@@ -110,7 +110,7 @@ impl Tls {
         self.agreed.as_ref()?.chain.as_ref()
     }
 
-    /// Whether the server's certificate names this host, too.
+    /// Returns true if the server's certificate names this host, too.
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
         let Some(certificate) = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_ref()) else {
@@ -258,7 +258,7 @@ impl Tls {
         Some(self.agreed.as_ref()?.cipher)
     }
 
-    /// Whether an earlier session was resumed.
+    /// Returns true if the handshake resumed an earlier session.
     #[must_use]
     pub fn resumed(&self) -> bool {
         self.agreed.as_ref().is_some_and(|agreed| agreed.resumed)

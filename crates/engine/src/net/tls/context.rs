@@ -52,18 +52,21 @@ impl TlsVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TlsOptions {
-    /// Whether the server's certificate must be acceptable. Default yes. Without (`-k`), anyone on the path can read
-    /// and change everything.
+    /// Requires an acceptable server certificate. Default yes. Without this (`-k`), anyone on the
+    /// path can read and change everything.
     pub verify: bool,
-    /// Whether a certificate that need not be acceptable is examined anyway: its fault is among the facts
-    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)) and changes nothing. Default no.
+    /// Examines the server's certificate even without `verify`: the facts then include its fault
+    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)), without further
+    /// effect. Default no.
     pub examine: bool,
-    /// Whether the certificates that the server shows are among the facts ([`Facts::certificates`](crate::facts::Facts::certificates)). Default no:
-    /// then only what the pool needs of the server's own is kept.
+    /// Adds the server's certificates to the facts
+    /// ([`Facts::certificates`](crate::facts::Facts::certificates)). Default no: then only the
+    /// parts of the server's own certificate that the pool needs are kept.
     pub keep_certificates: bool,
-    /// Whether the last common name of the subject is taken for the server's name where a certificate has no `subjectAltName`, as by curl
-    /// with OpenSSL. Only below certificates that are given here to be trusted, none of which constrains names: the system's
-    /// authorities leave none out. Default no (RFC 9525 section 2).
+    /// Accepts the last common name of the subject as the server's name if a certificate has no
+    /// `subjectAltName`, as curl does with OpenSSL. Applies only below certificates that these
+    /// options name as trusted, and only if none of them constrains names: the system's authorities
+    /// always issue a `subjectAltName`. Default no (RFC 9525 section 2).
     pub common_name: bool,
     /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
     pub ca_file: Option<PathBuf>,
@@ -78,7 +81,7 @@ pub struct TlsOptions {
     /// The same in memory: the certificate, those between it and an authority, and the key. It takes the place of
     /// [`identity`](Self::identity). Default none.
     pub identity_pem: Option<Pem>,
-    /// What opens the identity's key, if that is encrypted (`--pass`). Default none.
+    /// The passphrase of the identity's key, if that is encrypted (`--pass`). Default none.
     pub passphrase: Option<Passphrase>,
     /// The lowest version to agree to. Default 1.2.
     pub min_version: TlsVersion,
@@ -86,7 +89,7 @@ pub struct TlsOptions {
     pub max_version: TlsVersion,
     /// Protocols to offer (ALPN, RFC 7301), the preferred first. Default none.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether the server is told the name (SNI, RFC 6066 §3). Default yes.
+    /// Sends the server's name in the handshake (SNI, RFC 6066 §3). Default yes.
     pub sni: bool,
     /// The server's key must be one of these, besides all else (`--pinnedpubkey`). Default: any key will do.
     pub pins: Vec<Pin>,
@@ -98,7 +101,7 @@ pub struct TlsOptions {
     pub tls13_ciphers: Option<Vec<String>>,
     /// Groups for the key exchange, the preferred first (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
-    /// Whether sessions are resumed (`--no-sessionid`). Default yes.
+    /// Resumes TLS sessions (`--no-sessionid` turns it off). Default yes.
     pub resume: bool,
 }
 
@@ -129,7 +132,7 @@ impl Default for TlsOptions {
     }
 }
 
-/// What connections with the same [`TlsOptions`] share.
+/// The state that connections with the same [`TlsOptions`] share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
     tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
@@ -138,8 +141,9 @@ pub struct TlsContext {
     pub(super) keeps_certificates: bool,
 }
 
-/// Where a server is. Session tickets (RFC 8446 §4.6.1) are kept for each place, as connections are: what answers on
-/// another port, or behind `--connect-to`, is another server, whatever its name.
+/// The key of a server in the ticket cache. Session tickets (RFC 8446 §4.6.1) are kept per server,
+/// as connections are: another port, or another host given by `--connect-to`, is another server
+/// even under the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The host in the URL.
@@ -150,11 +154,11 @@ pub struct Place {
     pub dial: (String, u16),
     /// The zone of the address that they go to.
     pub zone: Option<String>,
-    /// Which kinds of address these may be of.
+    /// The address families that the server's addresses may be of.
     pub family: Family,
     /// Through whom it is reached.
     pub via: Via,
-    /// How connections are made, the local socket that they go to included.
+    /// The options that connections are made with, including a Unix socket.
     pub connect: ConnectOptions,
 }
 

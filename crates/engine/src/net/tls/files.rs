@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use super::context::TlsOptions;
 
-/// How long the files of a context are taken to be as they were.
+/// The time for which a context's files are assumed unchanged.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What says that a file is another one, or was written to. Of a directory: that a name in it is
-/// another's.
+/// The metadata that shows that a file was replaced or written to. Of a directory, it shows that an
+/// entry was added, removed or renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -40,13 +40,13 @@ impl Stamps {
         Self(paths.into_iter().map(Stamp::of).collect())
     }
 
-    /// Whether a file was replaced or written to since. One that is gone was not: what was read
-    /// from it goes on to count.
+    /// Returns true if a file was replaced or written to since. A missing file does not count as
+    /// changed: its last content stays in use.
     pub(super) fn differ_from(&self, now: &Self) -> bool {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// These, followed by the others.
+    /// These stamps, followed by the others.
     pub(super) fn followed_by(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
@@ -86,12 +86,12 @@ pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
         .map(|path| &**path)
 }
 
-/// Something made of files, and how these were then.
+/// A value made from files, with their stamps at that time.
 #[derive(Debug)]
 pub(super) struct Made<T> {
     pub(super) value: T,
     pub(super) stamps: Stamps,
-    /// When the files were last looked at.
+    /// The time of the last check of the files.
     looked: Instant,
 }
 
@@ -100,7 +100,7 @@ impl<T> Made<T> {
         Self { value, stamps, looked: Instant::now() }
     }
 
-    /// Whether its files are as they were, by a look at them once in [`LOOK_AGAIN`].
+    /// Returns true if the files are unchanged. Checks them at most once in [`LOOK_AGAIN`].
     pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
         if self.stamps.0.is_empty() || self.looked.elapsed() < LOOK_AGAIN {
             return true;

@@ -1,4 +1,5 @@
-//! Who we are to a server that asks (RFC 8446 section 4.3.2): a certificate with its chain, and its key.
+//! Client identity for a server that requests one (RFC 8446 section 4.3.2): a certificate with its
+//! chain, and its key.
 //!
 //! ```no_run
 //! use haul::RequestOptions;
@@ -37,7 +38,7 @@ pub struct Identity {
     pub key: Option<PathBuf>,
 }
 
-/// What opens an encrypted key. `Debug` does not show it.
+/// The passphrase of an encrypted key. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Passphrase(Vec<u8>);
 
@@ -109,7 +110,7 @@ impl Identity {
     }
 }
 
-/// Which part of an identity it is, and its origin, for errors.
+/// A part of an identity and its origin, for error messages.
 #[derive(Clone)]
 struct Part {
     what: &'static str,
@@ -196,7 +197,7 @@ fn opened(
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
 }
 
-/// What stands between the marks of PEM's first section with this label (RFC 7468).
+/// Returns the content of PEM's first section with this label (RFC 7468), without its marks.
 fn section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
     let from = position(pem, begin.as_bytes())? + begin.len();

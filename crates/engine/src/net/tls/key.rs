@@ -29,12 +29,12 @@ pub(super) mod content {
     pub(in super::super) const APPLICATION_DATA: u8 = 23;
 }
 
-/// Why a record could not be opened.
+/// The reason why a record could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyError {
-    /// It is not authentic, or too short to be.
+    /// The record is not authentic, or too short to be.
     Authentication,
-    /// It holds more than a record may.
+    /// The record holds more than the protocol allows.
     Overflow,
     /// A TLS 1.3 record with nothing but padding.
     NoType,

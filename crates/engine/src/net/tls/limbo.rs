@@ -59,8 +59,9 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Whether the case asks for what a client of HTTPS has: a server, its name, no bound on the length
-/// of chains. Those of BetterTLS are run by `scripts/bettertls.sh`, with real servers.
+/// Returns true if the case resembles an HTTPS client: it has a server, the server's name, and no
+/// limit on the length of chains. `scripts/bettertls.sh` runs the cases of BetterTLS with real
+/// servers.
 fn is_ours(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"
         && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")

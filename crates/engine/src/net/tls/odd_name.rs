@@ -86,8 +86,8 @@ impl OddName {
         }
     }
 
-    /// Whether a certificate has this name among its alternative names, or a wildcard for its first
-    /// label.
+    /// Returns true if the certificate has this name among its alternative names, or a wildcard for
+    /// its first label.
     fn is_named_by(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = Certificate::from_der(certificate) else { return false };
         let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {

@@ -18,19 +18,19 @@ const MAX_IDLE_RECORDS: u8 = 64;
 /// The longest message after the handshake, all its records together.
 const MAX_MESSAGE: usize = 1 << 16;
 
-/// What [`Tls::open`](super::Tls::open) did with the bytes at the front of the buffer.
+/// The result of [`Tls::open`](super::Tls::open) for the bytes at the front of the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// Bytes of the buffer that are done with, once the payload in them has been used.
     pub consumed: usize,
-    /// Where in the buffer the plain text lies (never empty, never past `consumed`); none when the record carried
-    /// no data.
+    /// The range of the plain text in the buffer (never empty, never past `consumed`); `None` if
+    /// the record carried no data.
     pub payload: Option<Range<usize>>,
-    /// How to go on.
+    /// The state of the stream after these bytes.
     pub state: State,
 }
 
-/// Where an incoming stream stands.
+/// The state of an incoming stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// A record was opened; there may be more.

@@ -87,7 +87,8 @@ fn holds_a_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION).is_some()
 }
 
-/// What makes the verifier by all that the system trusts; none where that is nothing more.
+/// Makes the verifier of all that the system trusts. Returns `None` if the system trusts no more
+/// than the bundle.
 type Whole = dyn Fn() -> Option<Arc<dyn ServerCertVerifier>> + Send + Sync;
 
 /// Asks the bundle's verifier, and when that knows no issuer, the one by all of the system's certificates.
@@ -200,7 +201,8 @@ mod tests {
         }
     }
 
-    /// Whether two servers are accepted, and how often the rest was read for them.
+    /// Returns whether both of two servers are accepted, and how often the remaining certificates
+    /// were read for them.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);

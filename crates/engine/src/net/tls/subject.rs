@@ -17,8 +17,8 @@ use super::ca_checks::{self, NAME_CONSTRAINTS, SUBJECT_ALT_NAME, has_extension};
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
-/// Whether the certificate has no `subjectAltName`, and the last of its subject's common names is this name, or a wildcard
-/// for its first label.
+/// Returns true if the certificate has no `subjectAltName`, and the last common name of its subject
+/// is this name, or a wildcard for its first label.
 pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
     let Some(certificate) = ca_checks::parse(certificate) else { return false };
     if has_extension(&certificate, SUBJECT_ALT_NAME) {
@@ -48,8 +48,8 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
     }
 }
 
-/// Whether a CA certificate bounds the names that are issued below it, or cannot be parsed and so may do. webpki holds alternative names to that, and
-/// nobody would hold common names to it.
+/// Returns true if a CA certificate constrains the names that it may issue, or cannot be parsed and
+/// so may do. webpki applies the constraints to alternative names only, never to common names.
 pub(super) fn is_constraining(certificate: &CertificateDer<'_>) -> bool {
     ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }

@@ -1,4 +1,4 @@
-//! Which certificates are trusted, and the verifier made of them.
+//! The trusted certificates, and the verifier made of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

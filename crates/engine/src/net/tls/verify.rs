@@ -1,4 +1,4 @@
-//! Which server certificates are acceptable, beyond what webpki alone would say.
+//! Rules for acceptable server certificates, beyond those of webpki.
 //!
 //! webpki takes a trust anchor for an issuer only: a self-signed certificate that is its own CA is refused as a
 //! server's (`CaUsedAsEndEntity`), and a server's certificate listed by itself has an unknown issuer. Users of curl
@@ -40,7 +40,7 @@ pub(super) struct ListedOrSigned {
     common_name: bool,
 }
 
-/// Why a chain is refused.
+/// The reason why a chain is refused.
 enum ChainFault {
     /// webpki found a fault.
     Path(webpki::Error),
@@ -69,7 +69,7 @@ impl ListedOrSigned {
         Self { common_name, ..self }
     }
 
-    /// Whether the name is the subject's, and that may count.
+    /// Returns true if the subject's common name is the name, and common names are allowed here.
     fn names_by_subject(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
@@ -133,8 +133,9 @@ impl ListedOrSigned {
         ca_checks::check_anchor(&certificate, now, below)
     }
 
-    /// Whether this certificate is trusted by itself. webpki has found nothing but a missing issuer; it looks for neither purpose nor
-    /// key usage in a certificate that is its own CA.
+    /// Returns true if this certificate is itself listed as trusted. webpki has found no fault but
+    /// a missing issuer; for a certificate that is its own CA, it checks neither purpose nor key
+    /// usage, so this function does.
     fn lists(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
@@ -214,7 +215,7 @@ fn path_error(fault: webpki::Error) -> Error {
     error.into()
 }
 
-/// Whether this refusal is about the name alone, which is looked at last.
+/// Returns true if this refusal is about the name alone, which is checked last.
 pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }

@@ -19,7 +19,8 @@ use crate::net::proxy::Hop;
 use crate::net::tunnel::{self, Tunnel};
 use crate::{Error, ErrorKind, Result};
 
-/// How often a proxy may ask anew: it can say for ever that its nonce was too old.
+/// The most challenges that a proxy may send for one connection. Without a limit, it could report a
+/// stale nonce for ever.
 const MAX_ROUNDS: u32 = 4;
 
 /// One CONNECT, repeated as often as the proxy may ask who we are.
@@ -29,7 +30,7 @@ pub(super) struct Exchange {
     target: Target,
     rounds: u32,
     answered: bool,
-    /// Nothing has come since it asked last.
+    /// True until the proxy sends the first byte since its last challenge.
     is_unheard: bool,
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
@@ -39,7 +40,7 @@ pub(super) struct Exchange {
     again: bool,
 }
 
-/// What the proxy speaks.
+/// The HTTP version that the proxy speaks.
 enum Speaks {
     /// With what the machine could not use yet.
     Http1 { conn: Box<h1::Conn>, tail: Vec<u8> },
@@ -47,7 +48,7 @@ enum Speaks {
     Http2 { conn: Box<h2::Conn>, id: RequestId },
 }
 
-/// Where an exchange stands.
+/// The state of a CONNECT exchange.
 pub(super) enum Verdict {
     /// Read on.
     More,
@@ -123,7 +124,7 @@ impl Exchange {
         taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error))
     }
 
-    /// What is to be sent.
+    /// Takes the bytes to send.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
             Speaks::Http1 { conn, .. } => {
@@ -240,8 +241,9 @@ impl Exchange {
         if self.again { Ok(()) } else { Err(self.refused()) }
     }
 
-    /// Whether the proxy has asked who we are, or for another answer, and this connection is of no further use: what it wants to
-    /// hear is known now, and another connection may bring it.
+    /// Returns true if the proxy has sent a challenge, or rejected the last answer, and this
+    /// connection is of no further use. The challenge is known by now, so another connection may
+    /// succeed.
     pub(super) fn wants_another(&self) -> bool {
         self.again || (self.is_unheard && self.rounds > 1)
     }

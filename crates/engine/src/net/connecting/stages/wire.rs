@@ -34,7 +34,7 @@ impl Wire {
         }
     }
 
-    /// Whether queued or sealed bytes wait for room in the socket.
+    /// Returns true if queued or encrypted bytes wait for room in the socket.
     pub(crate) fn has_output(&self) -> bool {
         self.sent < self.outgoing.len() || self.stream.has_output()
     }
