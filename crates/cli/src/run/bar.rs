@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Columns where nobody says how many there are.
 const COLUMNS: usize = 79;
 
-/// What follows the marks: ` 100.0%`.
+/// The width of the text after the marks: ` 100.0%`.
 const PERCENT: usize = 7;
 
 /// The bar, and the body that it is drawn for.

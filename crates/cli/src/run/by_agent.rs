@@ -1,4 +1,5 @@
-//! Which requests go through the agent (`--agent`), and the warning when it cannot be used.
+//! The choice of the requests that go through the agent (`--agent`), and the warning when it cannot
+//! be used.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;

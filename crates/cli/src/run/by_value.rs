@@ -78,7 +78,7 @@ impl LaterStage {
         })
     }
 
-    /// Whether a field of the request has a place for the value.
+    /// Returns true if a header field of the request contains the placeholder of the value.
     fn has_field_by_value(&self) -> bool {
         let request = &self.operation.stages[self.number].request;
         let texts = [&request.user_agent, &request.referer, &request.cookie];

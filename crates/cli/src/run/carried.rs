@@ -1,4 +1,4 @@
-//! What requests carry besides their URL: who one is, and the content that is sent.
+//! The credentials and the content of requests, made from the plan.
 
 use std::borrow::Cow;
 use std::fs;
@@ -13,7 +13,7 @@ use haul_policy::multipart::{Boundary, Layout};
 use crate::files::stdin_content;
 use crate::plan::{self, AuthArgs, ContinueAt, Form, PartArg, PartContent, RequestArgs, Source};
 
-/// Whose name requests are in.
+/// Returns the credentials that the plan gives for a stage's requests.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
     Auth {
         user: args.user.clone(),
@@ -46,11 +46,11 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
     Ok(())
 }
 
-/// What `-T` sends: a file or a part of it.
+/// The content that `-T` sends: a file or a part of it.
 pub(super) struct Part {
-    /// Its bytes.
+    /// The bytes that are sent.
     pub(super) body: Body,
-    /// Which bytes of the file they are, where that is to be said.
+    /// The value of `Content-Range`, if the request has one.
     pub(super) range: Option<String>,
 }
 
@@ -63,8 +63,8 @@ impl Part {
         Self::of_no_length(Piece::Once(stdin_content()), request)
     }
 
-    /// What ends where it ends. As by curl, the server is told of the range of `-r`; the complete length is not known then
-    /// (RFC 9110 section 14.4).
+    /// Makes content of unknown length. As in curl, the request names the range of `-r`, without a
+    /// complete length (RFC 9110 section 14.4).
     fn of_no_length(piece: Piece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"));
@@ -146,7 +146,7 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
     Body::multipart(&layout, &pieces).map_err(refused)
 }
 
-/// Whether some of it goes through an encoder.
+/// Returns true if the part, or a part inside it, goes through an encoder.
 fn is_encoded(part: &PartArg) -> bool {
     match &part.content {
         PartContent::Mixed(parts) => parts.iter().any(is_encoded),

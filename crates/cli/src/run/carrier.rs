@@ -44,7 +44,8 @@ pub(crate) const NOT_MODIFIED: u16 = 304;
 
 /// The first piece of what may not be read to its end: two blocks of signify, and its header for packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
-/// How much a reader that checks block by block has read before it can notice that its own reader is gone.
+/// The bytes that a reader which checks block by block has read before it can notice that its own
+/// reader is gone.
 const BLOCKS: u64 = 2 * BLOCK;
 /// A block with a signature of its own (signify's `-z`).
 const BLOCK: u64 = 64 << 10;
@@ -53,7 +54,8 @@ const BLOCK_LINE: u64 = 65;
 /// The lines before those.
 const HEADER_LINES: u64 = 512;
 
-/// How long a reader that has read all there is may take to go, before more is fetched for it: it has a block to check.
+/// The time that a reader which has read all available bytes may take to close the pipe before more
+/// is fetched: it has a block to check.
 const GRACE: Duration = Duration::from_millis(10);
 /// The longest time between two looks at whether all was read, for no event says so.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
@@ -400,7 +402,7 @@ fn strong_validator(head: &Head) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// Whether it is the null device.
+/// Returns true if the path is the null device.
 fn is_null(path: &Path) -> bool {
     stat(path).is_ok_and(|stat| {
         stat.st_rdev == makedev(1, 3) && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice

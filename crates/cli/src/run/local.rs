@@ -38,7 +38,8 @@ const YEAR_10000: u64 = 253_402_300_800;
 /// The file that a URL names.
 pub(super) struct Local {
     path: PathBuf,
-    /// What stands for it where only HTTP's URLs can: its name is the same.
+    /// A target that stands for the file where only an HTTP URL is possible. Both have the same
+    /// file name.
     pub(super) target: Target,
 }
 
@@ -136,12 +137,13 @@ impl Reading<'_> {
         }
     }
 
-    /// Where `-C` goes on from.
+    /// Returns the offset at which `-C` resumes; `None` if the copy starts anew.
     fn resumed(&mut self) -> Option<u64> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
-    /// Which bytes are wanted of a file of this length: from where, and up to where if that is known.
+    /// Returns the offsets of the first byte and of the end to copy from a file of this length. The
+    /// end is `None` if it is not known.
     fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resumed(), &self.request.range) {
             (Some(from), _) => (from, None),

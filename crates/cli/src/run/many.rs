@@ -102,14 +102,14 @@ pub(super) fn run(
     Ok(summary.exit_code)
 }
 
-/// Whether curl has such a run with `-Z`, for which it takes no heed of `--rate`.
+/// Returns true if curl would run this operation in parallel with `-Z`, where it ignores `--rate`.
 fn is_curls_parallel(plan: &Plan, operation: &Operation) -> bool {
     let is_argument = |source| matches!(source, UrlSource::Argument(_));
     let is_plain = operation.stages.len() == 1 && operation.stages[0].extract.is_empty();
     plan.global.persona.is_curl() && plan.global.parallel && is_plain && operation.urls.iter().all(is_argument)
 }
 
-/// Whether reading a source can take a while: standard input, a FIFO.
+/// Returns true if reading a source can take a while: standard input, a FIFO.
 fn may_wait(source: UrlSource<'_>) -> bool {
     match source {
         UrlSource::Argument(_) => false,

@@ -31,14 +31,14 @@ pub(super) struct Meter {
     drawn: Option<Instant>,
     /// The body itself is on the terminal.
     is_hidden: bool,
-    /// Where an earlier run's content is gone on with.
+    /// The offset at which the transfer resumes the content of an earlier run.
     resumes_at: u64,
     figures: Figures,
     /// Bytes, and when they had come.
     records: VecDeque<(Duration, u64)>,
 }
 
-/// What a line says.
+/// The figures of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     total: Option<u64>,
@@ -65,7 +65,7 @@ impl Meter {
         *self = Meter { is_hidden, ..Meter::new() };
     }
 
-    /// What follows this offset is asked for, or sent.
+    /// Sets the offset at which the transfer resumes.
     pub(super) fn goes_on_at(&mut self, offset: u64) {
         self.resumes_at = offset;
     }
@@ -83,7 +83,7 @@ impl Meter {
         }
     }
 
-    /// It is over; whether a server was found.
+    /// Shows the last figures of a transfer, unless no server was reached.
     pub(super) fn transfer_over(&mut self, facts: &Facts, was_reached: bool) {
         if !was_reached {
             return;

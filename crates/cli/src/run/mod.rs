@@ -121,13 +121,15 @@ pub fn run(plan: Plan) -> u8 {
     exit_code
 }
 
-/// Whether a run says something at its end that Ctrl-C must not take away: its figures, or values that are sorted.
+/// Returns true if a run prints something at its end that Ctrl-C must not suppress: statistics, or
+/// sorted values.
 fn has_last_words(plan: &Plan) -> bool {
     let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
 
-/// Whether an operation prints on the terminal while it goes on, where a progress line would be amid that.
+/// Returns true if an operation prints to the terminal while it runs: a progress line would disturb
+/// that output.
 fn prints(plan: &Plan, operation: &Operation) -> bool {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which source a transfer is of: curl numbers URLs by that, all of a glob alike.
+/// The source of each transfer. curl numbers URLs by their source, so that all URLs of a glob have
+/// one number.
 #[derive(Clone, Default)]
 pub(super) struct Numbers {
     runs: Arc<Mutex<Vec<Run>>>,

@@ -16,7 +16,7 @@ use super::{carried, ways};
 use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs, TimeCond};
 use crate::write_out::WriteOut;
 
-/// How far the parts of one body may run ahead of the output.
+/// The number of bytes by which the parts of one body may run ahead of the output.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
 /// The engine's request options for this stage.
@@ -109,7 +109,8 @@ pub(super) fn request(
     Ok(options)
 }
 
-/// What the command does like curl under any name, and what only in curl's place.
+/// Returns the behaviours of curl that apply to the stage. Some apply only if the program stands in
+/// for curl.
 fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
     let is_curl = global.persona.is_curl();
     AsCurl {

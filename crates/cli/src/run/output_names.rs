@@ -14,7 +14,7 @@ use haul::sink::naming::NameCheck;
 use haul::{Error, ErrorKind, Result};
 use tempfile::SpooledTempFile;
 
-/// How many bytes of URLs are kept in memory.
+/// The bytes of URLs that are kept in memory; more go to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
 /// The names that URLs of this run have taken. Clones share them.
@@ -24,7 +24,7 @@ pub(super) struct OutputNames(Arc<Mutex<Taken>>);
 #[derive(Debug)]
 struct Taken {
     hasher: RandomState,
-    /// Where in `urls` the URL of a name is.
+    /// The offset in `urls` of the URL that took a name, by the name's hash.
     names: HashMap<u64, u64>,
     urls: SpooledTempFile,
     /// The directory that was looked at last, and its canonical path.
@@ -43,7 +43,7 @@ impl Default for Taken {
 }
 
 impl OutputNames {
-    /// Whether a URL has taken this name.
+    /// Returns true if a URL has taken this name.
     pub(super) fn has(&self, path: &Path) -> bool {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = taken.hash(path);
@@ -115,7 +115,7 @@ impl Taken {
     }
 }
 
-/// Whether what is there is no regular file, or a descriptor by the name of one.
+/// Returns true if the path exists and is no regular file, or is the name of a descriptor.
 fn is_device(path: &Path) -> bool {
     let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|name| path.starts_with(name));
     is_descriptor || path.metadata().is_ok_and(|metadata| !metadata.is_file())

@@ -15,7 +15,7 @@ use crate::files::Stdout;
 pub(super) struct Place {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
-    /// That something is missing in it, and why the first of it could not be written.
+    /// The first write error: the output lacks something since then.
     failed: OnceLock<Error>,
     is_terminal: bool,
 }
@@ -50,7 +50,7 @@ impl Place {
         Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new(), is_terminal: false }
     }
 
-    /// Whether this is standard output, and that a terminal.
+    /// Returns true if this is standard output and a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Why something is missing in it.
+    /// Returns the first write error, if the output lacks something.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed.get().map(Error::again)
     }

@@ -23,7 +23,7 @@ use super::meter::Meter;
 use super::rate::Rate;
 use crate::plan::Global;
 
-/// Nothing is drawn for what is over sooner.
+/// The time before the first line is drawn. A shorter run draws none.
 const QUIET: Duration = Duration::from_millis(400);
 
 /// Between two drawings; a fast transfer reports many thousand pieces a second.
@@ -33,13 +33,13 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Progress {
     began: Instant,
     wanted: bool,
-    /// What is printed goes to the same terminal.
+    /// The content is printed to the same terminal, so that no line is drawn.
     is_hidden: AtomicBool,
     over: AtomicU64,
     failed: AtomicU64,
     /// Bytes since [`Display::measured`] was begun.
     bytes: AtomicU64,
-    /// When to draw next, in milliseconds since `began`.
+    /// The time of the next drawing, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<Display>,
     /// As curl, in place of the line.
@@ -48,16 +48,16 @@ pub(super) struct Progress {
     bar: Option<Mutex<Bar>>,
 }
 
-/// What is measured and drawn.
+/// The measurement and the line on the terminal.
 struct Display {
     /// `None` until there is something to measure.
     measured: Option<Measured>,
-    /// Where the line is; `None` while the terminal is clear.
+    /// The terminal that shows the line; `None` while the terminal is clear.
     line: Option<Term>,
     body: Option<Body>,
 }
 
-/// How fast bytes come, and since when.
+/// The start and the speed of a measurement.
 struct Measured {
     began: Instant,
     rate: Rate,
@@ -111,7 +111,7 @@ impl Progress {
         }
     }
 
-    /// What follows this offset is asked for, or sent, be there something or not.
+    /// Sets the offset at which the transfer resumes, if there is a meter.
     pub(super) fn goes_on_at(&self, offset: u64) {
         if let Some(mut meter) = self.meter() {
             meter.goes_on_at(offset);
@@ -256,7 +256,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the line says.
+/// The figures of the line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     moved: u64,

@@ -1,4 +1,4 @@
-//! How fast bytes come, as of the last seconds.
+//! The speed of a count of bytes over the last seconds.
 //!
 //! ```ignore
 //! let mut rate = Rate::default();
@@ -18,14 +18,14 @@ const MEMORY: Duration = Duration::from_secs(15);
 /// The speed of one count of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rate {
-    /// When it was seen last, since the beginning.
+    /// The time of the last sample, since the beginning.
     at: Duration,
     bytes: u64,
     per_second: f64,
 }
 
 impl Rate {
-    /// So many bytes are there, so long after the beginning.
+    /// Adds a sample: the total of bytes at a time since the beginning.
     pub(super) fn seen(&mut self, at: Duration, bytes: u64) {
         let step = at.saturating_sub(self.at);
         if step.is_zero() {

@@ -39,7 +39,7 @@ pub(super) struct Reporter {
     operation: Operation,
     is_silent: bool,
     before: Before,
-    /// Something that was asked for besides the content could not be written.
+    /// A requested output besides the content could not be written.
     is_lacking: AtomicBool,
 }
 
@@ -138,7 +138,7 @@ impl Reporter {
         self.written_out(told, transfer)
     }
 
-    /// What `-w` tells of a transfer; what belongs on standard output is returned.
+    /// Writes the text of `-w` for a transfer. Returns the part that belongs on standard output.
     fn written_out(&self, told: &Told<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
         let stage = self.operation.stages.get(told.stage)?;
@@ -227,7 +227,7 @@ impl Reporter {
         told.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.throws_away(told.stage))
     }
 
-    /// Whether pages of a stage go to `--out-null`.
+    /// Returns true if pages of a stage go to `--out-null`.
     fn throws_away(&self, stage: usize) -> bool {
         match stage {
             0 => self.operation.outputs.contains(&plan::Output::Null),
@@ -235,7 +235,7 @@ impl Reporter {
         }
     }
 
-    /// What a successful transfer leaves besides its body.
+    /// Writes the files and attributes that a successful transfer leaves besides its body.
     fn leave_behind(&self, told: &Told<'_>) {
         if told.error().is_some() {
             return;

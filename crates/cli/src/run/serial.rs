@@ -19,7 +19,7 @@ use super::single::{self, Job};
 use super::stores::Stores;
 use crate::plan::{Operation, Output, Plan, Upload, UrlSource, name_upload};
 
-/// Whether an operation is carried out so.
+/// Returns true if an operation is carried out one URL after the other.
 pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
@@ -151,14 +151,15 @@ impl Serial<'_> {
     }
 }
 
-/// Whether an invalid URL was to name a file, or to take an upload or a query, or a setting cannot be used: that ends everything, as in curl.
+/// Returns true if the error ends the whole run, as in curl: a setting that cannot be used, or an
+/// invalid URL that names a file or takes an upload or a query.
 fn ends_all(operation: &Operation, index: usize, upload: &Sent, error: &Error) -> bool {
     let names = *operation.output_of(index) == Output::RemoteName;
     let is_named = matches!(upload, Sent::File(..)) || operation.stages[0].request.query.is_some();
     error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
-/// What is sent to the URLs of a source.
+/// The upload to the URLs of a source.
 enum Sent {
     Nothing,
     Stdin,
@@ -187,7 +188,8 @@ impl Sent {
     }
 }
 
-/// What is sent to the URLs of the source at this index, one after the other: as by curl, each file to all of them.
+/// Returns the uploads to the URLs of the source at this index, in order. As in curl, each file
+/// goes to all of these URLs.
 fn uploads(operation: &Operation, index: usize) -> Result<Vec<Sent>> {
     Ok(match operation.upload_of(index) {
         None | Some(Upload::Nothing) => vec![Sent::Nothing],

@@ -53,7 +53,7 @@ impl Signals {
         Interrupt::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Whether a signal has come.
+    /// Returns true once a signal has come.
     pub(super) fn has_come(&self) -> bool {
         self.caught.load(Ordering::SeqCst) != 0
     }

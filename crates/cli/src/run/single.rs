@@ -43,11 +43,11 @@ pub(super) struct Job<'a> {
     pub(super) url: &'a str,
     /// The URL as it was given: without the appended name of the uploaded file, which `-O` would otherwise overwrite.
     pub(super) given: &'a str,
-    /// Which source it is from.
+    /// The index of the URL's source.
     pub(super) index: usize,
     /// The values of its source's globs.
     pub(super) parts: &'a GlobValues,
-    /// What is sent.
+    /// The content of the upload, if there is one.
     pub(super) upload: Option<Part>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn has_its_name(
     }
 }
 
-/// Whether responses choose the names of an output's files.
+/// Returns true if responses choose the file names of an output.
 pub(super) fn is_named_by_response(operation: &Operation, output: &Output) -> bool {
     operation.remote_header_name && *output == Output::RemoteName
 }
@@ -219,7 +219,8 @@ fn conclude(
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
-/// Whether content, and heads with it (`-i`), are shown on a terminal that nobody has named as the output.
+/// Returns true if content, and heads with `-i`, go to a terminal that no option names as the
+/// output.
 pub(super) fn shows_content(operation: &Operation) -> bool {
     let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == Output::Stdout);
     is_unnamed && operation.stages.iter().all(|stage| stage.output == Output::Stdout) && std::io::stdout().is_terminal()
@@ -294,12 +295,12 @@ fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<
     Ok(())
 }
 
-/// How the files of a source's URLs are written.
+/// Returns the file options for the output of a source.
 pub(super) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
-/// How the files of an output are written; their names are taken among these.
+/// Returns the file options for an output. A numbered file gets a name that is not in `names`.
 pub(super) fn options_for(
     operation: &Operation,
     output: &Output,

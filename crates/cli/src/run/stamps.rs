@@ -1,5 +1,5 @@
-//! What a file gets once its body is complete: the date of the reply (`-R`), attributes (`--xattr`); and the file of
-//! `--etag-save`.
+//! The metadata of a finished file: the date of the response (`-R`) and extended attributes
+//! (`--xattr`). Also the file of `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
 use std::io::Write;
@@ -47,12 +47,12 @@ pub(crate) fn date(path: &Path, head: &Head) -> std::io::Result<()> {
     File::options().write(true).open(path)?.set_times(times)
 }
 
-/// Who a URL is fetched as does not belong to what is fetched.
+/// Strips userinfo from the URL before it is stored in an extended attribute.
 fn without_user(url: &str) -> String {
     haul::Target::parse(url).map_or_else(|_| crate::usage::shown_url(url), |target| target.to_url())
 }
 
-/// Whether the file of `--etag-save` can be written: better known before anything is fetched.
+/// Checks that the file of `--etag-save` can be written, before anything is fetched.
 ///
 /// # Errors
 /// [`ErrorKind::Read`], as by curl.

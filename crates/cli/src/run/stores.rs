@@ -13,14 +13,14 @@ use super::checksum::Lists;
 use crate::files::{Stdout, stdin};
 use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
-/// What the operations of a run, and the stages of each, share.
+/// The stores that the operations of a run, and their stages, share.
 #[derive(Default)]
 pub(super) struct Stores {
     pub(super) checksums: Lists,
     jars: Vec<(CookieArgs, Jar)>,
     hsts: Vec<(Store, Hsts)>,
     alt_svc: Vec<(Store, AltSvc)>,
-    /// When the operation began.
+    /// The time at which the operation began.
     began: Option<Instant>,
     /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
     host: Option<String>,
@@ -49,7 +49,7 @@ fn style(args: &CookieArgs) -> FileStyle {
     if args.as_curl { FileStyle::Curl } else { FileStyle::Standard }
 }
 
-/// Whether a jar is printed, and not written to a file.
+/// Returns true if a jar is printed to standard output instead of a file.
 fn is_output(jar: &Path) -> bool {
     jar == Path::new("-")
 }

@@ -26,12 +26,13 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// What it failed of.
+    /// Returns the error of a failed transfer.
     pub(super) fn error(&self) -> Option<&Error> {
         self.outcome.result.as_ref().err()
     }
 
-    /// Whether no server had to be reached: a file, in curl's place.
+    /// Returns true if the URL is a local file, which the program reads where it stands in for
+    /// curl.
     pub(super) fn is_local(&self, persona: Persona) -> bool {
         persona.is_curl() && file_url::is_file_url(self.url)
     }
@@ -66,7 +67,8 @@ impl Told<'_> {
         }
     }
 
-    /// Where a redirect leads that was not followed. What followed one (`follows`) and failed has no other.
+    /// Returns the target of a redirect that was not followed. A transfer that followed redirects
+    /// (`follows`) and failed has none, unless the failure refused a redirect.
     pub(super) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
@@ -82,7 +84,7 @@ impl Told<'_> {
         }
     }
 
-    /// What is reported about it; the caller knows the rest.
+    /// Returns the facts that the transfer itself reports; the caller adds the rest.
     pub(super) fn facts<'a>(
         &'a self,
         url: &'a str,

@@ -30,13 +30,13 @@ pub(super) struct Tracer {
     out: Place,
     /// `-D`.
     heads: Option<Place>,
-    /// Whether `-D` has the answers of proxies too.
+    /// The file of `-D` has the responses of proxies to CONNECT too.
     connect_heads: bool,
-    /// Whether retries are announced, as curl does unless it is silent.
+    /// The trace announces retries, as curl does unless it is silent.
     tells_retries: bool,
-    /// Whether what the last one failed of is, as by curl.
+    /// The trace prints the error of the last try, as curl does.
     tells_failures: bool,
-    /// That the trace lacks something was said.
+    /// The user has seen the message that the trace lacks something.
     is_told: AtomicBool,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// What `-v`, `--trace` and `-D` want to see; `None` where nobody does.
+    /// Returns the observer that `-v`, `--trace` and `-D` need; `None` without any of them.
     pub(super) fn of(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
@@ -80,7 +80,8 @@ impl Tracer {
         })))
     }
 
-    /// That the file of a trace lacks something; told once.
+    /// Returns the error by which the file of a trace lacks something. Only the first call returns
+    /// it.
     pub(super) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! How connections are made: proxies, sockets, one's own end, client certificates.
+//! The connection options from the plan: proxies, sockets, local addresses, client certificates.
 
 use haul::Result;
 use haul::net::connect::ConnectOptions;
@@ -87,7 +87,7 @@ fn has_tls(given: Option<&Proxy>, environment: &Environment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
-/// How TLS is done.
+/// Returns the TLS options.
 pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = TlsOptions::default();
     options.verify = !args.insecure;

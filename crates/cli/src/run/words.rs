@@ -43,7 +43,8 @@ fn remedy(error: &Error) -> &'static str {
     }
 }
 
-/// That a file besides the content could not be written: to curl no failure.
+/// Returns the message for a file besides the content that could not be written. curl counts this
+/// as no failure.
 pub(super) fn beside(persona: Persona, error: &Error) -> String {
     match persona {
         Persona::Haul => line(persona, error, None),
@@ -51,7 +52,8 @@ pub(super) fn beside(persona: Persona, error: &Error) -> String {
     }
 }
 
-/// That there is another try, in curl's words; the wait in seconds, with milliseconds where there are some.
+/// Returns curl's message before another try. The wait is in seconds, with milliseconds if there
+/// are some.
 pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
@@ -66,7 +68,7 @@ pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String
     format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
 }
 
-/// What `%{errormsg}` says, and the line behind its code.
+/// Returns the text of `%{errormsg}`, which the error line also shows after its code.
 pub(super) fn of(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
     match persona {
         Persona::Haul => error.to_string(),
@@ -193,7 +195,7 @@ pub(super) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
     }
 }
 
-/// Who did not answer, be it in the server's place or on the way to it.
+/// Returns the peer that did not answer: the server, or a proxy on the way to it.
 fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();

@@ -41,7 +41,8 @@ struct Outlet {
     /// The output is full: bytes that did not fit wait in it.
     is_full: bool,
     is_watched: bool,
-    /// The rest of the response is at most [`WORTH_FINISHING`].
+    /// The response is at most [`WORTH_FINISHING`] long, and the agent does not write it to a file
+    /// itself.
     is_short: bool,
     /// The caller is gone, and the agent reads the response to its end.
     is_deserted: bool,
