@@ -1,4 +1,4 @@
-//! Who one is to a server or to a proxy.
+//! The credentials for a server or a proxy.
 //!
 //! ```
 //! use haul_cli::plan::Secret;
@@ -32,15 +32,16 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Who one is to the servers of a stage. Not inherited by the stage after. `Debug` shows no secret.
+/// The credentials for the servers of a stage. The next stage does not inherit them. `Debug` shows
+/// no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthArgs {
     /// `-u`; bound to the first origin. `None` also where `-H` gives or removes `Authorization`.
     pub user: Option<Credentials>,
     /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750) where no other scheme is allowed besides.
     pub bearer: Option<Secret>,
-    /// Which schemes may be used with user and password. Default Basic alone, which is sent at once; with more than
-    /// Basic or without it, a challenge is waited for.
+    /// The schemes that may be used with user and password. The default is Basic alone, which is
+    /// sent at once. Any other set waits for a challenge.
     pub allowed: Allowed,
     /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
     pub signature: Option<Arc<SigV4>>,
@@ -69,10 +70,10 @@ impl AuthArgs {
     }
 }
 
-/// Whether the netrc file is used, and its text. `Debug` does not show it.
+/// The text of the netrc file, if it is used. `Debug` does not show the text.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Netrc {
-    /// It is not.
+    /// The netrc file is not used.
     #[default]
     Off,
     /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there is not.

@@ -21,7 +21,7 @@ use crate::form::Encoder;
 /// A request's body. `Debug` shows no byte of it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Body {
-    /// These bytes.
+    /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// Behind `--then`: bytes that depend on the value that a page was found by.
     ByValue(ByValue),
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Body {
 /// The form that `-F` and `--form-string` make (RFC 7578).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Form {
-    /// Its parts, in order.
+    /// The parts of the form, in order.
     pub parts: Vec<PartArg>,
     /// `--form-escape`.
     pub escape: Escape,
@@ -114,13 +114,13 @@ pub struct PartArg {
     pub name: Option<Vec<u8>>,
     /// The file's name, as the server is told it.
     pub filename: Option<Vec<u8>>,
-    /// Its type, given or guessed from the file's name; `None` sends none.
+    /// The media type of the part, given or guessed from the file's name; `None` sends none.
     pub content_type: Option<String>,
     /// Further header lines, without line ends.
     pub headers: Vec<Vec<u8>>,
-    /// What the content is passed through when the body is made; `headers` name it.
+    /// The encoder of the content when the body is made; `headers` name it.
     pub encoder: Option<Encoder>,
-    /// What it contains.
+    /// The content of the part.
     pub content: PartContent,
 }
 
@@ -137,10 +137,10 @@ impl Default for PartArg {
     }
 }
 
-/// What a part contains.
+/// The content of a part.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PartContent {
-    /// These bytes.
+    /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// The sources that are read when the body is sent.
     Source(Source),
@@ -148,7 +148,7 @@ pub enum PartContent {
     Mixed(Vec<PartArg>),
 }
 
-/// Where bytes are read from.
+/// A source from which bytes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A file. One that is no regular file (a pipe) has no known length and can be read once.

@@ -13,7 +13,7 @@ use haul_policy::urlencode;
 /// The text that stands for the value.
 const HOLE: &[u8] = b"{}";
 
-/// How a value is encoded for its place.
+/// The encoding of a value in the text that receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueForm {
     /// Percent-encoded, a blank as `+`: a field of a form.
@@ -97,7 +97,7 @@ impl ByValue {
         self
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -140,7 +140,7 @@ impl ByValue {
     }
 }
 
-/// Where in a JSON text one is.
+/// A position in a JSON text.
 #[derive(Default)]
 struct JsonPosition {
     in_string: bool,

@@ -26,7 +26,7 @@ pub struct ClientCert {
     pub passphrase: Option<Secret>,
 }
 
-/// How a certificate or a key is written down.
+/// The file format of a certificate or a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CertFormat {
     /// PEM (RFC 7468). The default.

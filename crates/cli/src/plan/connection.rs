@@ -1,4 +1,4 @@
-//! How a connection is made: sockets, addresses of one's own, keepalive.
+//! The settings of a connection: sockets, local addresses, keepalive.
 //!
 //! ```
 //! use haul_cli::plan::ConnectionArgs;
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How connections are made; all but the Happy Eyeballs delay is part of the pool's key.
+/// The settings of connections. All but the Happy Eyeballs delay are part of the pool's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionArgs {
     /// `--unix-socket`, `--abstract-unix-socket`: connect there, whatever the URL's host.

@@ -55,25 +55,25 @@ pub use transfer::{
 };
 pub use upload::{Upload, append_query, name_upload};
 
-/// Everything that one run of the program does.
+/// The plan of one run of the program.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The groups that `--next` separates, carried out one after the other. Never empty.
     pub operations: Vec<Operation>,
-    /// What holds for the whole run.
+    /// The settings of the whole run.
     pub global: Global,
-    /// What the user should know before it starts; each is one `Warning: ` line unless silent.
+    /// The warnings before the run starts. Each is one `Warning: ` line, unless the run is silent.
     pub warnings: Vec<String>,
-    /// How many of them, from the first, are said though it is silent.
+    /// The number of leading warnings that a silent run prints too.
     pub outspoken: usize,
-    /// What only those read who follow what is done; each is one `Note: ` line.
+    /// Notes for `-v` and its like. Each is one `Note: ` line.
     pub notes: Vec<String>,
 }
 
 /// Settings of the whole run; `--next` does not reset them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
-    /// Whose manners the program has.
+    /// The program whose defaults and messages the run has.
     pub persona: Persona,
     /// `-s`: neither progress nor messages.
     pub silent: bool,
@@ -83,11 +83,11 @@ pub struct Global {
     pub stderr: Option<PathBuf>,
     /// `-v`, `--trace` and their like: requests, replies and connections, redacted.
     pub trace: TraceArgs,
-    /// Whether a progress line may be drawn, should stderr be a terminal. Default on.
+    /// Draw a progress line if stderr is a terminal. Default on.
     pub progress: bool,
     /// `-#`: a bar instead of a line of figures.
     pub progress_bar: bool,
-    /// Whether transfers run beside each other. Default on; `--no-parallel` is one at a time.
+    /// Run transfers in parallel. Default on; `--no-parallel` runs one at a time.
     pub parallel: bool,
     /// Most transfers at once over all hosts. Default 64.
     pub parallel_max: usize,
@@ -140,18 +140,18 @@ impl Default for Global {
 }
 
 impl Global {
-    /// Whether notes are printed, in curl's place.
+    /// Returns true if notes are printed: only where haul stands in for curl, and a trace is on.
     pub fn shows_notes(&self) -> bool {
         self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
     }
 
-    /// Whether messages about failures are printed.
+    /// Returns true if messages about failures are printed.
     pub fn shows_errors(&self) -> bool {
         !self.silent || self.show_error
     }
 }
 
-/// How `--stats` prints.
+/// The format of `--stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
     /// For people.
@@ -163,7 +163,7 @@ pub enum StatsFormat {
 /// The URLs of one `--next` group and what is done with them.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// Where the first stage's URLs come from, in order. Never empty.
+    /// The sources of the first stage's URLs, in order. Never empty.
     pub urls: UrlList,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
@@ -179,7 +179,7 @@ pub struct Operation {
     pub create_dirs: bool,
     /// `-J`: the name that `Content-Disposition` gives takes the place of [`Output::RemoteName`]'s.
     pub remote_header_name: bool,
-    /// What becomes of an output file that is there already.
+    /// The treatment of an output file that exists already.
     pub existing: Existing,
     /// `--remove-on-error`: nothing of a failed transfer stays on the disk.
     pub remove_on_error: bool,
@@ -200,7 +200,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Where the output of the source at this index goes.
+    /// Returns the output of the source at this index.
     ///
     /// Those of later stages are in [`StageArgs::output`].
     pub fn output_of(&self, index: usize) -> &Output {
@@ -211,7 +211,8 @@ impl Operation {
         }
     }
 
-    /// What becomes of an output's file where it is there already; that which takes what is thrown away always is.
+    /// Returns the treatment of an output's existing file. The output that discards content is
+    /// always replaced.
     pub fn existing_of(&self, output: &Output) -> Existing {
         match output {
             Output::Null => Existing::Replace,
@@ -235,18 +236,19 @@ impl Operation {
         is_shared.then_some(output)
     }
 
-    /// Whether the source at this index, which reads so, may stand for several URLs.
+    /// Returns true if the source at this index, with this text, may stand for several URLs.
     pub fn is_glob(&self, index: usize, url: &str) -> bool {
         !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
     }
 
-    /// What is uploaded to the source at this index, in the first stage; `None` for a plain request.
+    /// Returns the upload to the source at this index, in the first stage; `None` for a plain
+    /// request.
     pub fn upload_of(&self, index: usize) -> Option<&Upload> {
         self.uploads.get(index).filter(|upload| **upload != Upload::Nothing)
     }
 }
 
-/// Where bodies, or what is extracted from them, go.
+/// The destination of bodies, or of the text extracted from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Standard output.
@@ -260,7 +262,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether it is standard output, by whatever name.
+    /// Returns true if the output is standard output, by any of its names.
     pub fn is_stdout(&self) -> bool {
         match self {
             Self::Stdout => true,
@@ -272,16 +274,18 @@ impl Output {
     }
 }
 
-/// Whether a name depends on a glob (`#1`, `#<name>`), or behind `--then` on the value (also `{}`).
+/// Returns true if a name depends on a glob (`#1`, `#<name>`), or behind `--then` on the value
+/// (also `{}`).
 fn has_placeholder(name: &[u8], by_value: bool) -> bool {
     let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")
 }
 
-/// What becomes of an output file that exists.
+/// The treatment of an output file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It is replaced; but if its name came from `Content-Disposition`, the transfer fails (exit 23). The default.
+    /// Replaces the file; but if its name came from `Content-Disposition`, the transfer fails (exit
+    /// 23). The default.
     #[default]
     ReplaceOwn,
     /// `--clobber`: it is replaced whoever named it.
@@ -306,15 +310,16 @@ pub enum ContinueAt {
 pub struct StageArgs {
     /// The template of the `--then` that opened this stage; `None` for the first.
     pub template: Option<Template>,
-    /// What is sent to the server. Not inherited from the previous stage.
+    /// The request to the server. Not inherited from the previous stage.
     pub request: RequestArgs,
-    /// How it is moved. Begins as that of the stage before.
+    /// The transfer settings. Inherited from the previous stage.
     pub transfer: TransferArgs,
-    /// Which way it takes. Begins as that of the stage before.
+    /// The proxy settings. Inherited from the previous stage.
     pub proxy: ProxyArgs,
-    /// What is printed beside the body. Not inherited.
+    /// The output beside the body. Not inherited.
     pub report: ReportArgs,
-    /// Where the pages go of a stage that `--then` opened; those of the first stage have the operation's outputs.
+    /// The destination of the pages, in a stage that `--then` opened. The first stage uses the
+    /// operation's outputs.
     pub output: Output,
     /// `--extract`: print matches of these, or feed them to the next stage, instead of bodies.
     pub extract: Vec<String>,
@@ -327,13 +332,14 @@ pub struct StageArgs {
 }
 
 impl StageArgs {
-    /// Whether replies are asked for compressed: when told to, else when the stage extracts.
+    /// Returns true if requests ask for compressed content: as the option says, else if the stage
+    /// extracts.
     pub fn asks_compressed(&self) -> bool {
         self.transfer.compressed.unwrap_or(!self.extract.is_empty())
     }
 }
 
-/// What a stage says to the server.
+/// The request settings of a stage.
 ///
 /// `auth`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets bound to an
 /// origin: the first URL's or one written literally in the stage's template. `Debug` shows no value
@@ -358,7 +364,7 @@ pub struct RequestArgs {
     pub auto_referer: bool,
     /// `-b TEXT`: goes in front of the cookies of the jar, to the first origin alone.
     pub cookie: Option<Vec<u8>>,
-    /// Who one is.
+    /// The credentials for the servers.
     pub auth: AuthArgs,
     /// The body. Never beside uploads.
     pub body: Option<Body>,
@@ -461,7 +467,7 @@ impl std::fmt::Debug for FieldArg {
     }
 }
 
-/// What a stage prints beside bodies.
+/// The output of a stage beside bodies.
 #[derive(Clone, Debug, Default)]
 pub struct ReportArgs {
     /// `-i`: fields before the body.

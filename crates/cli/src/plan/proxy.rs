@@ -1,4 +1,4 @@
-//! Which way a request takes.
+//! The proxy settings of a stage.
 //!
 //! ```
 //! use haul_cli::plan::{ProxyArgs, ProxyChoice};
@@ -20,13 +20,14 @@ use super::{FieldArg, TlsArgs};
 /// The proxies of a stage. Begins as that of the stage before. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct ProxyArgs {
-    /// Which proxy.
+    /// The choice of the proxy.
     pub choice: ProxyChoice,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
     /// `-U`; goes before what a proxy's URL says.
     pub user: Option<Credentials>,
-    /// Which schemes may be used with user and password. Default Basic alone, which is sent at once.
+    /// The schemes that may be used with user and password. The default is Basic alone, which is
+    /// sent at once.
     pub allowed: Allowed,
     /// `-p`: CONNECT for http URLs too.
     pub tunnel: bool,
@@ -62,14 +63,14 @@ impl Default for ProxyArgs {
     }
 }
 
-/// Where the proxy's name comes from.
+/// The source of the proxy's name.
 #[derive(Clone)]
 pub enum ProxyChoice {
     /// The variables of the environment, by the URL's scheme.
     Environment(Environment),
     /// `-x`, `--socks5` and their like; the variable `no_proxy` counts for it too.
     Given {
-        /// That proxy.
+        /// The proxy that the option names.
         proxy: Proxy,
         /// For which hosts it does not count, unless there is a `--noproxy`.
         environment: Environment,

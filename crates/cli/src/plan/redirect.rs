@@ -1,4 +1,4 @@
-//! Which redirects are followed, and how.
+//! The redirect settings: the redirects that are followed, and their method and limit.
 //!
 //! ```
 //! use haul_cli::plan::RedirectArgs;

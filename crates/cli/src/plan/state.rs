@@ -1,4 +1,4 @@
-//! What is kept from one run to the next: cookies, HSTS, Alt-Svc.
+//! The state that is kept between runs: cookies, HSTS, Alt-Svc.
 //!
 //! Entries are bound to their hosts, so that a later `--then` may use them all: no page can redirect them elsewhere.
 //!
@@ -27,13 +27,13 @@ pub struct CookieArgs {
 }
 
 impl CookieArgs {
-    /// Whether cookies are taken and sent at all.
+    /// Returns true if cookies are stored and sent at all.
     pub fn is_on(&self) -> bool {
         self.engine || !self.files.is_empty() || self.jar.is_some()
     }
 }
 
-/// Where HSTS or Alt-Svc entries are kept.
+/// The file of HSTS or Alt-Svc entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Store {
     /// Nowhere: they do not count.

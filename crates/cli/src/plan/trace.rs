@@ -1,4 +1,4 @@
-//! What is shown of transfers while they run.
+//! The trace settings: the events of transfers that are printed while they run.
 //!
 //! ```
 //! use haul_cli::plan::{TraceArgs, TraceForm};
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 /// `-v`, `--trace`, `--trace-ascii` and what goes with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
-    /// How it is written.
+    /// The format of the trace.
     pub form: TraceForm,
-    /// Where to; `-` is standard output, `%` and `None` are standard error.
+    /// The file of the trace; `-` is standard output, `%` and `None` are standard error.
     pub file: Option<PathBuf>,
     /// `--trace-time`: the time before each line.
     pub time: bool,
@@ -21,7 +21,7 @@ pub struct TraceArgs {
     pub ids: bool,
 }
 
-/// How a trace is written.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceForm {
     /// Not at all.

@@ -1,4 +1,4 @@
-//! How bodies are moved: limits, retries, addresses, TLS.
+//! The transfer settings: limits, retries, addresses, TLS.
 //!
 //! ```
 //! use haul_cli::plan::{Global, TransferArgs};
@@ -16,10 +16,10 @@ use haul::request::Liberties;
 
 use super::{ClientCert, ConnectionArgs, CookieArgs, Global, RedirectArgs, Store};
 
-/// How a stage's bodies are moved.
+/// The transfer settings of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferArgs {
-    /// Which redirects are followed, which schemes are used.
+    /// The redirects that are followed, and the schemes that may be used.
     pub redirect: RedirectArgs,
     /// Cookies, `-b TEXT` apart.
     pub cookies: CookieArgs,
@@ -37,7 +37,7 @@ pub struct TransferArgs {
     pub max_time: Option<Duration>,
     /// Limit of name resolution, connection and TLS handshake together. Default 300 s.
     pub connect_timeout: Duration,
-    /// When and how often to try again.
+    /// The conditions and the number of retries.
     pub retry: RetryArgs,
     /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
     pub compressed: Option<bool>,
@@ -53,9 +53,9 @@ pub struct TransferArgs {
     pub speed_time: Duration,
     /// Keep `.` and `..` in URL paths.
     pub path_as_is: bool,
-    /// Which addresses may be used.
+    /// The IP versions that may be used.
     pub ip_version: IpVersion,
-    /// Which HTTP versions may be used.
+    /// The HTTP versions that may be used.
     pub http_version: HttpVersion,
     /// `--resolve`, in order; a later one for the same host and port wins.
     pub resolve: Vec<ResolveArg>,
@@ -63,7 +63,8 @@ pub struct TransferArgs {
     pub connect_to: Vec<ConnectToArg>,
     /// Sockets, own addresses, keepalive.
     pub connection: ConnectionArgs,
-    /// How long to wait for a 100 before the body is sent anyway (RFC 9110 section 10.1.1). Default 1 s.
+    /// The time to wait for a 100 before the body is sent anyway (RFC 9110 section 10.1.1). Default
+    /// 1 s.
     pub expect100_timeout: Duration,
     /// TLS settings; part of the pool's key.
     pub tls: TlsArgs,
@@ -125,7 +126,7 @@ pub struct Slowest {
 /// Retries of one transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryArgs {
-    /// How often a transient failure is tried again. Default 3.
+    /// The number of retries after a transient failure. Default 3.
     pub count: u32,
     /// A fixed pause; `None` backs off, with jitter.
     pub delay: Option<Duration>,
@@ -196,7 +197,7 @@ pub struct TlsArgs {
     pub max_version: TlsVersion,
     /// The oldest version spoken. Default 1.2.
     pub min_version: TlsVersion,
-    /// Who one is. Not inherited by the stage after.
+    /// The client certificate. The next stage does not inherit it.
     pub client: ClientCert,
 }
 

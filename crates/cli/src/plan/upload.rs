@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use haul_policy::urlencode::percent;
 
-/// What one `-T` uploads; it belongs to the URL at its position.
+/// The upload of one `-T`, which belongs to the URL at its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upload {
     /// `-T ''`: this URL is fetched as if there were no `-T`.
