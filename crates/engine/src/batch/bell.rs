@@ -30,12 +30,12 @@ impl Bell {
         Ok(Self { read, write, is_ringing: false })
     }
 
-    /// Whether the program was last told that there are results.
+    /// Returns whether the program was last notified that there are results.
     pub(super) fn is_ringing(&self) -> bool {
         self.is_ringing
     }
 
-    /// Whether there is something to take.
+    /// Makes the descriptor readable while there is something to take, and not readable otherwise.
     pub(super) fn set(&mut self, is_ringing: bool) {
         if self.is_ringing == is_ringing {
             return;

@@ -1,4 +1,4 @@
-//! How much the bodies of a batch may hold, those under way and those that wait to be taken together.
+//! The memory budget for the bodies of a batch, both under way and complete but not yet taken.
 //!
 //! While the program has nothing to take, the first request under way goes on whatever the others hold: what the program
 //! waits for comes of it in the end. So a batch holds its budget and one body more.
@@ -58,7 +58,8 @@ impl Budget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// So much is free again. Whether requests may start that could not.
+    /// Releases `bytes` of the budget. Returns whether the budget was exhausted before, so that
+    /// requests may start that could not.
     pub(super) fn gives(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
@@ -73,7 +74,8 @@ impl Budget {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Whether the program has nothing to take. Answers whether that is new and true.
+    /// Records whether the program has nothing to take. Returns true if that is so now and was not
+    /// before.
     pub(super) fn hungers(&self, is_hungry: bool) -> bool {
         let is_new = !self.is_hungry.swap(is_hungry, Ordering::SeqCst) && is_hungry;
         if is_new {
@@ -82,7 +84,7 @@ impl Budget {
         is_new
     }
 
-    /// Whether another request may start.
+    /// Returns which requests may start now.
     pub(super) fn admits(&self) -> Admitted {
         if self.room() > 0 {
             Admitted::Any

@@ -60,7 +60,7 @@ pub enum Order {
     Completion,
 }
 
-/// How a batch uses the machine and the network.
+/// Limits and settings for a batch's use of the machine and the network.
 ///
 /// A request's time ([`timeout`](crate::RequestBuilder::timeout)) begins when it is sent: not while it waits for others of the batch to
 /// end, or for room, but while it waits because a server wants its host to be left alone (`Retry-After`).
@@ -114,7 +114,7 @@ impl Finished {
         self.id
     }
 
-    /// What became of it.
+    /// Returns the outcome of the request.
     #[must_use]
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
@@ -129,7 +129,8 @@ impl Finished {
         Reply::of(outcome, memory.map(Memory::into_bytes).unwrap_or_default())
     }
 
-    /// Its outcome, and its sink: `None` if that has another type, or was lost because the system could not go on.
+    /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
+    /// lost because the system could not go on.
     #[must_use]
     pub fn into_parts<S: Sink>(self) -> (Outcome, Option<S>) {
         let sink = self.sink.map(|sink| sink as Box<dyn Any>);
@@ -171,7 +172,7 @@ impl Batch {
         !self.is_inherited() && self.hall.cancel(id)
     }
 
-    /// How many results have not been taken yet.
+    /// Returns the number of results that the program has not taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         if self.is_inherited() { 0 } else { self.tray.lock().outstanding }
@@ -246,7 +247,8 @@ impl Batch {
         self.tray.fd()
     }
 
-    /// Whether this is a child of the process that made it: another thread of that one may have held a lock, and holds it here for ever.
+    /// Returns whether this process was forked from the one that made the batch. Another thread of
+    /// the parent may have held a lock, which then stays locked in the child for ever.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
     }

@@ -19,7 +19,7 @@ use super::{Finished, Order};
 use crate::sink::Sink;
 use crate::transfer::Outcome;
 
-/// How long results are collected at most.
+/// Maximum time for which results are collected before the program is notified.
 const GATHERING: Duration = Duration::from_millis(1);
 
 /// See the module.
@@ -48,7 +48,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether the program has to be told about new results.
+    /// Returns whether the program must be notified of new results.
     fn is_awaited(&self) -> bool {
         self.waiting > 0 || self.bell.as_ref().is_some_and(|bell| !bell.is_ringing())
     }

@@ -1,21 +1,22 @@
-//! What the owner of a [`Hall`](super::Hall) decides: which request may start, and which waiting time counts.
+//! Decisions of the owner of a [`Hall`](super::Hall): which request may start, and which waiting
+//! time counts.
 
 use std::time::Instant;
 
 /// Decides whether another request may start, and is told which are under way.
 pub(crate) trait Gate: Send + Sync {
-    /// Whether one more may start now.
+    /// Returns which requests may start now.
     fn admits(&self) -> Admitted;
 
     /// The first of those under way.
     fn first_is(&self, id: Option<u64>);
 
-    /// Everything from the last wake-up has been handled, so those who wait for results may be woken. When to be called again
-    /// though nothing happens by then.
+    /// Ends a turn: all events of the last wake-up are handled, and readers of results may be
+    /// woken. Returns when to call this again if nothing happens before.
     fn turned(&self, load: Load, now: Instant) -> Option<Instant>;
 }
 
-/// How much there is to do.
+/// The number of requests that wait and that run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
     /// Requests that have not started yet.
@@ -24,7 +25,7 @@ pub(crate) struct Load {
     pub(crate) running: usize,
 }
 
-/// Which waiting for its turn is of a request's time.
+/// The part of the wait for a turn that counts as a request's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
     /// All of it.
@@ -33,12 +34,12 @@ pub(crate) enum Counts {
     Pauses,
 }
 
-/// What may start.
+/// The requests that may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admitted {
     /// Any request.
     Any,
-    /// This one alone, whatever the caps say; and any if nothing runs.
+    /// Only the request with this number, regardless of the caps. If none is running, any request.
     Only(u64),
     /// None.
     None,

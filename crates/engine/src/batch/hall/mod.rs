@@ -35,7 +35,7 @@ use crate::sink::Sink;
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, threads};
 
-/// How long the thread waits for another request before it ends.
+/// Time that the thread waits for another request before it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Is told what became of a request. The sink comes back, but not from a request that was lost with its thread.
@@ -50,7 +50,7 @@ pub(crate) struct Hall {
     decoders: Arc<DecoderMemory>,
 }
 
-/// What the windows of decoders come to in all.
+/// Maximum size of all decoders' windows together, in bytes.
 const DECODERS: u64 = 32 << 20;
 
 impl Hall {
@@ -120,7 +120,7 @@ impl Hall {
         runs
     }
 
-    /// Something changed that a gate looks at.
+    /// Makes the event loops ask the gate again after a change that the gate depends on.
     pub(crate) fn rouse(&self) {
         let inboxes = self.lock().inboxes.clone();
         for inbox in inboxes {
@@ -128,7 +128,8 @@ impl Hall {
         }
     }
 
-    /// Its client is gone: nothing more is asked for, and there is nothing to wait for but what is under way.
+    /// Marks the hall as retired: its client is gone, no further request comes, and the thread ends
+    /// once the requests under way are finished.
     pub(crate) fn retire(&self) {
         self.lock().is_retired = true;
         self.rouse();
@@ -256,7 +257,8 @@ impl Hall {
         Some(transfer)
     }
 
-    /// Whether something may start, and the number that may whatever the caps say.
+    /// Returns `None` if no request may start. Otherwise returns the number of the request that may
+    /// start regardless of the caps, if there is one.
     #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
     fn allowed(&self, state: &State) -> Option<Option<u64>> {
         if state.is_over {

@@ -1,4 +1,5 @@
-//! What a [`Hall`](super::Hall) keeps under its lock: waiting requests, those in progress, and the working thread.
+//! The state that a [`Hall`](super::Hall) keeps under its lock: waiting requests, requests in
+//! progress, and the working thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,20 +19,20 @@ use crate::sink::Sink;
 pub(super) struct State {
     pub(super) queue: Queue<()>,
     pub(super) waiting: HashMap<u64, Job>,
-    /// When the time of those that wait runs out, where it may do so before their turn.
+    /// Deadlines of the waiting requests whose time can run out before their turn.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (Done, Target)>,
     pub(super) next_id: u64,
     pub(super) inboxes: Vec<Arc<Inbox>>,
-    /// There is a thread.
+    /// A working thread exists.
     pub(super) has_worker: bool,
     /// The thread that was started last.
     pub(super) thread: Option<JoinHandle<()>>,
     /// The event loop is to end, though it may be started again.
     pub(super) is_over: bool,
-    /// It is not started again.
+    /// The event loop is not started again.
     pub(super) is_closed: bool,
-    /// Nobody can ask for more: it ends with what is under way.
+    /// The client is gone. The event loop ends once the requests under way are finished.
     pub(super) is_retired: bool,
     pub(super) idle_since: Option<Instant>,
 }
@@ -42,7 +43,7 @@ pub(super) struct Job {
     pub(super) sink: Box<dyn Sink>,
     pub(super) done: Done,
     pub(super) since: Instant,
-    /// Its place in [`State::due`].
+    /// The job's deadline in [`State::due`], if it has one.
     pub(super) due: Option<Instant>,
 }
 
