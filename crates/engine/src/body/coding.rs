@@ -12,7 +12,7 @@ use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation,
 use super::DecodeLimits;
 use crate::{Error, ErrorKind, Result};
 
-/// How far one step went.
+/// The numbers of bytes that one decoding step consumed and produced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) consumed: usize,
@@ -24,13 +24,14 @@ pub(super) trait Coding: fmt::Debug + Send + Sync {
     /// Decodes some input into `out`. When all input is consumed and `out` is not full, nothing more is waiting inside.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step>;
 
-    /// Whether the input may end here.
+    /// Returns whether the input may end here.
     fn is_complete(&self) -> bool;
 
     /// The registered name.
     fn name(&self) -> &'static str;
 
-    /// How many decoded bytes it keeps to refer to, where that is much.
+    /// Returns the number of decoded bytes that the decoder keeps for back references, or 0 if it
+    /// is small.
     fn window(&self) -> u64 {
         0
     }
@@ -67,7 +68,7 @@ impl Known {
     }
 }
 
-/// Whether [`by_name`] has a decoder for this name, or none is needed.
+/// Returns whether [`by_name`] has a decoder for this name, or the coding needs none.
 pub(super) fn is_known(name: &[u8]) -> bool {
     Known::named(name).is_some()
 }

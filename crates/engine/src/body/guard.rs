@@ -13,7 +13,8 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// What decoding may cost. The numbers bound time and output; memory is bounded by the codings' windows.
+/// Limits on the cost of decoding. The numbers bound time and output; the codings' windows bound
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
@@ -68,7 +69,8 @@ impl Guard {
         Self { limits, received: 0, windows: 0 }
     }
 
-    /// So much was taken in: what still waits is not counted, or a bomb could have the allowance of a whole buffer.
+    /// Counts bytes that the decoder has consumed. Waiting bytes do not count, or a bomb could have
+    /// the allowance of a whole buffer.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
     }

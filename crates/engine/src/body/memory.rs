@@ -19,7 +19,7 @@ pub(super) const LITTLE: u64 = 128 << 10;
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
-    /// What the decoders hold, as of the last change.
+    /// Bytes held by the decoders, as of the last change.
     used: AtomicU64,
     state: Mutex<State>,
 }
@@ -83,7 +83,8 @@ impl Share {
         self.is_admitted
     }
 
-    /// Whether the decoder may come to hold its whole window. If not, `waker` is woken when it is worth asking again.
+    /// Returns whether the decoder may grow to its whole window. If not, `waker` is woken when
+    /// another attempt is worthwhile.
     pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
         if self.is_admitted {
             return true;

@@ -48,8 +48,9 @@ pub fn accept_encoding() -> &'static str {
     "deflate, gzip, br, zstd"
 }
 
-/// Whether the content of this response can be decoded: all its codings are known here, and it is whole. A part of coded content (206) cannot, since
-/// it begins and ends anywhere.
+/// Returns whether the content of this response can be decoded: all its codings are supported, and
+/// the content is whole. A part of coded content (206) cannot be decoded, since it begins and ends
+/// anywhere.
 #[must_use]
 pub fn is_decodable(head: &Head) -> bool {
     let mut values = head.get_all("content-encoding");
@@ -120,7 +121,7 @@ impl Decoder {
         })
     }
 
-    /// How many decoded bytes were taken.
+    /// Returns the number of decoded bytes taken so far.
     #[must_use]
     pub fn handed_out(&self) -> u64 {
         self.handed_out
@@ -132,7 +133,7 @@ impl Decoder {
         self.stages.iter().enumerate().map(|(at, stage)| stage.coding.expected_window(first_of(at))).sum()
     }
 
-    /// Whether it has decoded something.
+    /// Returns whether the decoder has received any bytes.
     pub(crate) fn has_begun(&self) -> bool {
         self.guard.received() > 0
     }
@@ -142,7 +143,7 @@ impl Decoder {
         self.stages.iter().map(|stage| stage.window.min(stage.decoded)).sum()
     }
 
-    /// How many bytes have come out for each one that was received, at least 1.
+    /// Returns the mean number of decoded bytes for each byte received, at least 1.
     pub(crate) fn expansion(&self) -> u64 {
         (self.handed_out / self.guard.received().max(1)).max(1)
     }

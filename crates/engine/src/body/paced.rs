@@ -33,7 +33,8 @@ impl Paced {
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// How many bytes may be given, at least one: waits for them, unless it is attended.
+    /// Returns how many bytes may be given now, at least one. Waits until then, unless the upload
+    /// is attended.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();

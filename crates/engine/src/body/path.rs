@@ -127,13 +127,13 @@ impl BodyPath {
         if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
     }
 
-    /// Whether bytes reach the sink as they were received.
+    /// Returns whether bytes reach the sink as they were received.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.decoder.is_none() && self.search.is_none()
     }
 
-    /// How many bytes were handed on decoded, where the body is coded.
+    /// Returns the number of decoded bytes delivered, or `None` if the body is not coded.
     #[must_use]
     pub fn decoded(&self) -> Option<u64> {
         self.decoder.as_ref().map(|decoder| decoder.handed_out())
@@ -144,7 +144,8 @@ impl BodyPath {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Where bytes belong next, if a gap is left after those delivered.
+    /// Moves on to the next gap once one is filled. Returns the range of the bytes that belong
+    /// there, if there is another gap.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }
@@ -159,7 +160,7 @@ impl BodyPath {
         self.sink.counter()
     }
 
-    /// How many bytes may be pushed now.
+    /// Returns the number of bytes that may be pushed now.
     pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
@@ -180,7 +181,7 @@ impl BodyPath {
         (self.decoder, self.share, self.pending) = (None, None, Vec::new());
     }
 
-    /// Whether all other bodies wait for this one to be over.
+    /// Returns whether all other bodies wait for the end of this one.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()
@@ -208,7 +209,7 @@ impl BodyPath {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
 
-    /// This many bytes were moved there.
+    /// Reports to the sink that `bytes` bytes were moved to its descriptor.
     pub fn moved(&mut self, bytes: u64) {
         self.sink.moved(bytes);
     }
@@ -226,7 +227,7 @@ impl BodyPath {
         self.process(lease)
     }
 
-    /// Whether bytes wait for the memory of their decoder.
+    /// Returns whether `bytes` must wait for the memory of their decoder.
     fn holds_back(&mut self, bytes: &[u8]) -> bool {
         let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
         if share.is_admitted() || decoder.has_begun() {
@@ -307,10 +308,10 @@ impl BodyPath {
 /// The form of a body in which values are searched for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Searches {
-    /// Its text as UTF-8, by its charset.
+    /// The body's text as UTF-8, converted from its charset.
     #[default]
     Text,
-    /// Its bytes as they are.
+    /// The body's bytes, unchanged.
     Bytes,
 }
 

@@ -38,8 +38,8 @@ pub(super) struct TextReader {
 enum State {
     /// The beginning, until it shows the charset.
     Opening,
-    /// Nothing declares a charset, and all bytes so far are ASCII, or held and valid UTF-8 up to
-    /// this one.
+    /// No charset is declared. All bytes so far are ASCII, or are held and valid UTF-8 up to index
+    /// `valid`.
     Undeclared { valid: usize },
     /// UTF-8; bytes that are not valid are replaced, or windows-1252 if nothing declared the
     /// charset.
@@ -101,7 +101,7 @@ impl TextReader {
         }
     }
 
-    /// Whether these bytes from the beginning show which charset there is.
+    /// Returns whether these first bytes are enough to determine the charset.
     fn settles(&self, start: &[u8]) -> bool {
         let may_be_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| mark.starts_with(start));
         if may_be_mark {
@@ -297,7 +297,7 @@ fn in_meta(start: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// What stands behind an equals sign, in quotes or not.
+/// Returns the value after an equals sign, with or without quotes.
 fn value(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let ends = |byte: &u8| matches!(byte, b'"' | b'\'' | b';' | b'>') || byte.is_ascii_whitespace();

@@ -13,9 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::once::Once;
 
-/// How many bytes may wait to be sent before the stream is no longer polled.
+/// Number of unsent bytes from which on the stream is no longer polled.
 const MOST: usize = 128 << 10;
-/// How often a stream that is always ready is polled in one turn of its task.
+/// Maximum number of polls of an always ready stream in one turn of its task.
 const TURN: usize = 32;
 /// The most that is taken at once.
 const PIECE: usize = 64 << 10;
@@ -34,14 +34,14 @@ pub(super) struct Trough(Mutex<Held>);
 #[derive(Default)]
 struct Held {
     pieces: VecDeque<Vec<u8>>,
-    /// How much of the first piece was taken.
+    /// Number of bytes already taken from the first piece.
     at: usize,
     bytes: usize,
-    /// What follows these: the end, or a failure.
+    /// The end or the failure that follows the pieces.
     end: Option<io::Result<()>>,
     /// The loop has asked for it.
     is_wanted: bool,
-    /// Nobody gives any more.
+    /// The feeding side was dropped, so no more bytes come.
     is_left: bool,
     /// The loop, where it waits.
     reader: Option<Waker>,
@@ -89,7 +89,7 @@ impl Held {
         filled
     }
 
-    /// What follows when no bytes are left.
+    /// Returns the result of a read when no bytes are left.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {

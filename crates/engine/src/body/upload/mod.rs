@@ -1,5 +1,5 @@
-//! What a request sends: bytes in memory, files, what a program gives, and pieces of these; or a reader or stream that can be
-//! read once.
+//! Request content: bytes in memory, files, output of the program's code, and pieces of these; or a
+//! reader or stream that can be read once.
 //!
 //! A [`Body`] belongs to the request's options, is cheap to clone, and opens nothing. An [`Upload`] is one sending of it: the
 //! driver pulls, so that a file of any size takes one buffer, and a redirect, an answer to a challenge or a retry begins a
@@ -58,7 +58,7 @@ pub(crate) use once::Panicked;
 use super::trailers::Field;
 use sending::{Sending, Whole};
 
-/// How many bytes of a form in memory are joined.
+/// Maximum size of a form in memory that is joined into one piece, in bytes.
 const TOGETHER: usize = 64 << 10;
 
 /// A request's content. `Debug` shows its length.
@@ -75,13 +75,14 @@ pub enum Body {
 pub enum Piece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// This many bytes of a file, which is opened when they are sent. If it is shorter by then, that is an error; appended bytes are not sent.
+    /// `length` bytes of a file, which is opened when they are sent. A file that is shorter by then
+    /// is an error; appended bytes are not sent.
     File {
         /// The file.
         path: PathBuf,
-        /// Where they begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many there are.
+        /// Number of bytes.
         length: u64,
     },
     /// All that a reader or a stream gives: of unknown length, and to be had once.
@@ -108,7 +109,7 @@ type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// One sending of a body.
 pub trait Upload: Send {
-    /// How many bytes it gives in all; `None` where that is not known before its end.
+    /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
 
     /// The next bytes; 0 is the end. Fewer than fit are given at the end, or where waiting would begin.
@@ -124,12 +125,12 @@ pub trait Upload: Send {
         &[]
     }
 
-    /// This many of the [`ready`](Self::ready) bytes were used.
+    /// Marks `n` of the [`ready`](Self::ready) bytes as used.
     fn consume(&mut self, n: usize) {
         debug_assert!(n == 0, "nothing was ready");
     }
 
-    /// Whether a read may have to wait for its source, or its time.
+    /// Returns whether a read may have to wait for its source or for its time.
     fn waits(&self) -> bool {
         false
     }
@@ -212,7 +213,7 @@ impl Body {
         })
     }
 
-    /// How long it is, in bytes; `None` where a reader decides that.
+    /// Returns the length in bytes, or `None` if a reader decides it.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -221,19 +222,20 @@ impl Body {
         }
     }
 
-    /// Whether it can be sent any number of times.
+    /// Returns whether the content can be sent any number of times.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         self.onces().next().is_none()
     }
 
-    /// Whether some of it was consumed, so that it cannot be sent (again).
+    /// Returns whether a part that can be read only once was begun, so that the content cannot be
+    /// sent (again).
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.onces().any(Once::is_begun)
     }
 
-    /// Its bytes, where all of them are in memory in one place.
+    /// Returns the content, if all of it is in memory in one place.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -242,7 +244,7 @@ impl Body {
         }
     }
 
-    /// Its beginning. Opens nothing before the first read.
+    /// Starts a sending from the first byte. Opens nothing before the first read.
     #[must_use]
     pub fn upload(&self) -> Box<dyn Upload> {
         match self {
@@ -284,7 +286,7 @@ impl Piece {
         Ok(Self::Once(Once::file(file)))
     }
 
-    /// How long it is, in bytes; `None` where a reader decides that.
+    /// Returns the length in bytes, or `None` if a reader decides it.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -295,7 +297,8 @@ impl Piece {
         }
     }
 
-    /// Whether a read of it may wait. One of known length is read like memory: it was not asked to avoid waiting.
+    /// Returns whether a read of this piece may wait. A source of known length is read like memory,
+    /// since it was not asked to avoid waiting.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,

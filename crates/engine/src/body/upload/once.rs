@@ -40,7 +40,7 @@ pub struct Once(Arc<Shared>);
 struct Shared {
     origin: Origin,
     is_begun: AtomicBool,
-    /// Where a task puts the output of its stream, if one polls it.
+    /// The buffer that receives the stream's output from the task that polls it, if one does.
     trough: Mutex<Option<Arc<Trough>>>,
 }
 
@@ -91,7 +91,7 @@ impl Once {
         Some(Feeder::new(self.clone(), new))
     }
 
-    /// Its task polls it no more, and has not begun.
+    /// Detaches the task, which no longer polls the stream and has not begun.
     pub(super) fn forget_feeder(&self) {
         *lock(&self.0.trough) = None;
     }
@@ -104,7 +104,7 @@ impl Once {
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(Panicked))))
     }
 
-    /// Whether something of it is gone.
+    /// Returns whether any of the content was consumed.
     pub(super) fn is_begun(&self) -> bool {
         self.0.is_begun.load(Ordering::Acquire)
     }
@@ -179,7 +179,7 @@ fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
     origin.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a read would not wait: there is something, or the end.
+/// Returns whether a read would not wait, because data or the end has arrived.
 fn has_come(file: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(file, PollFlags::IN)];
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
@@ -196,7 +196,7 @@ fn no_wait(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
 
-/// Why there is no more: the program's code that reads it panicked.
+/// The content ended early because the program's code that reads it panicked.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 

@@ -52,16 +52,16 @@ pub(super) struct Sending {
     pieces: Arc<[Piece]>,
     /// The piece under way.
     at: usize,
-    /// How much of it is out.
+    /// Number of bytes of the piece already sent.
     done: u64,
-    /// Its source.
+    /// The source of the piece.
     open: Open,
     waker: Option<Waker>,
 }
 
 /// The source of a piece.
 enum Open {
-    /// Nothing yet.
+    /// No source is open.
     Nothing,
     File(File),
     /// The output of a source of known length.
@@ -74,7 +74,7 @@ impl Sending {
         Self { pieces, at: 0, done: 0, open: Open::Nothing, waker: None }
     }
 
-    /// Whether a source of known length has more to give.
+    /// Returns whether a source of known length has more bytes to give.
     fn is_amid_source(&self) -> bool {
         match &self.pieces[self.at] {
             Piece::Source(source) => source.length.is_some_and(|length| self.done < length),
