@@ -33,7 +33,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What `-d` and its like give, one behind the other.
+    /// Joins the content of all `-d` options and their like.
     fn joined(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<ByValue, UsageError> {
         let mut all = ByValue::default();
         for DataLow { kind, name, text } in data {
@@ -63,7 +63,8 @@ impl Resolver<'_> {
         Ok(all)
     }
 
-    /// What goes behind the query; bytes that no URL holds are percent-encoded, which curl leaves to the user.
+    /// Returns the text to append to the query. Bytes that no URL may contain are percent-encoded,
+    /// which curl leaves to the user.
     ///
     /// Behind `--then` (`is_later`), `{}` stays where it stands for a value, and is percent-encoded where it came from a file.
     pub(super) fn query(
@@ -199,7 +200,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a header line is of this name.
+/// Returns true if a header line has this name.
 fn is_named(line: &[u8], name: &str) -> bool {
     let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
     own.eq_ignore_ascii_case(name.as_bytes())

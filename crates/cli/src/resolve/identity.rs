@@ -1,4 +1,4 @@
-//! Who one is: passwords asked for, netrc read, proxies told apart.
+//! Resolves the credentials: asks for passwords, reads netrc, and separates those of proxies.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -35,7 +35,7 @@ impl Resolver<'_> {
         Ok(AuthArgs { user, allowed, bearer, signature: low.signature.take().map(Arc::new), netrc })
     }
 
-    /// Who the user is; nobody, if neither name nor password says anything (`-u :`).
+    /// Returns the user's credentials; `None` if both name and password are empty (`-u :`).
     fn credentials(
         &mut self,
         low: UserLow,

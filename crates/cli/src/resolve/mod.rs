@@ -355,7 +355,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Why no stage that feeds another has standard output.
+/// The error when a stage that feeds another prints to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
 /// Refuses to sort, or compare, what goes to a file for each page.
@@ -384,7 +384,7 @@ fn by_value(fields: &[HeaderLow]) -> Vec<(String, Vec<u8>)> {
     set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
 }
 
-/// How a value is encoded in a body of the type that these fields name.
+/// Returns the encoding of a value in a body of the type that these fields name.
 fn value_form(fields: &[FieldArg]) -> ValueForm {
     let is_type = |field: &&FieldArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueForm::Form };

@@ -300,7 +300,8 @@ pub(super) fn file_options(operation: &Operation, source: usize, checksum: Optio
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
-/// Returns the file options for an output. A numbered file gets a name that is not in `names`.
+/// Returns the file options for an output. Names that responses choose are checked against `names`,
+/// unless the file is written in place or numbered.
 pub(super) fn options_for(
     operation: &Operation,
     output: &Output,

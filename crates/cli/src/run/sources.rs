@@ -65,7 +65,8 @@ impl Sources {
         Ok(Some(Item { url, destination }))
     }
 
-    /// Returns the destination of a URL's content; `None` if the file is complete already.
+    /// Returns the destination of a URL's content; `None` if the file exists and existing files are
+    /// skipped.
     fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<Destination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();

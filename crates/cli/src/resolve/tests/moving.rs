@@ -1,4 +1,4 @@
-//! How bodies are moved and where they stay: limits, resumption, files, checksums.
+//! Tests of the transfer and file settings: limits, resumption, files, checksums.
 
 use std::time::Duration;
 
