@@ -90,13 +90,15 @@ where
     Ok(parser.args)
 }
 
-/// Whether this first argument keeps the default config file out; curl looks at the first one alone.
+/// Returns true if this first argument disables the default config file. curl checks the first
+/// argument alone.
 fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Whether a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1), which has none here: a descriptor for TLS sessions. No host can
-/// have this name, and pkg_add with `haul -L -s -q -N` must not fail because of it.
+/// Returns true if a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1): a
+/// descriptor for TLS sessions. haul's `-S` takes no value, so that the word looks like a URL. No
+/// host can have this name, and pkg_add with `haul -L -s -q -N` must not fail because of it.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -105,7 +107,7 @@ fn is_session_option(word: &str) -> bool {
 struct Parser<'f> {
     args: LowArgs,
     files: &'f mut dyn Files,
-    /// How many config files are open.
+    /// The number of open config files.
     depth: usize,
     /// The option that named the first of them; none for the default one.
     opened_by: Option<Box<str>>,
@@ -114,7 +116,7 @@ struct Parser<'f> {
     secret: Option<usize>,
 }
 
-/// Why an option was refused, and what of it may be shown.
+/// The error of an option, with the part of the option that may be shown.
 enum Refusal {
     Here {
         shown: Vec<u8>,

@@ -4,7 +4,8 @@
 use crate::config::Entry;
 use crate::flags;
 
-/// Whether this option takes all that is left of standard input: it is content then, and no more options.
+/// Returns true if the option reads the rest of standard input as content, so that no more options
+/// can come from there.
 pub(super) fn is_taken_by(entry: &Entry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.
