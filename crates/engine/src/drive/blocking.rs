@@ -74,11 +74,11 @@ enum State {
     Next(Box<Transfer>, From, Option<Instant>),
     /// One is under way.
     Live(Live),
-    /// It is over, and its outcome was given out.
+    /// The transfer is over, and its outcome has been handed out.
     Over,
 }
 
-/// Where a connection for the next exchange comes from.
+/// The source of the connection for the next exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     /// The pool, if it has one.
@@ -87,7 +87,7 @@ enum From {
     Fresh,
 }
 
-/// Where an exchange waits for the server.
+/// The way in which an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
     /// In the receive itself: one system call for the received bytes.
@@ -99,7 +99,7 @@ enum Waits {
 /// An exchange under way.
 struct Live {
     link: Link,
-    /// When it began, before it was first driven.
+    /// The start time, if set before the transfer is first driven.
     began: Option<Instant>,
     scout: Scout,
     mover: Mover,
@@ -108,13 +108,13 @@ struct Live {
     send_error: Option<io::Error>,
 }
 
-/// Why an exchange stopped.
+/// The reason why an exchange stopped.
 enum Stopped {
     /// Transfers were given back.
     Finished,
-    /// There is enough for now.
+    /// The caller has enough for now.
     Enough,
-    /// Its body is to be split.
+    /// The body is to be split into parts.
     WorthSplitting,
     /// From the hook.
     Interrupted(Error),
@@ -127,7 +127,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Its outcome, and its body's path.
+    /// Returns the outcome of the transfer, and the path that its body took.
     #[inline]
     pub(crate) fn into_outcome(self) -> (Outcome, BodyPath) {
         self.transfer.into_outcome(self.result)
@@ -151,7 +151,7 @@ impl Exchanges {
         }
     }
 
-    /// Its response is not wanted any more: the connection is closed.
+    /// Abandons the response and closes its connection.
     pub(crate) fn give_up(self, client: &Client) {
         if let State::Live(live) = self.state {
             client.stats().connection_closed(&live.link);
@@ -305,7 +305,7 @@ impl Live {
         Self { link, began: None, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
     }
 
-    /// Whether the time of the transfer under way is over.
+    /// Returns true if the deadline of the transfer under way has passed.
     fn is_late(&self) -> bool {
         self.link.front().and_then(Transfer::deadline).is_some_and(|at| at <= Instant::now())
     }
@@ -410,7 +410,7 @@ impl Live {
         }
     }
 
-    /// Whether nothing can be received without a wait in `poll`.
+    /// Returns true if nothing can be received without a wait in `poll`.
     fn has_to_wait(&self) -> bool {
         self.waits == Waits::InPoll && self.is_drained && !self.link.stream().has_ahead() && !self.link.has_due()
     }

@@ -1,5 +1,5 @@
-//! When a body is read in bulk: the socket wakes us only when a large piece waits (`SO_RCVLOWAT`), so that there are
-//! few, large reads.
+//! Bulk reads of a body: the socket wakes its reader only when a large piece waits (`SO_RCVLOWAT`),
+//! so that there are few, large reads.
 //!
 //! The mark is raised for a body that proves to be bulk: [`PROOF`] bytes came within [`WITHIN`], and much more is to
 //! come. It is lowered when the end is near, for a socket that waits for more than will come waits for ever; and when
@@ -18,30 +18,36 @@
 
 use std::time::{Duration, Instant};
 
-/// How much is waited for where bytes are moved past our memory (`docs/design/data-path.md` has the figures): twice as much gains little, and bytes
-/// waiting in the kernel take memory, too.
+/// The mark where bytes are moved without passing through this process's memory
+/// (`docs/design/data-path.md` has the figures). Twice as much gains little, and bytes that wait in
+/// the kernel take memory, too.
 pub const MOVED: usize = 512 << 10;
-/// Where they are received, to be decrypted: there twice as much takes an eighth less.
+/// The mark where bytes are received to be decrypted: twice [`MOVED`], which takes an eighth less
+/// time.
 pub const RECEIVED: usize = 1 << 20;
-/// Where they are the bodies of many streams, each with a window of its own, so that the peer need not wait for ours.
+/// The mark for the bodies of many streams. Each has its own window, so the peer need not wait for
+/// updates of ours.
 pub const SHARED: usize = 2 << 20;
-/// Where they are small bodies of many streams: client and server would wake each other for every few records.
+/// The mark for small bodies of many streams. Without it, client and server would wake each other
+/// for every few records.
 pub const SMALL: usize = 128 << 10;
-/// So much must have come for a proof,
+/// The number of bytes that must arrive within [`WITHIN`] for a body to count as bulk.
 pub const PROOF: usize = 512 << 10;
-/// so fast, which is 20 MB/s: where it is slower, the number of reads does not show.
+/// The time within which [`PROOF`] bytes must arrive, which is 20 MB/s. For a slower body, the
+/// number of reads does not matter.
 pub const WITHIN: Duration = Duration::from_millis(25);
-/// How long to wait for that much.
+/// The longest wait for the socket to reach the mark.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// How many pieces must still be to come for raising the mark to pay.
+/// The number of pieces that must still be to come for a raised mark to pay.
 const WORTH: u64 = 4;
-/// It is lowered with fewer pieces than this to come. Two, since over TLS a part of the rest may have been received already, in an incomplete record.
+/// The mark is lowered when fewer pieces than this are to come. Two, since over TLS a part of the
+/// rest may have been received already, in an incomplete record.
 const NEAR_END: u64 = 2;
 
 /// The measured pace of a body.
 #[derive(Debug)]
 pub struct Bulk {
-    /// How much is waited for.
+    /// The size of a piece: the mark to wait for.
     piece: usize,
     is_raised: bool,
     since: Option<Instant>,
@@ -67,7 +73,8 @@ impl Bulk {
         mark
     }
 
-    /// This many bytes were received, and `remaining` of this body are still to come, if known (else 0). Returns the mark to set, if it changes.
+    /// Notes that `bytes` were received and that `remaining` of this body are still to come, if
+    /// known (else 0). Returns the mark to set, if it changes.
     pub fn came(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
@@ -96,7 +103,8 @@ impl Bulk {
         self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)
     }
 
-    /// It was not, or nothing more is to come. Answers the mark to set, if it changes.
+    /// Notes that the mark was not reached in time, or that no more is to come. Returns the mark to
+    /// set, if it changes.
     pub fn quiet(&mut self) -> Option<usize> {
         let was_raised = self.is_raised;
         *self = Self::of(self.piece);

@@ -33,27 +33,27 @@ use rustix::io::Errno;
 
 pub use sys::{Mover, way};
 
-/// How bytes are moved to a descriptor.
+/// The ways to move bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It is a pipe: straight into it.
+    /// The descriptor is a pipe: bytes go straight into it.
     Pipe,
-    /// It is a file or a device: through a pipe of our own.
+    /// The descriptor is a file or a device: bytes go through an intermediate pipe.
     Through,
-    /// It is `/dev/null`: the socket forgets them.
+    /// The descriptor is `/dev/null`: the socket discards the bytes.
     Nowhere,
 }
 
-/// How much one step moved, and why it stopped.
+/// The number of bytes that one step moved, and the reason why it stopped.
 #[derive(Debug)]
 pub struct Step {
     /// Bytes that have reached the sink's descriptor.
     pub moved: u64,
-    /// Why it does not go on, if so.
+    /// The reason why the move stopped; `None` if it can continue.
     pub stop: Option<Stop>,
 }
 
-/// Why a step did not move more.
+/// The reasons why a step moves no more.
 #[derive(Debug)]
 pub enum Stop {
     /// The socket is empty, or the sink's pipe is full: see [`wait`].
@@ -67,25 +67,26 @@ pub enum Stop {
     Output(io::Error),
 }
 
-/// What ended a wait.
+/// The reasons why a wait ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// There is something to do.
+    /// The descriptor is ready.
     Ready,
-    /// Nothing came before the patience was at its end.
+    /// Nothing came before the time limit.
     Quiet,
     /// The deadline has come.
     Late,
 }
 
-/// Whether bytes cannot be moved past us at all, by this answer to `splice(2)`: the file system, the kernel or a sandbox (EPERM) does not do that.
-/// (EFAULT, for a call that names no memory, is gVisor's answer where the sink's pipe is full; nothing was taken from the socket.)
+/// Returns true if `error`, from `splice(2)`, means that these bytes must be copied: the file
+/// system, the kernel or a sandbox (EPERM) does not move them. (EFAULT, for a call that names no
+/// memory, is gVisor's answer if the sink's pipe is full; nothing was taken from the socket.)
 #[must_use]
 pub fn is_not_done(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
 }
 
-/// Whether a pipe has room now.
+/// Returns true if a pipe has room now.
 ///
 /// # Errors
 /// Those of `poll(2)`.
@@ -106,7 +107,7 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
 pub enum Beside<'a> {
     /// The error for a sink's pipe that has lost its reader.
     Sink(BorrowedFd<'a>),
-    /// That there is more to send.
+    /// The source of content: the wait ends when it has more to send.
     Source(BorrowedFd<'a>),
 }
 
@@ -178,7 +179,7 @@ mod sys {
 
     const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-    /// How bytes can be moved to this descriptor; `None` if they must be copied.
+    /// Returns the way to move bytes to this descriptor; `None` if they must be copied.
     #[must_use]
     pub fn way(output: BorrowedFd<'_>) -> Option<Way> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
@@ -293,7 +294,7 @@ mod sys {
         }
     }
 
-    /// Someone else who shares the descriptor made it non-blocking: wait here, as for any file.
+    /// Waits for room in a descriptor that another process, which shares it, has made non-blocking.
     fn await_room(output: BorrowedFd<'_>) {
         // A failure shows again in the write.
         let _ = poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::OUT)], None);
@@ -342,7 +343,7 @@ mod sys {
 
     use super::{Step, Stop, Way};
 
-    /// How bytes can be moved to this descriptor: here they must always be copied.
+    /// Returns `None`: on this system, bytes must always be copied.
     #[must_use]
     pub fn way(_output: BorrowedFd<'_>) -> Option<Way> {
         None

@@ -1,5 +1,5 @@
-//! Whether the machine has a core to spare, as the kernel counts idle time (`/proc/stat`, proc(5)). Where it does not
-//! tell, a core is assumed to be idle.
+//! Detection of idle cores, from the kernel's count of idle time (`/proc/stat`, proc(5)). Without
+//! that count, a core is assumed to be idle.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ pub(super) struct IdleCores {
 }
 
 impl IdleCores {
-    /// Whether the cores together were idle for three quarters of the time since the last call, which was this
-    /// long ago, or more.
-    /// The first call has nothing to compare with and says no.
+    /// Returns true if the idle time of all cores since the last call adds up to three quarters of
+    /// one core's time or more. `since` is the time since that call. The first call has nothing to
+    /// compare with and returns false.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
         let Some(ticks) = std::fs::read_to_string("/proc/stat").ok().as_deref().and_then(idle_ticks) else {
             return true;

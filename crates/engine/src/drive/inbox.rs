@@ -18,7 +18,7 @@ pub enum Message {
     Resume(usize),
     /// The name that this lane waits for is resolved.
     Resolved(usize),
-    /// There may be work, or it may be over.
+    /// The worker is to check for work, and for the end of the run.
     Look,
     /// The transfer of this mark is not wanted any more.
     Cancel(u64),
@@ -57,7 +57,7 @@ impl Inbox {
         }
     }
 
-    /// Whether the worker sleeps.
+    /// Returns true if the worker sleeps.
     #[must_use]
     pub fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)

@@ -27,28 +27,30 @@ use crate::transfer::Transfer;
 
 /// A connection, or one in the making.
 pub(crate) struct Lane {
-    /// How far it is.
+    /// The state of its connection.
     pub(crate) state: State,
-    /// What it may be used for.
+    /// The key of its connection: the requests that it may carry.
     pub(crate) key: Arc<Key>,
     /// Transfers that will be started when it is open, or when those before them are answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
     /// No later than the first of them has to be over. (Looking through them all at each turn is dear when there are
     /// thousands.)
     waiting_until: Option<Instant>,
-    /// Its sink has no credit: it is not read.
+    /// True while a sink has no credit, so that the connection is not read.
     pub(crate) paused: bool,
     /// The rank of the transfer whose sink wakes this lane when it may be started.
     awaits: Option<u64>,
     /// The peer has ended its side, and that is still to be read: the event that said so does not come again.
     pub(crate) ended: bool,
-    /// When it was last found idle; to tell a lane from an earlier one of the same token.
+    /// The stamp of the time when it was last found idle. It tells a lane from an earlier one with
+    /// the same token.
     pub(crate) idle_since: u64,
     /// The time then.
     pub(crate) rested: Instant,
     /// The peer has shown that it cannot be sent a request before it has answered the last one.
     pub(crate) is_serial: bool,
-    /// It is not open yet, and will most likely be shared: other transfers wait for it.
+    /// Set before the connection is open if it will most likely be shared: other transfers wait for
+    /// it.
     pub(crate) hopes_to_share: bool,
     /// The time limit of the transfers that it is opened for.
     opens_within: Duration,
@@ -66,7 +68,7 @@ pub(crate) enum State {
 /// The result of [`Lane::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
-    /// Nothing more can be done before an event.
+    /// The lane can do nothing before the next event.
     Waits,
     /// The addresses are known and nothing is connected yet. Call `advance` again if no open connection will do.
     Resolved,
@@ -74,11 +76,11 @@ pub(crate) enum Advance {
     Open,
 }
 
-/// What a lane needs from its worker to proceed.
+/// The parts of the worker that a lane needs to proceed.
 pub(crate) struct Surroundings<'a> {
     /// The client.
     pub(crate) client: &'a Client,
-    /// Where descriptors are watched.
+    /// The registry in which descriptors are watched.
     pub(crate) registry: &'a Registry,
     /// The worker's inbox.
     pub(crate) inbox: &'a Arc<Inbox>,
@@ -130,13 +132,14 @@ impl Lane {
         }
     }
 
-    /// Whether names are looked up or addresses tried: several sockets may be watched under its token.
+    /// Returns true during the name lookup and the race of addresses: several sockets may be
+    /// watched under the lane's token.
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
         matches!(&self.state, State::Connecting(connecting) if !connecting.needs_buffer())
     }
 
-    /// How many transfers it has.
+    /// Returns the number of transfers on the lane.
     #[must_use]
     pub(crate) fn depth(&self) -> usize {
         match &self.state {
@@ -145,7 +148,8 @@ impl Lane {
         }
     }
 
-    /// Whether it accepts a transfer, to be started at once or after those that it has.
+    /// Returns true if the lane accepts a transfer, to be started at once or after its present
+    /// ones.
     #[must_use]
     pub(crate) fn takes(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, State::Open(_)) && transfer.options().connect.timeout != self.opens_within {
@@ -224,7 +228,7 @@ impl Lane {
         may.then(|| self.waiting.pop_front())?
     }
 
-    /// Whether transfers share it, or will.
+    /// Returns true if transfers share the connection, or are expected to.
     #[must_use]
     pub(crate) fn is_shared(&self) -> bool {
         match &self.state {

@@ -1,4 +1,5 @@
-//! How many requests a connection is given at once, after one to the same peer has left some unanswered.
+//! Limit on outstanding requests, for a peer that has left some unanswered on an earlier
+//! connection.
 //!
 //! Nothing tells beforehand that a server ends each connection after a few requests, or takes few at once: all that wait are
 //! sent, and most of them in vain. The next connection gets only so many as the last one bore, and then half as many at once
@@ -18,12 +19,12 @@
 //! Rejected: to wait until all that were sent are answered (one slow response would hold up all others); as many at once as it
 //! has answered (a server that ends connections after twenty was asked 3,134 times for 2,000 pages; 2,807 times so).
 
-/// What is known of how much a connection bears.
+/// The known request limit of a connection.
 #[derive(Debug, Default)]
 pub struct Allowance {
-    /// What the last connection bore, if others were left unanswered.
+    /// The number of requests that the last connection answered, if it left others unanswered.
     expected: Option<usize>,
-    /// How many were answered when the connection was idle last.
+    /// The number of answered requests when the connection was last idle.
     answered_at_rest: usize,
     /// The peer left requests unanswered.
     has_left_some: bool,
@@ -35,7 +36,8 @@ impl Allowance {
         self.expected = Some(bore.max(1));
     }
 
-    /// Whether a further request may be sent after so many were answered and while these are not.
+    /// Returns true if another request may be sent, after `answered` responses and with
+    /// `unanswered` requests outstanding.
     #[must_use]
     pub fn allows(&self, answered: usize, unanswered: impl FnOnce() -> usize) -> bool {
         self.expected.is_none_or(|expected| unanswered() < expected.saturating_sub(answered).max(answered.div_ceil(2)))
@@ -57,7 +59,8 @@ impl Allowance {
         self.has_left_some |= answered > self.answered_at_rest;
     }
 
-    /// What the next connection may be expected to bear, if this one has answered so many and will yet answer these.
+    /// Returns the number of requests that the next connection is expected to answer, if this one
+    /// has answered `answered` and will yet answer `unanswered`.
     #[must_use]
     pub fn bore(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let bore = answered + unanswered;
@@ -75,7 +78,7 @@ mod tests {
         allowance
     }
 
-    /// How many may be unanswered at once.
+    /// Returns the number of requests that may be unanswered at once.
     fn room(allowance: &Allowance, answered: usize) -> usize {
         (0..1000).take_while(|&unanswered| allowance.allows(answered, || unanswered)).count()
     }

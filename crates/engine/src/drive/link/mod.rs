@@ -39,25 +39,25 @@ use crate::net::stream::Stream;
 use crate::sink::Wake;
 use crate::transfer::{After, Transfer};
 
-/// How a driver treats a sink that is a pipe.
+/// The ways in which a driver treats a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipes {
-    /// It waits until it has room: bytes can be moved to it.
+    /// The driver waits until the pipe has room, so bytes can be moved to it.
     Awaited,
-    /// It watches sockets only. The sink itself has to wait for room, so the bytes are written by it.
+    /// The driver watches sockets only. The sink writes the bytes, and itself waits for room.
     Written,
 }
 
-/// Why a link stopped.
+/// The reasons why a link stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing has come.
+    /// Nothing was received.
     WouldBlock,
-    /// Something came, and there may be more.
+    /// Bytes were received, and there may be more.
     More,
     /// A signal came before anything else: try again.
     Interrupted,
-    /// Something came, and that was all for now.
+    /// Bytes were received, and no more are available for now.
     Drained,
     /// The sink takes nothing: do not read before it wakes us.
     Paused,
@@ -67,7 +67,7 @@ pub enum Progress {
     Closed,
 }
 
-/// Who to wake when a sink has credit again, or what sends has more.
+/// The party to wake when a sink has credit again, or a source of content has more.
 #[derive(Clone, Copy)]
 pub struct Waker<'a> {
     /// The driver; none for one that waits in the sink itself.
@@ -77,7 +77,7 @@ pub struct Waker<'a> {
 }
 
 impl Waker<'_> {
-    /// Whether a read of content may block: nobody else is waiting for this thread.
+    /// Returns true if a read of content may block: no other transfer waits for this thread.
     fn may_block(&self) -> bool {
         self.wake.is_none()
     }
@@ -146,13 +146,13 @@ impl Link {
         }
     }
 
-    /// What it may be used for.
+    /// Returns the key of the connection: the requests that it may carry.
     #[must_use]
     pub fn key(&self) -> &Arc<Key> {
         either!(self, link => &link.key)
     }
 
-    /// Whether its transfers are concurrent, so that one connection is enough for many.
+    /// Returns true if transfers run concurrently, so that one connection is enough for many.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::H2(_))
@@ -164,19 +164,19 @@ impl Link {
         either!(self, link => link.stream())
     }
 
-    /// How many transfers wait on it.
+    /// Returns the number of transfers that wait on the connection.
     #[must_use]
     pub fn depth(&self) -> usize {
         either!(self, link => link.depth())
     }
 
-    /// Whether it can take a further request now.
+    /// Returns true if the connection can take another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         either!(self, link => link.can_start())
     }
 
-    /// Whether this transfer's request can be sent now.
+    /// Returns true if this transfer's request can be sent now.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         either!(self, link => link.takes(transfer))
@@ -191,7 +191,8 @@ impl Link {
         }
     }
 
-    /// Whether a transfer of this rank and the concurrent ones in progress would wait for each other: see [`h2::Link::is_stuck_before`].
+    /// Returns true if a transfer of this rank and the concurrent ones in progress would wait for
+    /// each other: see [`h2::Link::is_stuck_before`].
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
@@ -200,7 +201,8 @@ impl Link {
         }
     }
 
-    /// Whether the peer left requests unanswered that it should not have had to be sent again.
+    /// Returns true if the peer left requests unanswered without reason, so that they had to be
+    /// sent again.
     #[must_use]
     pub fn has_misbehaved(&self) -> bool {
         match self {
@@ -209,7 +211,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer sent a response too many among pipelined ones.
+    /// Returns true if the peer sent an extra response among pipelined ones.
     #[must_use]
     pub fn has_shifted(&self) -> bool {
         match self {
@@ -226,36 +228,39 @@ impl Link {
         }
     }
 
-    /// What the last connection to this peer bore: see [`Allowance`].
+    /// Sets the number of requests that the last connection to this peer answered: see
+    /// [`Allowance`].
     pub fn expect(&mut self, bore: usize) {
         either!(self, link => link.allowance.expect(bore));
     }
 
-    /// Whether it gets no further request before others are answered, because the last connection bore no more.
+    /// Returns true if other requests must be answered before the next one may be sent, because the
+    /// last connection answered no more.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         either!(self, link => link.is_held_back())
     }
 
-    /// What the next connection to this peer may be expected to bear, when this one has ended; none where it has no limit.
+    /// Returns the number of requests that the next connection to this peer is expected to answer,
+    /// when this one has ended; `None` if no limit is known.
     #[must_use]
     pub fn bore(&self) -> Option<usize> {
         either!(self, link => link.bore())
     }
 
-    /// Whether it takes no further request, ever.
+    /// Returns true if the connection takes no more requests, ever.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         either!(self, link => link.is_closing())
     }
 
-    /// Whether it is open and nothing is outstanding.
+    /// Returns true if the connection is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         either!(self, link => link.is_idle())
     }
 
-    /// How many responses were received on it.
+    /// Returns the number of responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
         either!(self, link => link.served())
@@ -284,19 +289,20 @@ impl Link {
         either!(self, link => link.pump())
     }
 
-    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         either!(self, link => link.is_uploading())
     }
 
-    /// Whether [`Link::receive`] has results even if nothing was received.
+    /// Returns true if [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         either!(self, link => link.has_due())
     }
 
-    /// Whether something is waiting for room in the socket.
+    /// Returns true if something waits for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
         either!(self, link => link.has_output())
@@ -313,25 +319,28 @@ impl Link {
         either!(self, link => link.receive(buffer, now, waker, finished))
     }
 
-    /// When a transfer that was at its rate goes on.
+    /// Returns the time when a transfer that reached its rate continues.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
         either!(self, link => link.pace.resumes_at)
     }
 
-    /// It goes on: the moment has come, or the wait was for something else.
+    /// Ends the pause of a transfer that reached its rate: the time has come, or the wait was for
+    /// something else.
     pub fn resume(&mut self) {
         either!(self, link => link.pace.resumes_at = None);
     }
 
-    /// How many bytes of the body under way are still to come, as far as that is known, where there is just one.
+    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown, or
+    /// unless there is exactly one body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         either!(self, link => link.remaining())
     }
 
-    /// Whether the rest of the body under way can go past our memory: [`Link::move_body`] in place of
-    /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
+    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// [`Link::move_body`] in place of [`Link::receive`]. Nothing else may write to the transfer's
+    /// sink meanwhile.
     pub fn is_direct(&mut self, pipes: Pipes) -> bool {
         match self {
             Self::H1(link) => link.is_direct(pipes),
@@ -339,7 +348,7 @@ impl Link {
         }
     }
 
-    /// Whether there is something to receive now: for a bulk body, a large piece.
+    /// Returns true if there is something to receive now: for a bulk body, a large piece.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waited = crate::drive::direct::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
@@ -354,7 +363,7 @@ impl Link {
         either!(self, link => link.wait(deadline))
     }
 
-    /// How long [`Link::wait`] has waited for the server.
+    /// Returns the time that [`Link::wait`] has spent waiting for the server.
     #[must_use]
     pub fn waited(&self) -> Duration {
         either!(self, link => link.pace.waited)
@@ -392,7 +401,8 @@ impl Link {
         either!(self, link => link.break_off(error, now, finished))
     }
 
-    /// Whether the peer learns why the connection ends only if it is [drained](Self::drain).
+    /// Returns true if the connection must be [drained](Self::drain) for the peer to learn why it
+    /// ends.
     #[must_use]
     pub(crate) fn owes_drain(&self) -> bool {
         match self {
@@ -409,7 +419,7 @@ impl Link {
         }
     }
 
-    /// When [`Link::expire`] is to be called though nothing happened.
+    /// Returns the time of the next timeout: call [`Link::expire`] then, even without an event.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         either!(self, link => link.look_at())

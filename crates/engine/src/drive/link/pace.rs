@@ -1,4 +1,4 @@
-//! What a link waits for: bodies in bulk, for large pieces; transfers at their rate, for their time.
+//! Waits of a link: bulk bodies wait for large pieces, transfers at their rate for their time.
 //!
 //! ```text
 //!  came ──▶ Bulk ──▶ set_mark: how much has to be there before the socket wakes us
@@ -15,9 +15,9 @@ use crate::net::stream::Stream;
 /// Of one link.
 pub(super) struct Pace {
     pub(super) bulk: Bulk,
-    /// When a transfer that was at its rate goes on.
+    /// The time when a transfer that reached its rate continues.
     pub(super) resumes_at: Option<Instant>,
-    /// How long the server was waited for.
+    /// The time spent waiting for the server.
     pub(super) waited: Duration,
 }
 

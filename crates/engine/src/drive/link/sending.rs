@@ -15,10 +15,11 @@ use crate::ErrorKind;
 use crate::body::upload::{Panicked, Upload};
 use crate::net::stream::Stream;
 
-/// So much content is read from its source at once.
+/// The size of one read of content from its source.
 const PIECE: usize = 16 << 10;
 
-/// So much goes into the memory of a socket that has nothing to send, whatever its peer does (`tcp_wmem` begins with it).
+/// The number of bytes that fit into the memory of a socket with nothing to send, whatever its peer
+/// does (`tcp_wmem` begins with it).
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
 /// The time for which content is read and sent before the driver looks whether the server has answered already.
@@ -27,21 +28,23 @@ const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// The result of [`pump`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pumped {
-    /// Nothing is left to send now.
+    /// All is sent for now.
     All,
     /// The socket has no room for the rest.
     Full,
-    /// There is more to read and to send, but the server may have answered meanwhile.
+    /// More is left to read and to send, but the server may have answered meanwhile.
     Looks,
 }
 
 /// A protocol machine that takes requests and their content, and gives the bytes to send.
 pub trait Machine {
-    /// Whether large content is to be asked for first, unless a caller says otherwise (`Expect`, RFC 9110 section 10.1.1).
-    /// Where requests follow each other, content that is refused costs the connection; a stream can be reset at any time.
+    /// Returns true if large content waits for the server's consent by default (`Expect`, RFC 9110
+    /// section 10.1.1). On a connection where requests follow each other, refused content costs the
+    /// connection; a stream can be reset at any time.
     fn asks_first(&self) -> bool;
 
-    /// Whether content may be in chunks. Streams have frames, and know no transfer codings (RFC 9113 section 8.2.2).
+    /// Returns true if content may be in chunks. Streams have frames, and know no transfer codings
+    /// (RFC 9113 section 8.2.2).
     fn has_chunks(&self) -> bool;
 
     /// The version of its requests, for people; `http10` where the older one is wished for.
@@ -53,8 +56,8 @@ pub trait Machine {
     /// A request that cannot be sent.
     fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError>;
 
-    /// How much of a request's content it takes now; `None` where nothing of it is expected any more, because all was
-    /// given or the response came first.
+    /// Returns the number of bytes of a request's content that the machine takes now. `None` if it
+    /// expects no more content, because the content is complete or the response came first.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
     /// Takes so much content as there is credit for. Of the end of content whose length is known it says itself whether it
@@ -73,14 +76,14 @@ pub trait Machine {
     /// Bytes to be sent.
     fn output(&self) -> &[u8];
 
-    /// This many of them were taken.
+    /// Removes `n` bytes from the front of the output.
     fn advance_output(&mut self, n: usize);
 }
 
-/// How far [`feed`] got.
+/// The result of [`feed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fed {
-    /// Nothing more of this content is to be sent.
+    /// The content is complete: no more of it is to be sent.
     All,
     /// The machine takes no more now, or the source would have to wait, which it must not before its earlier bytes were sent.
     Waits,
@@ -141,7 +144,7 @@ pub(super) fn feed(
     Ok(Fed::All)
 }
 
-/// Why content cannot be read: an error, or the time for it ran out.
+/// The error for content that cannot be read, or whose time ran out.
 pub(super) fn unreadable(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),

@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// When the lane that has been idle longest has been so for too long.
+    /// Returns the time when the lane that has been idle longest reaches the limit.
     pub(super) fn old_at(&mut self) -> Option<Instant> {
         while let Some((token, stamp)) = self.idle.front() {
             if let Some(lane) = self.lanes.get(*token).filter(|lane| is_idle(Some(lane), *stamp)) {
@@ -91,7 +91,7 @@ impl Worker {
     }
 }
 
-/// Whether this lane has been idle since `stamp`.
+/// Returns true if this lane has been idle since `stamp`.
 fn is_idle(lane: Option<&Lane>, stamp: u64) -> bool {
     lane.is_some_and(|lane| lane.idle_since == stamp)
 }

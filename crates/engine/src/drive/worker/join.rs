@@ -33,7 +33,8 @@ impl Worker {
         true
     }
 
-    /// This host's transfers were sent away from another's connection: they have their own from now on.
+    /// Keeps this host's transfers off other hosts' connections from now on, because one of these
+    /// rejected them.
     pub(super) fn keep_apart(&mut self, key: &Key) {
         remember(&mut self.apart, &Arc::new(key.clone()));
     }
@@ -56,7 +57,7 @@ impl Worker {
     }
 }
 
-/// Whether a connection is one to this key's host as well.
+/// Returns true if a connection may also carry requests to this key's host.
 fn carries(link: &Link, key: &Key, is_address: impl Fn(std::net::SocketAddr) -> bool) -> bool {
     link.key().may_carry(key) && link.stream().peer.is_some_and(is_address) && link.stream().is_for(&key.host)
 }

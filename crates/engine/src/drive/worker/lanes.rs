@@ -22,19 +22,19 @@ use crate::{Error, ErrorKind};
 
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
-/// How long a transfer waits if there is no descriptor.
+/// The wait of a transfer that found no free descriptor.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
-/// How often it does so at least; without limit while others are at work.
+/// The number of such waits after which the transfer fails, unless other transfers are active.
 const MAX_STARVED: u32 = 250;
 
-/// Whether the peer may accept concurrent transfers.
+/// Returns true if the peer may accept concurrent transfers.
 fn may_share(key: &Key) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
     key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
-/// Whether the system refused a descriptor.
+/// Returns true if the system refused a descriptor.
 fn lacks_descriptors(error: &Error) -> bool {
     matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
 }
@@ -182,7 +182,7 @@ impl Worker {
         let _ = link.pump();
     }
 
-    /// Something may have happened on a lane.
+    /// Serves a lane that an event may concern.
     pub(super) fn serve(&mut self, token: usize, ended: bool) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         // While addresses are raced it may be another socket that ended.
@@ -333,7 +333,8 @@ impl Worker {
         }
     }
 
-    /// Whether it is worth waiting for a descriptor: while others are at work, which will free theirs, and else a while.
+    /// Returns true if a wait for a descriptor makes sense: as long as other transfers are active,
+    /// which will free theirs, and else for a limited time.
     pub(super) fn may_starve(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
         !is_late && (transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0))

@@ -50,7 +50,7 @@ use crate::stats::Totals;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result, threads};
 
-/// How a run uses workers and connections.
+/// The use of workers and connections by a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Workers {
     /// Most threads, the calling one included.
@@ -69,8 +69,8 @@ const OUTPUT: Token = Token(usize::MAX - 1);
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
 /// The same where bodies are only moved. The kernel does most of that work, and does it best undivided.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
-/// How long small bodies may be collected before they are written: in a busy run many are written in one call, and the last ones are not noticeably
-/// late.
+/// The longest time for which small bodies are collected before they are written. In a busy run,
+/// many are written in one call, and the last ones are not noticeably late.
 const GATHERING: Duration = Duration::from_millis(1);
 
 /// Runs workers until the supply is over.
@@ -131,7 +131,8 @@ struct Worker {
     serial: HashSet<Arc<Key>>,
     /// Keys of peers that sent a response too many: each of their connections carries one request.
     shifting: HashSet<Arc<Key>>,
-    /// How many requests the last connections bore that left others unanswered.
+    /// The number of requests that the last connection to a peer answered, if it left others
+    /// unanswered.
     bore: HashMap<Arc<Key>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
@@ -142,7 +143,8 @@ struct Worker {
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
-    /// How often the client had closed its idle connections when these were closed last.
+    /// The client's count of closings of its idle connections, when this worker last closed its
+    /// own.
     closings: u32,
     stamp: u64,
     delayed: BinaryHeap<Reverse<Delayed>>,
@@ -163,7 +165,7 @@ struct Worker {
     flushed_in_vain: bool,
     /// Since when there is gathered output.
     gathering_since: Option<Instant>,
-    /// When the supply is to be called again even if nothing happens.
+    /// The time to call the supply again even without an event.
     turned_until: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
@@ -174,7 +176,7 @@ struct Worker {
 /// A transfer that waits before it is tried again.
 struct Delayed {
     at: Instant,
-    /// Its share was lent ([`Supply::delayed`]).
+    /// True if this worker's share is lent ([`Supply::delayed`]).
     is_lent: bool,
     transfer: Box<Transfer>,
 }

@@ -1,4 +1,4 @@
-//! What a worker remembers of its peers, so that no later transfer pays for it again.
+//! Facts that a worker remembers of its peers, so that no later transfer pays for them again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::net::pool::Key;
 use crate::net::socket::{Idle, peek_idle};
 use crate::transfer::Transfer;
 
-/// How many peers are remembered for each reason; beyond this all are forgotten, and each costs a request sent in vain again. Worst
-/// case about 1 MiB for each reason.
+/// The number of peers that are remembered for each reason. Beyond it, all are forgotten, and each
+/// costs one more request sent in vain. The worst case is about 1 MiB for each reason.
 const MAX_REMEMBERED: usize = 4096;
 
 /// Adds a peer to those remembered for a reason.
@@ -56,9 +56,9 @@ impl Worker {
         self.bore.insert(Arc::clone(key), bore);
     }
 
-    /// Whether a transfer may be lost on this lane: it could not be sent again, and the peer has closed the idle connection, of
-    /// which no event has told yet, or closes each behind its first response. To ask costs a system call, so other transfers do
-    /// without.
+    /// Returns true if a transfer may be lost on this lane: it cannot be repeated, and the peer
+    /// closes each connection after its first response, or has closed this idle one before any
+    /// event shows it. The check costs a system call, so it is left out for other transfers.
     pub(super) fn may_lose(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(Lane { state: State::Open(link), key, rested, .. }) = self.lanes.get(token) else { return false };
         if transfer.may_be_repeated() || !link.is_idle() {

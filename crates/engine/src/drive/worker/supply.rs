@@ -10,7 +10,7 @@ use crate::sink::output::Room;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
-/// Where transfers come from and go to. Shared by all workers of a run.
+/// The source of transfers, and the receiver of their results. All workers of a run share it.
 ///
 /// Methods with a default are for runs that collect output, lend slots or count the cost of bodies.
 pub trait Supply: Send + Sync {
@@ -35,7 +35,7 @@ pub trait Supply: Send + Sync {
     /// The connection of this slot was left for another worker.
     fn gave_away(&self, _slot: HostId) {}
 
-    /// Whether bodies cost more than moving them: they are decoded, decrypted or searched.
+    /// Returns true if bodies cost more than moving them: they are decoded, decrypted or searched.
     fn is_heavy(&self) -> bool {
         false
     }
@@ -51,7 +51,7 @@ pub trait Supply: Send + Sync {
         Ok(Room::Free)
     }
 
-    /// Whether there is gathered output.
+    /// Returns true if output has been gathered.
     fn wants_flush(&self) -> bool {
         false
     }
@@ -61,7 +61,8 @@ pub trait Supply: Send + Sync {
         None
     }
 
-    /// When to ask for a next transfer though nothing happened; `now` is what [`Supply::next`] was last asked with.
+    /// Returns the time to ask for the next transfer even without an event; `now` is the time that
+    /// [`Supply::next`] was last called with.
     fn wakes_at(&self, now: Instant) -> Option<Instant>;
 
     /// All that a wake-up has brought is dealt with, and the worker looks for more. When it wants to be told so again though
@@ -70,12 +71,12 @@ pub trait Supply: Send + Sync {
         None
     }
 
-    /// How many transfers wait for a slot or a worker.
+    /// Returns the number of transfers that wait for a slot or a worker.
     fn backlog(&self) -> usize {
         0
     }
 
-    /// Whether the run is over.
+    /// Returns true if the run is over.
     fn is_over(&self) -> bool;
 
     /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
@@ -84,7 +85,8 @@ pub trait Supply: Send + Sync {
     /// The host of this slot accepts concurrent transfers on one connection: it may have as many as there are slots.
     fn shares(&self, _slot: HostId) {}
 
-    /// How many connections to one host there may be, if that is not what the run was started with.
+    /// Returns the present limit of connections to one host, if it differs from the one that the
+    /// run started with.
     fn connections(&self) -> Option<usize> {
         None
     }
@@ -95,10 +97,10 @@ pub trait Supply: Send + Sync {
 
 /// The use of a free slot.
 pub enum Another {
-    /// This transfer; the slot stays taken.
+    /// A transfer; the slot stays taken.
     Transfer(Box<Transfer>),
     /// Another worker should have it, and the connection: see [`Supply::gave_away`].
     GiveAway,
-    /// Nothing now.
+    /// No transfer for now.
     Nothing,
 }

@@ -25,7 +25,7 @@ struct Faulty {
     pause: Option<Mutex<Pause>>,
 }
 
-/// Nothing is to be had before a moment that comes while the worker is busy.
+/// A supply that has nothing before a time that comes while the worker is busy.
 #[derive(Default)]
 struct Pause {
     until: Option<Instant>,
@@ -117,7 +117,7 @@ fn idle_lane(worker: &mut Worker) -> (usize, TcpStream) {
     (lane, listener.accept().unwrap().0)
 }
 
-/// Where nobody listens: only the lanes that are there can be used.
+/// A target without a listener: only the existing lanes can be used.
 fn target() -> Target {
     Target::parse("http://127.0.0.1:9/").unwrap()
 }

@@ -46,7 +46,7 @@ impl Stamps {
         self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
     }
 
-    /// These stamps, followed by the others.
+    /// Returns these stamps, followed by the others.
     pub(super) fn followed_by(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self

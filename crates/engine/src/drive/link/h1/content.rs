@@ -18,9 +18,9 @@ pub(super) struct Content {
     upload: Option<Box<dyn Upload>>,
     /// Until when the server is waited for to say whether it wants that.
     held_until: Option<Instant>,
-    /// Its source had nothing when it was asked last.
+    /// True if the source had nothing at the last read.
     is_starved: bool,
-    /// When it may have more.
+    /// The time when the source may have more.
     resumes_at: Option<Instant>,
     /// A read of it may block the thread that sends it.
     may_block: bool,
@@ -29,7 +29,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// This is sent next, once the server has asked for it or the moment has come.
+    /// Starts to send this content next, once the server has asked for it or the time has come.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;
         self.may_block = may_block;
@@ -37,12 +37,12 @@ impl Content {
         (self.is_starved, self.resumes_at) = (false, None);
     }
 
-    /// Whether there is any.
+    /// Returns true if any content is left to send.
     pub(super) fn is_left(&self) -> bool {
         self.upload.is_some()
     }
 
-    /// Whether a read of it may block the thread that sends it.
+    /// Returns true if a read of the content may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
         self.may_block && self.is_left()
     }
@@ -68,14 +68,14 @@ impl Content {
         }
     }
 
-    /// Whether some of it can be sent now.
+    /// Returns true if some of the content can be sent now.
     pub(super) fn is_due(&self, conn: &Conn) -> bool {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
         let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
-    /// Whether there will be no more of it before its source has something.
+    /// Returns true if the source has to deliver more before anything else can be sent.
     pub(super) fn is_starved(&self) -> bool {
         self.is_starved
     }
@@ -85,14 +85,15 @@ impl Content {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
-    /// When it is to be sent unasked, may go on, or has failed.
+    /// Returns the next time to act: the content is to be sent unasked, may continue, or has
+    /// failed.
     pub(super) fn look_at(&self, conn: &Conn) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
         [held, self.resumes_at, failed].into_iter().flatten().min()
     }
 
-    /// Why it cannot be read; once.
+    /// Takes the error by which the source failed, once.
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failed.take().map(|(_, error)| error)
     }

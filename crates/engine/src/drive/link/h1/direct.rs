@@ -9,14 +9,14 @@ use super::Link;
 use crate::drive::direct::{self, Beside, Mover, Stop, Waited, Way};
 use crate::transfer::Credit;
 
-/// How the rest of the body under way gets to its sink.
+/// The way by which the rest of the body under way gets to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direct {
-    /// Nobody has asked yet.
+    /// The way is not decided yet.
     Undecided,
-    /// It is moved.
+    /// Bytes are moved by the kernel.
     Moved(Way),
-    /// It is received and written.
+    /// Bytes are received and written.
     Copied,
 }
 
@@ -24,14 +24,15 @@ pub(super) enum Direct {
 const WORTH_MOVING: u64 = 64 << 10;
 
 impl Link {
-    /// How many bytes of the body under way are still to come, as far as that is known.
+    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.conn.direct_body().unwrap_or(0)
     }
 
-    /// Whether the rest of the body under way can go past our memory: [`Link::move_body`] in place of
-    /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
+    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// [`Link::move_body`] in place of [`Link::receive`]. Nothing else may write to the transfer's
+    /// sink meanwhile.
     pub fn is_direct(&mut self, pipes: Pipes) -> bool {
         if self.direct == Direct::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();

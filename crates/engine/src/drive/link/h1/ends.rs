@@ -1,4 +1,4 @@
-//! How exchanges and the connection end.
+//! The end of exchanges and of the connection.
 
 use haul_proto::ResponseError;
 use std::io;
@@ -84,7 +84,7 @@ impl Link {
         self.close(now, finished)
     }
 
-    /// Whether the peer ended the connection, and not in a way that may be expected.
+    /// Returns true if the peer ended the connection in an unexpected way.
     fn has_broken_its_word(&self) -> bool {
         match self.conn.close_reason() {
             Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,
@@ -115,8 +115,8 @@ impl Link {
     }
 }
 
-/// Whether the peer is to blame: it sent what no peer may. Bytes that nobody asked for are mostly a goodbye that crossed
-/// the request (a 408 on an idle connection), so these are not.
+/// Returns true if the peer violated the protocol. Unsolicited bytes do not count: mostly, they are
+/// a last message that crossed the request (a 408 on an idle connection).
 pub(super) fn is_violation(error: h1::Error) -> bool {
     !error.is_early_end()
         && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Response(ResponseError::Closed(_)))

@@ -48,17 +48,18 @@ pub struct Link {
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     turn: Turn,
-    /// It takes one request: the peer has sent a response too many before.
+    /// Limits the connection to one request, because the peer has sent an extra response before.
     is_single: bool,
     /// Responses of its last turn may have been another request's.
     has_shifted: bool,
-    /// How many requests may be outstanding.
+    /// The largest number of outstanding requests.
     most: usize,
     content: Content,
     served: usize,
     closing: bool,
     reset: bool,
-    /// Why sending failed, unless the peer had closed its side before: the system reports that once, and then a proper end to the next receive.
+    /// The reason why sending failed. `None` if the peer had closed its side before: the system
+    /// reports that once, and then a proper end to the next receive.
     send_error: Option<io::Error>,
     misbehaved: bool,
     /// The peer sent what breaks the protocol, in contrast to closing too early.
@@ -66,7 +67,7 @@ pub struct Link {
     direct: Direct,
     pub(super) pace: Pace,
     pub(super) allowance: Allowance,
-    /// What it may be used for.
+    /// The key of the connection: the requests that it may carry.
     pub key: Arc<Key>,
 }
 
@@ -115,13 +116,13 @@ impl Link {
         &self.stream
     }
 
-    /// How many transfers wait on it.
+    /// Returns the number of transfers that wait on the connection.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether it can take a further request now.
+    /// Returns true if the connection can take another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         let is_free = !self.closing && !self.content.is_left() && !self.turn.is_full(self.most);
@@ -129,7 +130,7 @@ impl Link {
         is_free && !is_used_up && self.conn.can_enqueue() && !self.is_held_back()
     }
 
-    /// Whether this transfer's request can be sent now, after the unanswered ones.
+    /// Returns true if this transfer's request can be sent now, after the unanswered ones.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
@@ -141,7 +142,7 @@ impl Link {
         self.queue.back().map(|transfer| &**transfer).or(self.turn.last())
     }
 
-    /// Whether the peer sent a response too many.
+    /// Returns true if the peer sent an extra response.
     #[must_use]
     pub fn has_shifted(&self) -> bool {
         self.has_shifted
@@ -157,39 +158,41 @@ impl Link {
         self.turn.take_freed()
     }
 
-    /// Whether the peer left requests unanswered without reason, so that it cannot be trusted with several at once. A peer that announces its last
-    /// response, like servers with a limit for each connection, does not count.
+    /// Returns true if the peer left requests unanswered without reason, so that it gets no more
+    /// than one at once. A peer that announces its last response, like servers with a limit for
+    /// each connection, does not count.
     #[must_use]
     pub fn has_misbehaved(&self) -> bool {
         self.misbehaved
     }
 
-    /// Whether it gets no further request before others are answered.
+    /// Returns true if other requests must be answered before the next one may be sent.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         !self.allowance.allows(self.served, || self.queue.len())
     }
 
-    /// What the next connection to this peer may be expected to bear: see [`Allowance::bore`].
+    /// Returns the number of requests that the next connection to this peer is expected to answer:
+    /// see [`Allowance::bore`].
     #[must_use]
     pub fn bore(&self) -> Option<usize> {
         self.allowance.bore(self.served, self.queue.len())
     }
 
-    /// Whether it takes no further request, ever.
+    /// Returns true if the connection takes no more requests, ever.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether it is open and nothing is outstanding.
+    /// Returns true if the connection is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let is_read = self.tail.is_empty() && !self.stream.has_ahead() && self.turn.is_empty();
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
-    /// How many responses were received on it.
+    /// Returns the number of responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
         self.served
@@ -250,19 +253,21 @@ impl Link {
         Ok(pumped != Pumped::Full)
     }
 
-    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Whether something is to be sent, if there is room in the socket and the content has come.
+    /// Returns true if something is to be sent, given room in the socket and content from the
+    /// source.
     #[must_use]
     pub fn has_output(&self) -> bool {
         self.wants_room() || self.content.is_due(&self.conn)
     }
 
-    /// Whether something is waiting for room in the socket.
+    /// Returns true if something waits for room in the socket.
     fn wants_room(&self) -> bool {
         let is_content = !self.content.is_starved() && self.content.is_due(&self.conn);
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
@@ -314,7 +319,7 @@ impl Link {
         }
     }
 
-    /// Whether [`Link::receive`] has results even if nothing was received.
+    /// Returns true if [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         self.conn.has_due()
@@ -329,7 +334,7 @@ impl Link {
         }
     }
 
-    /// How much the transfer under way may receive.
+    /// Returns the number of bytes that the transfer under way may receive.
     fn credit(&mut self, now: Instant, waker: Waker<'_>) -> Credit {
         let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
         credit.unwrap_or(Credit::Bytes(u64::MAX))
@@ -353,7 +358,8 @@ impl Link {
         }
     }
 
-    /// This many bytes were received: lets a bulk body wake us rarely, and any other at once.
+    /// Notes that `bytes` were received. Makes the socket wake the reader rarely for a bulk body,
+    /// and at once for any other.
     fn came(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
             return;
@@ -363,7 +369,7 @@ impl Link {
         }
     }
 
-    /// When [`Link::expire`] is to be called though nothing happened.
+    /// Returns the time of the next timeout: call [`Link::expire`] then, even without an event.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.look_at());

@@ -90,7 +90,8 @@ impl Link {
         Ok(())
     }
 
-    /// This many bytes of the current body bypassed the machine. `true` when that was all.
+    /// Notes that `bytes` of the current body bypassed the machine. Returns true if they complete
+    /// the body.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut Finished) -> bool {
         let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         self.closing |= reuse.is_err();
@@ -165,7 +166,8 @@ impl Link {
     }
 }
 
-/// How many records are passed on at once: more than a read buffer holds of full ones.
+/// The number of records that are passed on at once: more than the number of full ones that fit
+/// into a read buffer.
 const GATHERED: usize = 16;
 
 /// Places in a read buffer that hold a body's bytes, one behind the other: the contents of TLS records. They are not adjacent, since each was opened
@@ -192,7 +194,7 @@ impl Gathered {
     }
 }
 
-/// Where the bytes lie that the machine steps over.
+/// The memory that holds the bytes for the machine to step over.
 enum Input<'a> {
     /// In a read buffer; the flag says that nothing after them is still needed.
     Buffer(&'a mut Buffer, bool),

@@ -33,7 +33,8 @@ use crate::buffer::Buffer;
 use crate::net::stream::Received;
 use crate::transfer::Transfer;
 
-/// How long a server may take to close its side behind ours, before its silence is taken for its end.
+/// The time that a server has to close its side after ours. After that, its silence counts as its
+/// end.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// A turn has at most this many requests for each that may be outstanding.
@@ -44,7 +45,8 @@ const LENGTH: usize = 4;
 pub(super) struct Turn {
     /// Complete responses, and when they were.
     held: Vec<(Box<Transfer>, Instant)>,
-    /// When everything was answered. Unless another request follows at once, the turn ends.
+    /// The time when all requests had been answered. Unless another request follows at once, the
+    /// turn ends.
     rests_since: Option<Instant>,
     /// Our side is closed; when the peer's silence counts as its end.
     closes_by: Option<Instant>,
@@ -53,7 +55,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Whether a response has to wait for the end of the turn.
+    /// Returns true if a response has to wait for the end of the turn.
     pub(super) fn holds(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()
     }
@@ -73,7 +75,8 @@ impl Turn {
         self.held.is_empty()
     }
 
-    /// Whether another request would make it too long, where `depth` may be outstanding.
+    /// Returns true if another request would make the turn too long, where `depth` may be
+    /// outstanding.
     pub(super) fn is_full(&self, depth: usize) -> bool {
         self.held.len() >= LENGTH * depth
     }
@@ -101,12 +104,12 @@ impl Turn {
         freed
     }
 
-    /// When it ends though nothing happened.
+    /// Returns the time when the turn ends even without an event.
     pub(super) fn ends_at(&self) -> Option<Instant> {
         self.closes_by.or(self.rests_since)
     }
 
-    /// Whether our side is closed.
+    /// Returns true if our side of the connection is closed.
     pub(super) fn is_closing(&self) -> bool {
         self.closes_by.is_some()
     }
@@ -144,8 +147,8 @@ impl Link {
         self.close(now, finished)
     }
 
-    /// What the turn delivered counts, or is fetched again alone where surplus bytes came or the
-    /// framing broke.
+    /// Accepts the results of the turn. If surplus bytes came or the framing broke, fetches each of
+    /// them again alone.
     pub(super) fn settle_turn(&mut self, now: Instant, finished: &mut Finished) {
         let is_shifted = self.turn.has_surplus || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
         let is_doubtful = is_shifted || self.violated;

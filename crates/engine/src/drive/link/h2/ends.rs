@@ -1,4 +1,4 @@
-//! How streams and the connection end.
+//! The end of streams and of the connection.
 
 use haul_proto::ResponseError;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use crate::clock;
 use crate::transfer::{After, Broke};
 use crate::{Error, ErrorKind};
 
-/// How many refusals of one transfer do not count as retries: a server may restart, or accept fewer streams than it said.
+/// The number of refusals of one transfer that do not count as retries: a server may restart, or
+/// accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
 impl Link {

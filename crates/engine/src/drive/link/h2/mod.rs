@@ -66,12 +66,12 @@ pub struct Link {
     share: Share,
     /// Responses that have begun.
     answered: usize,
-    /// Those that are complete.
+    /// The number of complete responses.
     served: usize,
-    /// When it was opened: a moment that is over.
+    /// The time when the connection was opened, always in the past.
     born: Instant,
     closing: bool,
-    /// Whether it ends for a violation of the protocol, with a GOAWAY that says so.
+    /// True if the connection ends for a violation of the protocol, with a GOAWAY that names it.
     has_objected: bool,
     /// The server has not said yet how many requests it takes at once.
     is_guessing: bool,
@@ -79,7 +79,7 @@ pub struct Link {
     left_some: bool,
     pub(super) pace: Pace,
     pub(super) allowance: Allowance,
-    /// What it may be used for.
+    /// The key of the connection: the requests that it may carry.
     pub key: Arc<Key>,
 }
 
@@ -94,7 +94,7 @@ struct Active {
     /// all of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
-    /// It was sent before the server said how many it takes at once.
+    /// Sent before the server announced how many requests it takes at once.
     is_guess: bool,
     /// Bytes of its body that are still to come, as far as that is known.
     left: u64,
@@ -142,52 +142,53 @@ impl Link {
         self.stream
     }
 
-    /// Whether a GOAWAY was sent last that says what the peer did wrong.
+    /// Returns true if the last frame sent is a GOAWAY that names the peer's violation.
     pub(super) fn owes_drain(&self) -> bool {
         self.has_objected
     }
 
-    /// How many transfers run on it.
+    /// Returns the number of transfers that run on the connection.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.active.len()
     }
 
-    /// Whether it can take a further request now.
+    /// Returns true if the connection can take another request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.conn.can_enqueue() && !self.is_held_back()
     }
 
-    /// Whether it gets no further request before others are answered.
+    /// Returns true if other requests must be answered before the next one may be sent.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         !self.allowance.allows(self.answered, || self.unanswered_up_to(u64::MAX))
     }
 
-    /// How many requests up to this one have no response yet.
+    /// Returns the number of requests up to and including `last` that have no response yet.
     fn unanswered_up_to(&self, last: u64) -> usize {
         self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
     }
 
-    /// What the next connection to this peer may be expected to bear, before it says how many requests it takes at once: see
-    /// [`Allowance::bore`].
+    /// Returns the number of requests that the next connection to this peer is expected to answer,
+    /// until the peer announces how many it takes at once: see [`Allowance::bore`].
     #[must_use]
     pub fn bore(&self) -> Option<usize> {
         let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
         self.allowance.bore(self.answered, self.unanswered_up_to(u64::MAX)).map(|bore| bore.min(at_once))
     }
 
-    /// Whether this transfer's request can be sent now. Before the server has said how many streams it takes, it may refuse all
-    /// but the first: what could not be sent again waits for that.
+    /// Returns true if this transfer's request can be sent now. Before the server announces its
+    /// limit of streams, it may refuse all but the first, so a request that cannot be repeated
+    /// waits for that.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         let is_risky = self.is_guessing && !self.active.is_empty() && transfer.is_once();
         self.can_start() && !is_risky
     }
 
-    /// Whether a request of this rank may never find room: there is none, the sinks of all streams are full, and at least one of them comes later in
-    /// the output.
+    /// Returns true if a request of this rank may never find room: the connection has none, the
+    /// sinks of all streams are full, and at least one of them comes later in the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -197,19 +198,19 @@ impl Link {
             && self.active.values().any(|active| active.transfer.rank > rank)
     }
 
-    /// Whether it takes no further request, ever.
+    /// Returns true if the connection takes no more requests, ever.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether it is open and nothing is outstanding.
+    /// Returns true if the connection is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
     }
 
-    /// How many responses were received on it.
+    /// Returns the number of responses received on the connection.
     #[must_use]
     pub fn served(&self) -> usize {
         self.served
@@ -259,19 +260,21 @@ impl Link {
         Ok(pumped != Pumped::Full)
     }
 
-    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Whether [`Link::receive`] has results even if nothing was received.
+    /// Returns true if [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         self.conn.has_due()
     }
 
-    /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
+    /// Returns true if something waits for room in the socket. An upload that waits for the peer's
+    /// window does not count.
     #[must_use]
     pub fn has_output(&self) -> bool {
         !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
@@ -351,7 +354,8 @@ impl Link {
         if self.closing && self.active.is_empty() { Progress::Closed } else { progress }
     }
 
-    /// How many bytes of the body under way are still to come, where there is just one.
+    /// Returns the number of bytes of the body under way that are still to come; 0 unless there is
+    /// exactly one body.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         only(&self.active).map_or(0, |active| active.left)
@@ -373,7 +377,7 @@ impl Link {
         }
     }
 
-    /// When [`Link::expire`] is to be called though nothing happened.
+    /// Returns the time of the next timeout: call [`Link::expire`] then, even without an event.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         let limits = || {

@@ -1,4 +1,5 @@
-//! How much each HTTP/2 connection may hold that no sink has taken: its share of what all of them may.
+//! Memory limit of each HTTP/2 connection for bytes that no sink has taken: its share of the limit
+//! for all.
 //!
 //! The window of a connection is such a bound, for what no sink takes is not given back to it. With one window for each of
 //! many connections behind an output that has stopped, memory would have none. So a new connection has three quarters of what
@@ -18,11 +19,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much all connections may hold, besides the minimum of each.
+/// The number of bytes that all connections together may hold, besides the minimum of each.
 const ALL: u32 = 12 << 20;
 /// The minimum for a connection.
 const LEAST: u32 = 256 << 10;
-/// How many concurrent responses a connection has room for, if that leaves each a useful window.
+/// The number of concurrent responses that a connection has room for, if that leaves each a useful
+/// window.
 const STREAMS: u32 = 64;
 /// The least and greatest initial window of a stream.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
@@ -30,7 +32,7 @@ const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
-/// How much the connections of a client may hold; clones share it.
+/// The memory that a client's connections may hold; clones share it.
 #[derive(Debug, Clone)]
 pub struct Windows {
     left: Arc<Mutex<u32>>,
@@ -54,7 +56,7 @@ impl Windows {
     }
 }
 
-/// How much one connection may hold.
+/// The memory that one connection may hold.
 #[derive(Debug)]
 pub struct Share {
     windows: Windows,

@@ -14,13 +14,13 @@ use crate::Error;
 /// Uploads under way.
 #[derive(Default)]
 pub(super) struct Uploads {
-    /// Their streams, in turn.
+    /// The streams of the uploads, in turn.
     turns: Vec<u64>,
-    /// Those whose source failed.
+    /// The streams whose source failed.
     failed: Vec<(u64, Error)>,
     /// The source of one had nothing when it was asked last.
     is_starved: bool,
-    /// When it may have more.
+    /// The time when a source may have more.
     resumes_at: Option<Instant>,
     /// A read of one may block the thread that sends it.
     may_block: bool,
@@ -35,32 +35,32 @@ impl Uploads {
         self.may_block = may_block;
     }
 
-    /// Whether a read of one may block the thread that sends it.
+    /// Returns true if a read of an upload may block the sending thread.
     pub(super) fn may_block(&self) -> bool {
         self.may_block && self.are_left()
     }
 
-    /// Whether there are any.
+    /// Returns true if any uploads are left.
     pub(super) fn are_left(&self) -> bool {
         !self.turns.is_empty()
     }
 
-    /// Whether [`Uploads::take_failed`] has something to tell.
+    /// Returns true if [`Uploads::take_failed`] has anything to return.
     pub(super) fn has_failed(&self) -> bool {
         !self.failed.is_empty()
     }
 
-    /// Those whose source failed since the last call.
+    /// Takes the streams whose source has failed since the last call.
     pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
         std::mem::take(&mut self.failed)
     }
 
-    /// Whether there will be no more of one of them before its source has something.
+    /// Returns true if an upload cannot continue before its source has more.
     pub(super) fn is_starved(&self) -> bool {
         self.is_starved
     }
 
-    /// When [`Uploads::feed`] is worth calling though nothing happened.
+    /// Returns the time of the next timeout: call [`Uploads::feed`] then, even without an event.
     pub(super) fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at
     }

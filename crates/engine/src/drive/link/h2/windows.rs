@@ -57,8 +57,9 @@ impl Link {
         }
     }
 
-    /// This many bytes were received: lets bulk bodies wake us rarely. The mark stays below what the peer may send without hearing from us, which is
-    /// half a window of each stream at least.
+    /// Notes that `bytes` were received, and makes the socket wake the reader rarely for bulk
+    /// bodies. The mark stays below the number of bytes that the peer may send without a window
+    /// update: at least half a window of each stream.
     pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
