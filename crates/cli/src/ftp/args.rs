@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use crate::agent::{AgentArgs, IDLE};
 
-/// What is asked for.
+/// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Args {
-    /// What is fetched, in order. Never empty.
+    /// The URLs to fetch, in order. Never empty.
     pub urls: Vec<String>,
     /// `-o`.
     pub output: Output,
@@ -52,11 +52,11 @@ pub struct Args {
     pub insecure: bool,
     /// `--agent`, `--agent-idle`; or `HAUL_AGENT`.
     pub agent: Option<AgentArgs>,
-    /// Whose grammar it was; none is ftp(1)'s.
+    /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
     pub fetch: Option<FetchArgs>,
 }
 
-/// What only fetch(1) can be told ([`fetch_args`](super::fetch_args)).
+/// The arguments that only fetch(1) has ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchArgs {
     /// `-S`: how long the content has to be.
@@ -71,7 +71,7 @@ pub struct FetchArgs {
     pub retry_after: Option<Duration>,
 }
 
-/// Where bodies go.
+/// The destination of bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// `-o -`.
@@ -182,11 +182,11 @@ impl Args {
 
 /// The letters of a grammar, and what each does to the arguments.
 pub(super) struct Letters {
-    /// Those that take a value.
+    /// The letters that take a value.
     pub(super) valued: &'static str,
-    /// What one without a value does.
+    /// Applies a letter without a value.
     pub(super) set: fn(&mut Args, char) -> Result<(), String>,
-    /// What one with its value does.
+    /// Applies a letter with its value.
     pub(super) give: fn(&mut Args, char, String) -> Result<(), String>,
 }
 

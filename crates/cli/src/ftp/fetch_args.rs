@@ -22,7 +22,7 @@ const VALUED: &str = "BNoSTw";
 /// without saying: what is there is gone on with, and the caller checks it.)
 const IGNORED: &str = "FHlPpRtU";
 
-/// How long a failure that may pass is waited for, if nothing else is said: fetch(1)'s own time.
+/// The default time to wait after a transient failure, as in fetch(1).
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Reads a command line without the program's name.

@@ -50,7 +50,7 @@ fn name(path: &str) -> Option<PathBuf> {
     Path::new(path).file_name().filter(|_| !path.ends_with('/')).map(PathBuf::from)
 }
 
-/// Whether a path leads to this file: to open it for writing would empty it.
+/// Returns true if a path leads to this file: opening the path for writing would empty it.
 fn is_same(file: &File, path: &Path) -> bool {
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), path.metadata()) {

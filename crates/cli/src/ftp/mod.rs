@@ -54,7 +54,7 @@ use args::{Args, FetchArgs, Output};
 /// The longest Retry-After that is obeyed: nobody sees why the program is silent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whose place is taken.
+/// The program that haul stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// OpenBSD's ftp(1).
@@ -64,7 +64,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// How it calls itself.
+    /// Returns the name that messages use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -139,7 +139,7 @@ impl Fetcher {
         Ok(0)
     }
 
-    /// What all requests have in common.
+    /// Returns the options that all requests share.
     fn options(&self) -> Result<RequestOptions> {
         let args = &self.args;
         let mut options = RequestOptions {
@@ -232,7 +232,8 @@ impl Fetcher {
         }
     }
 
-    /// What `file:PATH` names, as it stands: the answer is the exit code.
+    /// Copies the file of a `file:PATH` URL, whose path is taken as it is written. Returns the exit
+    /// code.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
         match local::copy(from, &self.args.output) {
@@ -284,7 +285,7 @@ impl Fetcher {
         carrier.fetch_to_file(url, &options, path, &FileOptions { in_place, ..FileOptions::default() })
     }
 
-    /// What fetch(1) sees to when a file is there: its length, and its date.
+    /// Checks the length of a fetched file for fetch(1), and sets its date. Returns the exit code.
     fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &Outcome) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
@@ -349,7 +350,7 @@ impl Fetcher {
     }
 }
 
-/// Whether a file of that name can be replaced by another one.
+/// Returns true if a new file can replace the file of that name.
 fn may_rename_in(path: &Path) -> bool {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
