@@ -32,7 +32,8 @@ use crate::usage::one_line;
 const SIDE_BY_SIDE: usize = 4;
 /// Bytes of an answer's content that are read so that its connection can serve the next request.
 const SPARED: u64 = 64 << 10;
-/// What some stores take for something else in a path, written so that none does: `+` is a space to S3.
+/// Characters of a path that some stores misread, with their percent-encoded form: S3 reads `+` as
+/// a space.
 const DOUBTFUL: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 
 /// Fetches by apt's configuration.
@@ -42,12 +43,12 @@ pub(super) struct Acquirer {
     credentials: Credentials,
 }
 
-/// Why a file is not there.
+/// The reason why a file could not be fetched.
 struct Failure {
     message: String,
     /// apt's word for it.
     reason: Option<String>,
-    /// It may go better at another time, or by another mirror.
+    /// Another try or another mirror may succeed.
     is_transient: bool,
 }
 
@@ -58,16 +59,16 @@ impl From<String> for Failure {
 }
 
 impl Failure {
-    /// It would come to another size than apt wants, or allows.
+    /// Makes the failure of a file whose size is not the one that apt expects or allows.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
     }
 }
 
-/// Why there is no answer for apt, or none that says that the file is there.
+/// The reason why apt gets no answer, or no answer that the file is there.
 enum Trouble {
-    /// It cannot be told anything.
+    /// The connection to apt failed.
     WithApt(io::Error),
     WithFile(Failure),
 }
@@ -101,7 +102,7 @@ struct Wanted<'a> {
     asked: &'a Message,
     uri: &'a str,
     path: &'a Path,
-    /// That of the URI, such as `https` or `tor+https`.
+    /// The scheme of the URI, such as `https` or `tor+https`.
     method: &'a str,
     target: Target,
 }
@@ -114,9 +115,9 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What a response's head means for a file.
+/// The meaning of a response's head for a file.
 enum Verdict {
-    /// Its bytes from there on.
+    /// The content from the offset `start` on.
     Content {
         start: u64,
     },
@@ -126,7 +127,7 @@ enum Verdict {
     },
     /// The existing file is not the beginning of the server's.
     Changed,
-    /// What apt has is the newest.
+    /// The existing file is up to date.
     Unchanged,
     /// apt is to ask another URI.
     Elsewhere,
@@ -145,7 +146,8 @@ impl Acquirer {
         Ok(Self { client: Client::new(), config, credentials })
     }
 
-    /// How many files may come at once while this one does: one where a rate is shared, or requests are not to be sent ahead.
+    /// Returns how many files may be fetched at once with this one: one if files share a rate
+    /// limit, or if requests must not be pipelined.
     pub(super) fn at_once(&self, asked: &Message) -> usize {
         let Ok(wanted) = Wanted::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else { return 1 };
         let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
@@ -235,7 +237,7 @@ impl Acquirer {
         Ok(done.with_any("Last-Modified", modified))
     }
 
-    /// What a response's head means, given the existing part of the file.
+    /// Returns the meaning of a response's head, given the existing part of the file.
     fn verdict(&self, response: &Response, wanted: &Wanted<'_>, partial: Option<&Partial>) -> Verdict {
         let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
@@ -277,7 +279,7 @@ impl Acquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
-    /// Whether an item is on, as most are.
+    /// Returns true if a configuration item is on. The default is on.
     fn is_on(&self, wanted: &Wanted<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
@@ -355,7 +357,7 @@ impl Acquirer {
         options
     }
 
-    /// Where apt is to ask next, by which method.
+    /// Makes the answer that sends apt to another URI, by the method that can fetch it.
     fn redirect(&self, wanted: &Wanted<'_>, response: &Response) -> Result<Message, Failure> {
         let Wanted { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();
@@ -399,12 +401,12 @@ impl Acquirer {
     }
 }
 
-/// Whether a method, or a scheme, is of TLS.
+/// Returns true if a method or a scheme uses TLS.
 fn is_tls(method: &str) -> bool {
     method.rsplit('+').next() == Some("https")
 }
 
-/// Whether apt has ended, whatever it has said before.
+/// Returns true if apt has closed its end of standard input, although messages may still be unread.
 fn is_left_alone() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
@@ -470,7 +472,7 @@ fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8
     }
 }
 
-/// Why there is no response for a file.
+/// Returns the failure of a file whose request got no response.
 fn unanswered(wanted: &Wanted<'_>, error: &Error) -> Failure {
     match error.kind() {
         ErrorKind::TooLarge => file::leave(wanted.path),

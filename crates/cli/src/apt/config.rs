@@ -1,4 +1,4 @@
-//! What apt says of its configuration (`601 Configuration`), by the names of apt.conf(5).
+//! The configuration that apt sends (`601 Configuration`), by the names of apt.conf(5).
 //!
 //! ```
 //! use haul_cli::apt::{config::Config, message::Message};
@@ -22,7 +22,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// That of a message.
+    /// Reads the configuration from a message.
     #[must_use]
     pub fn of(message: &Message) -> Self {
         let pair = |item: &str| {
@@ -53,13 +53,13 @@ impl Config {
         ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
-    /// Whether an item of a method is on.
+    /// Returns true if an item of a method is on.
     #[must_use]
     pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
         truth(self.get(method, name, host), usual)
     }
 
-    /// Whether an item is on, by its whole name in lower case.
+    /// Returns true if an item is on, by its whole name in lower case.
     #[must_use]
     pub fn is_set(&self, name: &str, usual: bool) -> bool {
         truth(self.value(name), usual)

@@ -19,13 +19,13 @@ use haul::Target;
 
 use super::config::Config;
 
-/// What the files say.
+/// The texts of the files with credentials.
 #[derive(Default)]
 pub struct Credentials {
     files: Vec<(PathBuf, String)>,
 }
 
-/// What an entry says of a target.
+/// The result of a search for a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// No entry is about it.
@@ -70,7 +70,7 @@ impl Credentials {
     }
 }
 
-/// Whether apt reads a file of this name in a directory of parts.
+/// Returns true if apt reads a file of this name in a directory of parts.
 fn is_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
@@ -109,7 +109,8 @@ pub fn find(text: &str, target: &Target) -> Found {
     clear
 }
 
-/// Whether a target is at this place: a host, with a port or not, with the beginning of a path or not.
+/// Returns true if a target is at this place: a host, optionally with a port and the beginning of a
+/// path.
 fn is_at(place: &str, target: &Target) -> bool {
     let host = target.host_text();
     let with_port = format!("{host}:{}", target.port());

@@ -13,13 +13,13 @@ use md5::{Digest as _, Md5};
 
 use super::message::Message;
 
-/// What apt may hold a file against.
+/// The digests that apt may check a file against.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// Those that nobody can forge.
+/// The digests that nobody can forge.
 const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
 
-/// What an earlier run left of a file.
+/// The part of a file that an earlier run left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Partial {
     pub(super) size: u64,
@@ -41,19 +41,20 @@ pub(super) fn digests(path: &Path, asked: &Message) -> io::Result<Vec<(String, S
     Ok(hashers.fields(size))
 }
 
-/// Whether what is there has the size of what apt wants, and is it: then nothing is asked for.
+/// Returns true if the existing file has the expected size and digests. No request is needed then.
 pub(super) fn is_all(path: &Path, size: u64, asked: &Message) -> bool {
     expected_size(asked) == Some(size) && is_wanted(path, asked)
 }
 
-/// Whether what is there is what apt wants, by what nobody can forge.
+/// Returns true if the existing file has the expected digests, judged by those that nobody can
+/// forge.
 pub(super) fn is_wanted(path: &Path, asked: &Message) -> bool {
     let found = digests(path, asked).unwrap_or_default();
     let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
     is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
-/// Whether apt knows what it should come to.
+/// Returns true if apt knows a digest of the file that nobody can forge.
 pub(super) fn is_known(asked: &Message) -> bool {
     TRUSTED.iter().any(|name| expected(asked, name).is_some())
 }
@@ -77,13 +78,13 @@ pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
-/// Whether a server says that there is nothing after this many bytes.
+/// Returns true if a server reports that the content ends after this many bytes.
 pub(super) fn ends_at(response: &Response, size: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
 }
 
-/// Whether an answer is the rest of a content from a byte on.
+/// Returns true if a response holds the content from this offset on.
 pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
@@ -184,7 +185,8 @@ impl Digest {
 }
 
 impl Hashers {
-    /// Those that apt will look at: all where it knows none that can be trusted.
+    /// Makes the hashers of the digests that apt expects: all of them if apt expects none that can
+    /// be trusted.
     fn new(asked: &Message) -> Self {
         let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
         Self(asked_for.filter_map(|name| Some((*name, Digest::of(name)?))).collect())

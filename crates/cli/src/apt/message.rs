@@ -19,7 +19,7 @@ const LONGEST: u64 = 4 << 20;
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
+    /// The number that names the kind of the message.
     pub number: u16,
     text: String,
     fields: Vec<(String, String)>,

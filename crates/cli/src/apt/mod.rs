@@ -42,7 +42,7 @@ use turns::Turns;
 
 use crate::files::{StdIn, Stdout};
 
-/// Whether the program was called as a method.
+/// Returns true if the program was called as an apt method.
 #[must_use]
 pub fn is_called(words: &[OsString]) -> bool {
     let name = words.first().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
@@ -116,7 +116,8 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     })
 }
 
-/// What apt says of its configuration, before all else.
+/// Reads messages up to the configuration, which apt sends first. Returns `None` at the end of
+/// input.
 fn configuration(from: &mut impl BufRead) -> io::Result<Option<Config>> {
     while let Some(message) = Message::read(from)? {
         match message.number {

@@ -1,4 +1,5 @@
-//! What apt is told, in the order in which it asked, though files come side by side: as by its own methods, whose output people compare.
+//! Orders the messages to apt by its requests, although files are fetched in parallel. apt's own
+//! methods keep this order, and people compare their output.
 //!
 //! ```
 //! use haul_cli::apt::turns::Turns;
@@ -21,12 +22,12 @@ pub struct Turns<W>(Mutex<State<W>>);
 
 struct State<W> {
     to: W,
-    /// Whose turn it is.
+    /// The number of the request whose messages are written at once.
     turn: u64,
     held: BTreeMap<u64, Held>,
 }
 
-/// What somebody has said before the turn came.
+/// The messages of a request whose turn has not come.
 #[derive(Default)]
 struct Held {
     text: String,
@@ -49,7 +50,7 @@ impl<W: Write> Turns<W> {
         state.go_on()
     }
 
-    /// Nothing more comes from there.
+    /// Ends the messages of a request.
     ///
     /// # Errors
     /// Those of the stream.
