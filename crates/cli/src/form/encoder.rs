@@ -1,7 +1,7 @@
 //! `;encoder=`: the transfer encodings of a form's parts (RFC 2045 section 6). RFC 7578 section 4.7 has given them up and
 //! few servers undo them, but what is made for curl asks for them.
 
-/// How the content of a part is encoded.
+/// The encoding of a part's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoder {
     /// Unchanged.
@@ -25,7 +25,7 @@ impl Encoder {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Its name, as `Content-Transfer-Encoding` has it.
+    /// Returns the name, as `Content-Transfer-Encoding` has it.
     pub fn name(self) -> &'static str {
         match self {
             Encoder::Binary => "binary",
@@ -36,7 +36,7 @@ impl Encoder {
         }
     }
 
-    /// Whether content is sent as it is, whatever it is.
+    /// Returns true if the encoder never changes the content.
     pub fn is_identity(self) -> bool {
         matches!(self, Encoder::Binary | Encoder::EightBit)
     }

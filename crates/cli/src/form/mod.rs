@@ -28,7 +28,8 @@ use crate::usage::Reason;
 pub use encoder::Encoder;
 use word::Words;
 
-/// How deep `=(` may be nested: as deep as anybody wants, and far from the end of the stack.
+/// The greatest depth of nested `=(` lists: more than anyone needs, and far from the end of the
+/// stack.
 const DEPTH_MAX: usize = 16;
 
 /// A form as given, files not yet looked at. `Debug` shows how many parts there are.
@@ -48,7 +49,7 @@ impl std::fmt::Debug for FormLow {
 }
 
 impl FormLow {
-    /// Whether there was no `-F` at all.
+    /// Returns true if there was no `-F` at all.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()
     }
@@ -85,7 +86,7 @@ impl FormLow {
     }
 }
 
-/// What one `-F` says. There is no `Debug`: contents may be secrets.
+/// The item that one `-F` adds. There is no `Debug`: contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Item {
     /// A part.
@@ -109,7 +110,7 @@ pub struct PartLow {
     pub headers: Vec<LineLow>,
     /// `;encoder=`. Of a list it means nothing.
     pub encoder: Option<Encoder>,
-    /// What it contains.
+    /// The content of the part.
     pub content: ContentLow,
 }
 
@@ -134,10 +135,10 @@ pub enum LineLow {
     File(PathBuf),
 }
 
-/// What a part contains.
+/// The content of a part, with files not read yet.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ContentLow {
-    /// These bytes.
+    /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// A file's.
     File {

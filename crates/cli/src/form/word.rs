@@ -83,7 +83,7 @@ fn without_blanks_behind(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Whether a parameter is the option's own, and not one of the media type before it.
+/// Returns true if a parameter belongs to the option, and not to the media type before it.
 fn is_ours(text: &[u8]) -> bool {
     let mut words = Words::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
