@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::base64::encode;
 
-/// How long the lines of PEM are (RFC 7468 section 2).
+/// The length of PEM lines (RFC 7468 section 2).
 const LINE: usize = 64;
 
 /// Each in words, a line for each, and itself in PEM.

@@ -58,18 +58,18 @@ pub enum Token {
     OnError,
 }
 
-/// Where a piece of output goes.
+/// The destination of a piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// This file; with `true`, behind what is in it.
+    /// A file; `true` appends to it.
     File(PathBuf, bool),
 }
 
-/// What a format has printed, by where it goes.
+/// The output of a format, by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     /// For standard output.
@@ -97,12 +97,12 @@ impl Printed {
 }
 
 impl WriteOut {
-    /// Whether it says how the server's certificate fared.
+    /// Returns true if the format prints the result of the certificate's verification.
     pub fn tells_of_certificate(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, Token::Json | Token::Variable(Variable::VerifyResult)))
     }
 
-    /// Whether it shows the certificates themselves.
+    /// Returns true if the format prints the certificates themselves.
     pub fn shows_certificates(&self) -> bool {
         let shows =
             |token: &Token| matches!(token, Token::Json | Token::Variable(Variable::Certs | Variable::NumCerts));
@@ -161,7 +161,8 @@ impl WriteOut {
         (WriteOut { tokens: tokens.all }, warnings)
     }
 
-    /// Whether it tells of the redirects that were followed, besides the last reply.
+    /// Returns true if the format prints fields of the redirects that were followed, besides the
+    /// last response.
     pub fn looks_back(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, Token::Fields(..)))
     }
@@ -171,7 +172,7 @@ impl WriteOut {
         &self.tokens
     }
 
-    /// What the format prints about a transfer.
+    /// Formats the facts of a transfer.
     pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> Printed {
         let mut printed = Printed::default();
         let mut stream = &Stream::Stdout;

@@ -10,7 +10,8 @@ use haul_policy::Host;
 
 use super::{Variable, certificates, written};
 
-/// What `-w` can tell about one transfer. `Default` is a transfer that got nowhere.
+/// The facts that `-w` can print about one transfer. `Default` is a transfer that failed before it
+/// connected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransferFacts<'a> {
     /// Status of the last reply; 0 without one.
@@ -41,7 +42,7 @@ pub struct TransferFacts<'a> {
     pub content_type: Option<&'a str>,
     /// The transfer's own exit code.
     pub exit_code: u8,
-    /// What went wrong.
+    /// The error message; `None` if the transfer succeeded.
     pub error: Option<&'a str>,
     /// Method of the last request.
     pub method: &'a str,
@@ -51,7 +52,7 @@ pub struct TransferFacts<'a> {
     pub scheme: &'a str,
     /// `1`, `1.1`, `2`, `3`; empty without a reply.
     pub http_version: &'a str,
-    /// Which connection was the last.
+    /// The number of the last connection.
     pub connection: Option<u64>,
     /// The address connected to.
     pub remote_ip: Option<IpAddr>,
@@ -73,13 +74,13 @@ pub struct TransferFacts<'a> {
     pub connect_code: u16,
     /// Further tries made.
     pub num_retries: u64,
-    /// It went through a proxy.
+    /// The transfer went through a proxy.
     pub proxy_used: bool,
-    /// What is wrong with the proxy's certificate, by OpenSSL's numbers.
+    /// The verification result of the proxy's certificate, by OpenSSL's numbers.
     pub proxy_verify_result: u32,
-    /// What is wrong with the server's.
+    /// The verification result of the server's certificate, by OpenSSL's numbers.
     pub verify_result: u32,
-    /// Where the last reply would lead.
+    /// The URL that the last response redirects to.
     pub redirect_url: Option<&'a str>,
     /// `Referer` of the request.
     pub referer: Option<&'a str>,
@@ -97,7 +98,7 @@ pub struct TransferFacts<'a> {
     pub head: Option<&'a Head>,
     /// The redirects that were followed, where they were kept.
     pub history: &'a [Redirected],
-    /// When it is told, since 1970.
+    /// The time of the output, since 1970.
     pub now: Duration,
 }
 
@@ -216,7 +217,7 @@ enum Part {
     ZoneId,
 }
 
-/// Which component a variable is, and whether of the URL fetched last.
+/// Returns the URL component of a variable, and true if it is one of the URL fetched last.
 fn url_part(variable: Variable) -> Option<(Part, bool)> {
     Some(match variable {
         Variable::UrlFragment => (Part::Fragment, false),

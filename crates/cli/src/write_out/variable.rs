@@ -89,7 +89,7 @@ variables! {
 }
 
 impl Variable {
-    /// Whether JSON has it as a number.
+    /// Returns true if JSON has the variable as a number.
     pub fn is_number(self) -> bool {
         let named = Variable::NAMES.iter().find(|(_, variable)| *variable == self);
         let name = named.map_or("", |&(name, _)| name);
