@@ -116,12 +116,12 @@ impl Digest {
         Some(Digest { algorithm, bytes })
     }
 
-    /// What computed it.
+    /// Returns the algorithm of the digest.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its bytes, [`Algorithm::length`] of them.
+    /// Returns the bytes of the digest, [`Algorithm::length`] of them.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -141,18 +141,19 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Why a value of `--checksum` is invalid. It repeats nothing of the value, which may be a URL with a password.
+/// The reason why a value of `--checksum` is invalid. The message repeats nothing of the value,
+/// which may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadChecksum {
     /// The algorithm is MD5.
     Md5,
-    /// What stands before the colon is neither an algorithm nor the scheme of a URL.
+    /// The text before the colon is neither an algorithm nor the scheme of a URL.
     UnknownAlgorithm,
-    /// What stands behind the colon is no digest of the algorithm.
+    /// The text after the colon is no digest of the algorithm.
     BadDigest(Algorithm),
     /// A URL of another scheme than http and https.
     Scheme,
-    /// Nothing at all, or bytes that no file name and no URL has.
+    /// The value is empty, or contains bytes that no file name and no URL contains.
     NotAName,
 }
 

@@ -19,16 +19,16 @@ use super::{Algorithm, Digest};
 /// The longest list worth reading, in bytes. The largest that distributions publish have a tenth of it.
 pub const LIST_MAX: usize = 16 << 20;
 
-/// Why a list has no digest for a file.
+/// The reason why a list has no digest for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDigest {
-    /// There is no checksum in it that haul knows.
+    /// The list contains no checksum that haul knows.
     NotAList,
-    /// It holds only MD5 sums for this file.
+    /// The list contains only MD5 sums for this file.
     Md5Only,
     /// The file is not in it.
     NotListed,
-    /// It has two digests for the file and no way to tell which is meant.
+    /// The list contains two digests for the file, and nothing shows which one is meant.
     Ambiguous,
 }
 
@@ -135,7 +135,7 @@ impl List {
         Err(found)
     }
 
-    /// How many parts at the end of a path the best entries have.
+    /// Returns how many components at the end of a path the best entries share with it.
     fn common(&self, path: &str) -> usize {
         let place = self.entries.partition_point(|entry| parts(self.name(entry)).lt(parts(path.as_bytes())));
         let neighbours = [place.checked_sub(1), Some(place)];
