@@ -1,4 +1,4 @@
-//! How a client is set up.
+//! The builder of a client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the server may stay silent. Default: no limit.
+    /// Sets how long the server may stay silent. Default: no limit.
     pub fn read_timeout(mut self, limit: Duration) -> Self {
         self.options.read_timeout = Some(limit);
         self
@@ -88,13 +88,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Whether redirects are followed. Default yes.
+    /// Sets whether redirects are followed. Default yes.
     pub fn follow(mut self, follow: bool) -> Self {
         self.options.redirects.follow = follow;
         self
     }
 
-    /// Whether compressed content is asked for and decoded. Default yes.
+    /// Sets whether compressed content is asked for and decoded. Default yes.
     pub fn decode(mut self, decode: bool) -> Self {
         self.options.decode = decode;
         self
@@ -154,14 +154,14 @@ impl ClientBuilder {
         self
     }
 
-    /// How many connections are kept idle, and for how long.
+    /// Sets how many connections are kept idle, and for how long.
     pub fn pool(mut self, limits: PoolLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How many requests of [`send_async`](Client::send_async) run at a time, at least one; others wait. Each may need a file
-    /// descriptor. Default 1,024.
+    /// Sets the maximum number of requests of [`send_async`](Client::send_async) that run at a
+    /// time, at least one; others wait. Each may need a file descriptor. Default 1,024.
     pub fn max_requests(mut self, most: usize) -> Self {
         self.max_requests = most.max(1);
         self

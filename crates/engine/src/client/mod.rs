@@ -60,7 +60,8 @@ pub struct Client {
     inner: Arc<Inner>,
 }
 
-/// What clones of a client with the same owner share: the program, or a thread of the client.
+/// State shared by the clones of a client that have the same owner: the program, or a thread of the
+/// client.
 struct Inner {
     core: Arc<Core>,
     is_the_program_s: bool,
@@ -92,13 +93,13 @@ struct Parts {
     shelf: Arc<Shelf>,
     windows: Windows,
     stats: Stats,
-    /// Where the last URL goes.
+    /// Origin of the last URL.
     last_origin: Mutex<Option<Origin>>,
-    /// Where requests run that are not waited for.
+    /// The executor for asynchronous requests; created on first use.
     hall: OnceLock<Arc<Hall>>,
-    /// Its event loops.
+    /// The client's event loops.
     loops: Mutex<Vec<Weak<Inbox>>>,
-    /// How often its idle connections were closed.
+    /// Number of times that the client's idle connections were closed.
     closings: AtomicU32,
     /// The state for a child of this process.
     child: OnceLock<Box<Parts>>,
@@ -287,7 +288,7 @@ impl Client {
         Sending::new(self, Ok(request))
     }
 
-    /// Where requests run that are not waited for.
+    /// Returns the executor for asynchronous requests. The first call makes it.
     pub(crate) fn hall(&self) -> &Arc<Hall> {
         let most = self.inner.core.max_requests;
         let caps = Caps { total: most, per_host: most };
@@ -342,7 +343,7 @@ impl Client {
         &self.parts().shelf
     }
 
-    /// How much its HTTP/2 connections may hold.
+    /// Returns the limits on the memory of the client's HTTP/2 connections.
     pub(crate) fn windows(&self) -> &Windows {
         &self.parts().windows
     }
@@ -362,14 +363,14 @@ impl Client {
         }
     }
 
-    /// Whether a request to this target would find an idle connection that is open and silent now. Another thread may take it
-    /// meanwhile, and its server close it.
+    /// Returns whether a request to this target would find an idle connection that is open and
+    /// silent now. Another thread may take it meanwhile, and its server may close it.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
         self.parts().pool.has_for(target, options, Instant::now())
     }
 
-    /// What may lie idle.
+    /// Returns the limits on idle connections.
     pub(crate) fn pool_limits(&self) -> &PoolLimits {
         &self.inner.core.limits
     }
@@ -381,7 +382,7 @@ impl Client {
         loops.push(Arc::downgrade(inbox));
     }
 
-    /// How often the idle connections were closed.
+    /// Returns the number of times that the idle connections were closed.
     pub(crate) fn closings(&self) -> u32 {
         self.parts().closings.load(Ordering::Acquire)
     }
