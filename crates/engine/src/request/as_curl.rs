@@ -1,6 +1,6 @@
-//! What is done as curl does it, where a program would expect otherwise.
+//! Behaviour copied from curl where a program would expect something else.
 
-/// What is done as curl does it, where a program would expect otherwise. Default: nothing.
+/// Behaviour copied from curl where a program would expect something else. Default: none.
 ///
 /// ```
 /// use haul::RequestOptions;

@@ -1,4 +1,4 @@
-//! How a request is put together, and the request that comes of it.
+//! A request and its builder.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use crate::{Client, Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Where it goes.
+    /// The target of the request.
     pub(crate) target: Target,
     /// The options it shares with other requests.
     pub(crate) options: Arc<RequestOptions>,
-    /// What is its own.
+    /// Settings of this request alone.
     pub(crate) own: Particulars,
 }
 
@@ -45,18 +45,18 @@ impl Request {
         Self { target, options, own }
     }
 
-    /// How long an attempt may take.
+    /// Returns the time limit of an attempt.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.own.max_time.or(self.options.max_time)
     }
 
-    /// Where it goes.
+    /// Returns the target of the request.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Its method.
+    /// Returns the method.
     #[must_use]
     pub fn method(&self) -> &str {
         self.own.method.as_deref().unwrap_or(&self.options.method)
@@ -68,7 +68,7 @@ impl Request {
         &self.options
     }
 
-    /// Its own particulars.
+    /// Returns the settings of this request alone.
     #[must_use]
     pub fn particulars(&self) -> &Particulars {
         &self.own
@@ -291,22 +291,22 @@ impl RequestBuilder {
         self
     }
 
-    /// How long the server may stay silent.
+    /// Sets how long the server may stay silent.
     pub fn read_timeout(self, limit: Duration) -> Self {
         self.options(|options| options.read_timeout = Some(limit))
     }
 
-    /// Whether redirects are followed.
+    /// Sets whether redirects are followed.
     pub fn follow(self, follow: bool) -> Self {
         self.options(|options| options.redirects.follow = follow)
     }
 
-    /// Which redirects are followed.
+    /// Sets which redirects are followed.
     pub fn redirects(self, rules: RedirectRules) -> Self {
         self.options(|options| options.redirects = rules)
     }
 
-    /// Whether compressed content is asked for and decoded.
+    /// Sets whether compressed content is asked for and decoded.
     pub fn decode(self, decode: bool) -> Self {
         self.options(|options| options.decode = decode)
     }

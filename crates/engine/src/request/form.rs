@@ -95,7 +95,8 @@ impl Form {
     }
 }
 
-/// What no content knows beforehand, so that none can hold the boundary.
+/// Returns random bytes for the boundary. No content can contain them on purpose, since nobody
+/// knows them beforehand.
 fn entropy() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];

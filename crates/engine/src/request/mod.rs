@@ -47,7 +47,7 @@ use crate::trace::Trace;
 
 /// Decides by the head of a response whether its content is wanted: [`RequestOptions::wants`].
 pub trait Wants: Send + Sync {
-    /// Whether it is.
+    /// Returns whether the content of the response with this head is wanted.
     fn wants(&self, head: &Head) -> bool;
 }
 
@@ -57,7 +57,8 @@ pub trait Pauses: Send + Sync {
     fn begins(&self, url: &str, wait: Duration, why: &str);
 }
 
-/// Everything about a request but its target. `Debug` shows names and lengths, no values of fields and no content.
+/// All settings of a request except its target. `Debug` shows names and lengths, but no field
+/// values and no content.
 #[derive(Clone)]
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
@@ -80,7 +81,8 @@ pub struct RequestOptions {
     /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned over a connection whose
     /// certificate was not verified. Default: none.
     pub hsts: Option<Hsts>,
-    /// Where Alt-Svc fields are stored, and which alternative services are used. Default: none.
+    /// Store for Alt-Svc fields and source of the alternative services that are used. Default:
+    /// none.
     pub alt_svc: Option<AltSvc>,
     /// `Referer`. Default: none.
     pub referer: Option<Vec<u8>>,
@@ -94,8 +96,8 @@ pub struct RequestOptions {
     /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). Only for
     /// servers known to support partial uploads. Default: none.
     pub content_range: Option<String>,
-    /// How long to wait for the server's consent before sending content of more than 1 MiB or of unknown length (`Expect:
-    /// 100-continue`). Default 1 s; zero does not ask.
+    /// Time to wait for the server's consent before sending content of more than 1 MiB or of
+    /// unknown length (`Expect: 100-continue`). Default 1 s; zero does not ask.
     pub expect_timeout: Duration,
     /// Ask for compressed content and decode it. Default no.
     ///
@@ -116,11 +118,12 @@ pub struct RequestOptions {
     pub fail: bool,
     /// With [`fail`](Self::fail): deliver the body of such a response before failing. Default no.
     pub fail_with_body: bool,
-    /// Which redirects are followed. Default: none.
+    /// Rules for the redirects that are followed. Default: none.
     pub redirects: RedirectRules,
-    /// Which failures are retried. Default: none.
+    /// Rules for the failures that are retried. Default: none.
     pub retry: RetryRules,
-    /// Whether a retry continues where the last attempt broke off, with a range, instead of starting over. Default yes.
+    /// Continue a retry where the last attempt broke off, with a range, instead of starting over.
+    /// Default yes.
     pub resume: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS. A
     /// forwarding proxy gets the same. Default: none.
@@ -134,27 +137,28 @@ pub struct RequestOptions {
     /// Time limit for the transfer in all: the lookup of names, redirects, retries and the pauses between them. No retry begins
     /// that the limit leaves no time for. Default: no limit.
     pub total_time: Option<Duration>,
-    /// How long the server may stay silent, from the request on. Default: no limit. If the program reads the body
-    /// ([`Response`](crate::Response)), time spent in the program does not count.
+    /// Maximum time for which the server may stay silent, from the request on. Default: no limit.
+    /// If the program reads the body ([`Response`](crate::Response)), time spent in the program
+    /// does not count.
     pub read_timeout: Option<Duration>,
     /// Maximum size of a body in bytes, as announced and as received. Default: no limit.
     pub max_size: Option<u64>,
     /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`). Default: all of it.
     pub resume_from: Option<u64>,
-    /// Which part of the content is delivered. Default: all of it.
+    /// The part of the content that is delivered. Default: all of it.
     pub span: Option<Span>,
     /// Most bytes a second of content received, over all connections of a transfer together, and most of content sent.
     /// Default: no limit.
     pub limit_rate: Option<u64>,
-    /// How slow a transfer may be. Default: as slow as the server likes.
+    /// Lower limit on the speed of a transfer. Default: as slow as the server likes.
     pub speed_limit: Option<SpeedLimit>,
-    /// How many connections may be used to fetch one large body. Default: one.
+    /// Number of connections that may be used to fetch one large body. Default: one.
     pub split: Split,
     /// Keep `.` and `..` segments in the paths of targets. Default no.
     pub path_as_is: bool,
     /// Address families to use. Default: all.
     pub family: Family,
-    /// How connections are made. Default: [`ConnectOptions::default`].
+    /// Settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
     /// Rules for connecting somewhere else than to the target; the first match is used. Default: none.
     pub connect_to: Vec<ConnectTo>,
@@ -163,7 +167,7 @@ pub struct RequestOptions {
     pub prior_knowledge: bool,
     /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
-    /// Which proxies are used. Default: none.
+    /// The proxies that are used. Default: none.
     pub proxy: Option<ProxyOptions>,
     /// After a redirect, send the URL that redirected as `Referer`, instead of [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
@@ -224,7 +228,7 @@ pub fn method(name: &str) -> Cow<'static, str> {
 pub struct SpeedLimit {
     /// The minimum speed.
     pub bytes_per_second: u64,
-    /// How long the transfer may be slower than that.
+    /// Time for which the transfer may be slower than that.
     pub time: Duration,
 }
 
@@ -253,17 +257,18 @@ pub enum Span {
         to: Option<u64>,
         /// The length of the whole.
         total: u64,
-        /// What tells it from every other.
+        /// A validator that distinguishes this content from every other.
         validator: Validator,
     },
 }
 
-/// How a large body may be fetched over several connections (`docs/design/splitting.md`).
+/// Limits for fetching a large body over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
     /// Maximum number of connections; 1 never splits. Default 1.
     pub connections: usize,
-    /// How far parts may run ahead of the output, in bytes; there is no such limit for files. Default 16 MiB.
+    /// Maximum distance by which parts may run ahead of the output, in bytes; files have no such
+    /// limit. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -287,7 +292,7 @@ pub struct ConnectTo {
 }
 
 impl RequestOptions {
-    /// Where a connection for this host and port goes.
+    /// Returns the host and port to connect to for this host and port.
     #[must_use]
     pub fn dial<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
         let fits = |entry: &&ConnectTo| {

@@ -1,12 +1,12 @@
-//! What `Debug` shows of requests: names and lengths. Values of fields, content and users may be secrets, whatever their names
-//! (`docs/design/secrets.md`).
+//! `Debug` output of requests: names and lengths. Field values, content and users may be secrets,
+//! whatever their names (`docs/design/secrets.md`).
 
 use std::fmt;
 
 use super::{Form, Particulars, RequestOptions};
 use crate::body::upload::{Body, Piece};
 
-/// This many bytes that are not shown.
+/// Number of bytes that are hidden.
 struct Hidden(usize);
 
 impl Hidden {
