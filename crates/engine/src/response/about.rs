@@ -27,7 +27,7 @@ impl About {
         self.head.status()
     }
 
-    /// Whether the status is from 200 to 299.
+    /// Returns whether the status is from 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status())

@@ -47,11 +47,11 @@ pub struct Sending {
 }
 
 enum State {
-    /// It was not asked for yet.
+    /// The request was not submitted yet.
     New(Result<Request>),
-    /// It is under way.
+    /// The request is under way.
     Waiting(UnderWay, DecodeLimits),
-    /// It was given out.
+    /// The response was returned.
     Over,
 }
 
@@ -139,7 +139,7 @@ pub struct AsyncResponse {
     about: About,
     under_way: UnderWay,
     unpacker: Unpacker,
-    /// Why nothing more comes: every further read reports it again.
+    /// The error that ended the body. Every further read reports it again.
     broken: Option<Error>,
 }
 

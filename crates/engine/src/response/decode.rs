@@ -4,21 +4,22 @@ use crate::Result;
 use crate::body::Decoder;
 use crate::buffer::Chunk;
 
-/// How much is decoded at once at first; adjusted later to how much it expands.
+/// Number of bytes decoded at once in the first step. Later steps adapt to how much the content
+/// expands.
 const FIRST: usize = 4 << 10;
 const LEAST: usize = 256;
 const MOST: usize = 64 << 10;
-/// What should come of one step at most.
+/// Number of decoded bytes that one step should produce at most.
 const WANTED: usize = 128 << 10;
 
 /// A piece of a body on its way to the program, and its decoder where the content is coded.
 pub(super) struct Unpacker {
     decoder: Option<Decoder>,
     piece: Option<Chunk>,
-    /// How much of the piece was taken, or decoded.
+    /// Number of bytes of the piece already taken, or decoded.
     at: usize,
     plain: Vec<u8>,
-    /// How much of what was decoded was taken.
+    /// Number of decoded bytes already taken.
     taken: usize,
     step: usize,
 }
@@ -28,7 +29,7 @@ impl Unpacker {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
     }
 
-    /// Whether bytes reach the program as they came.
+    /// Returns whether the program gets the bytes as they were received.
     pub(super) fn is_plain(&self) -> bool {
         self.decoder.is_none()
     }
@@ -42,7 +43,7 @@ impl Unpacker {
         }
     }
 
-    /// So many were taken.
+    /// Marks `n` bytes as taken.
     pub(super) fn consume(&mut self, n: usize) {
         let at = if self.decoder.is_none() { &mut self.at } else { &mut self.taken };
         *at += n;

@@ -1,5 +1,5 @@
-//! Where the body of a [`Response`](super::Response) lies between the driver, which puts it here, and the program, which
-//! takes it.
+//! The buffer of a [`Response`](super::Response)'s body between the driver, which fills it, and the
+//! program, which reads it.
 //!
 //! The driver's side is a sink ([`Intake`]); the program's is an [`Outlet`]. Bodies whose content is coded lie here as they
 //! came, and are decoded as they are taken: what 100 KiB decode to may be 100 MiB.
@@ -17,7 +17,8 @@ use crate::sink::{Begin, Sink, Wake};
 use crate::transfer::Outcome;
 use crate::{Error, ErrorKind, Result};
 
-/// How many bytes may lie here: two receives of a driver that does not wait for the program.
+/// Maximum number of bytes in the buffer: two receives of a driver that does not wait for the
+/// program.
 pub(crate) const ROOM: u64 = 256 << 10;
 
 /// The most that an announced length makes the whole body's memory to begin with.
@@ -38,7 +39,7 @@ struct Held {
     is_given_up: bool,
     /// The driver that waits for room.
     driver: Option<(Arc<dyn Wake>, usize)>,
-    /// Who waits for bytes.
+    /// The reader that waits for bytes.
     reader: Option<Waker>,
     /// The program is on another thread than the driver, and what it is to know is kept here.
     is_remote: bool,
@@ -52,7 +53,7 @@ pub(crate) enum Next {
     Piece(Chunk),
     /// The exchange is over, with this result.
     End(Box<Outcome>),
-    /// Nothing yet: it will be woken.
+    /// No bytes yet. The reader will be woken.
     Later,
 }
 
@@ -192,7 +193,7 @@ impl Outlet {
         lock(&self.0).is_given_up = true;
     }
 
-    /// Whether the response has begun.
+    /// Returns whether the response has begun.
     pub(crate) fn has_begun(&self) -> bool {
         lock(&self.0).has_begun
     }
@@ -204,7 +205,7 @@ impl Outlet {
         std::mem::take(&mut held.coding)
     }
 
-    /// Whether there are bytes.
+    /// Returns whether there are bytes to take.
     pub(crate) fn has_bytes(&self) -> bool {
         !lock(&self.0).pieces.is_empty()
     }
@@ -240,7 +241,7 @@ impl Outlet {
         }
     }
 
-    /// What was gathered.
+    /// Takes the gathered body.
     pub(crate) fn gathered(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }

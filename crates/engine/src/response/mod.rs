@@ -64,7 +64,7 @@ pub struct Response {
     generation: u32,
 }
 
-/// Where the rest of the body comes from.
+/// The source of the rest of the body.
 enum Source {
     /// The exchange on this thread.
     Here(Box<Exchanges>),
@@ -200,7 +200,7 @@ impl Response {
         }
     }
 
-    /// Nothing more comes of it.
+    /// Ends the body with this error. Further reads report it again.
     fn broke(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Broken(error.again())) {
@@ -254,7 +254,8 @@ impl Response {
         }
     }
 
-    /// Whether the parent of this process reads it: what this one would read, the parent would wait for.
+    /// Returns whether the parent of this process reads the body. The parent would wait for bytes
+    /// that this process takes.
     fn is_inherited(&self) -> bool {
         self.generation != fork::generation()
     }

@@ -1,4 +1,4 @@
-//! Which characters the bytes of a body are.
+//! The character encoding of a body.
 
 use std::borrow::Cow;
 
