@@ -17,7 +17,7 @@ use super::{Begin, Sink, Wake};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
-/// How a checksum is made.
+/// The algorithm of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// SHA-256.
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Hasher {
 }
 
 impl Hasher {
-    /// These bytes come next.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
     }

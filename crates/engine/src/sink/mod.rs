@@ -1,4 +1,4 @@
-//! Where bodies go, and how a sink says how much it can take.
+//! Destinations of bodies, and how they limit what they receive.
 //!
 //! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a body than the credit,
 //! so a full sink stops the reads, the socket's buffer fills, and the peer's window closes. That one mechanism bounds
@@ -49,7 +49,7 @@ pub trait Wake: Send + Sync {
 
 /// Counts bytes that a sink does not see.
 pub trait Counter: Send + Sync {
-    /// So many came.
+    /// Counts `bytes` more bytes.
     fn count(&self, bytes: u64);
 }
 
@@ -60,21 +60,21 @@ pub struct Begin<'a> {
     pub head: &'a Head,
     /// The requested target: redirects from there may lead elsewhere each time.
     pub target: &'a Target,
-    /// What this is the response to: where redirects led to.
+    /// The URL that this is the response to, after redirects.
     pub place: &'a Target,
     /// The redirects that led there, where they are kept.
     pub history: &'a [Redirected],
-    /// What is known so far.
+    /// Facts known so far.
     pub facts: &'a Facts,
     /// The length of what will be pushed, if known; it is unknown for a decoded or extracted body.
     pub length: Option<u64>,
-    /// Where in the content it begins: what is before is there already.
+    /// Offset in the content of the first byte that will be pushed. Earlier bytes exist already.
     pub offset: u64,
     /// The length of the content as it is transferred, where known.
     pub total: Option<u64>,
-    /// What tells the content from every other, if it can be resumed by that.
+    /// A validator that distinguishes the content from every other, if it can be resumed with it.
     pub validator: Option<&'a Validator>,
-    /// When the transfer has to be over.
+    /// Deadline of the transfer.
     pub deadline: Option<Instant>,
 }
 
@@ -97,23 +97,27 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Whether it decodes the body itself, whose content is of this coding (the fields' values, joined by commas). Then it
-    /// gets the bytes as they were received. Asked before [`Sink::begin`]. Default no.
+    /// Returns whether the sink decodes the body itself, whose content has this coding (the fields'
+    /// values, joined by commas). If so, the sink gets the bytes as they were received. Called
+    /// before [`Sink::begin`]. Default no.
     fn takes_coded(&mut self, _coding: &[u8]) -> bool {
         false
     }
 
-    /// How many bytes can be taken now. With 0, `wake` is kept and called with `token` once there is more.
+    /// Returns the number of bytes that the sink can take now. After 0, the sink calls `wake` with
+    /// `token` once it can take more.
     fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> u64 {
         u64::MAX
     }
 
-    /// Whether no other body of the run can go on before this one is over, as the output is its alone.
+    /// Returns whether all other bodies of the run must wait for the end of this one, since only
+    /// this one may write to the output.
     fn is_awaited(&self) -> bool {
         false
     }
 
-    /// Whether the output waits for this body. If not, `waker` is kept and woken when that becomes so. Default no.
+    /// Returns whether the output waits for this body. If not, the sink keeps `waker` and wakes it
+    /// when that changes. Default no.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> bool {
         false
     }
@@ -146,7 +150,7 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// This many bytes were moved to the descriptor that [`Sink::direct`] gave.
+    /// Counts bytes that were moved to the descriptor of [`Sink::direct`].
     fn moved(&mut self, _bytes: u64) {}
 
     /// The meaning of a failure to move bytes, or more bytes, to that descriptor.
@@ -188,7 +192,8 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Who counts bytes that do not pass the sink, since parts of the file are written by themselves.
+    /// Returns the counter for bytes that bypass the sink, since parts of the file are written
+    /// directly.
     fn counter(&mut self) -> Option<std::sync::Arc<dyn Counter>> {
         None
     }

@@ -1,4 +1,4 @@
-//! How a file gets its name once it is complete.
+//! Gives a complete file its name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,22 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::Result;
 
-/// What happens if there is a file of the target's name already.
+/// Treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clobber {
-    /// It is replaced, unless it was the response that suggested the name: then it stays, and that is an error.
+    /// Replaces the existing file, unless the response suggested the name: then the existing file
+    /// stays, and that is an error.
     #[default]
     Own,
-    /// It is replaced.
+    /// Replaces the existing file.
     Replace,
-    /// It stays, and a number is added to the new one's name: `.1` to `.100` (curl's `--no-clobber`).
+    /// Keeps the existing file, and adds a number to the new one's name: `.1` to `.100` (curl's
+    /// `--no-clobber`).
     Number,
-    /// It stays, and that is an error.
+    /// Keeps the existing file, and fails.
     Refuse,
-    /// It stays, and that is an error to the sink. A fleet counts it as done, and gets no more of the body.
+    /// Keeps the existing file, and fails in the sink. A fleet counts the transfer as done, and
+    /// gets no more of the body.
     Skip,
 }
 
@@ -78,9 +81,10 @@ pub(super) fn with_temporary_name<T>(
     Ok(NamedTempFile::into_parts(named))
 }
 
-/// Whether this error of a rename, or of making a file to be renamed, says that no other file can take the target's place, though
-/// the target itself may be written: it is a mount point, its directory takes no new file, or is sticky and the file another
-/// user's, or it belongs to another project's quota.
+/// Returns whether this error of a rename, or of making a file to be renamed, means that no other
+/// file can take the target's place, though the target itself may be written. Causes are: the
+/// target is a mount point; its directory takes no new file, or is sticky and the file another
+/// user's; or the target belongs to another project's quota.
 pub(crate) fn is_in_the_way(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
@@ -140,7 +144,8 @@ pub(super) mod unnamed {
 
     use super::Clobber;
 
-    /// Where the system shows a process its descriptors: only through this may anyone but root name one.
+    /// Directory in which the system shows a process its descriptors. Only through it may a user
+    /// other than root name an unnamed file.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
     /// Links are refused here: the next file has a name from the beginning.
@@ -186,12 +191,12 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Whether it is links that are not wanted here, whatever their name.
+    /// Returns whether the file system refuses links in general, whatever their name.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }
 
-    /// Its content in a file with a name beside the target.
+    /// Copies the content into a file with a name beside the target.
     fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
         LINKLESS.store(true, Ordering::Relaxed);
         let mut options = OpenOptions::new();

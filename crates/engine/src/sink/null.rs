@@ -5,7 +5,8 @@
 
 use std::os::fd::AsFd;
 
-/// Whether a write to this descriptor does nothing, and succeeds. Where that cannot be told cheaply, no.
+/// Returns whether a write to this descriptor does nothing and succeeds. Returns false if that
+/// cannot be found out cheaply.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_null(fd: impl AsFd) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, makedev};

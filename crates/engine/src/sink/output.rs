@@ -35,12 +35,12 @@ use super::{Begin, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
-/// Whether an output takes more.
+/// State of an output: ready for more, or full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// It takes more.
+    /// The output takes more.
     Free,
-    /// It is full: wait until its descriptor is writable, then flush.
+    /// The output is full: wait until its descriptor is writable, then flush.
     Full,
 }
 
@@ -50,10 +50,10 @@ const SMALL: usize = 16 << 10;
 const GATHERED: usize = 64 << 10;
 /// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
 const PIPE_BUF: usize = 4096;
-/// How many of an output's first bytes decide whether it is text, as in curl.
+/// Number of first bytes of an output that decide whether it is text, as in curl.
 const TELLING: usize = 2000;
 
-/// How a descriptor is written without waiting.
+/// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// A write waits for nothing that a peer decides: a file, a device, a terminal.
@@ -75,12 +75,12 @@ pub struct Output {
     way: Way,
     backlog: Vec<u8>,
     done: usize,
-    /// How many bytes more are looked at, where only text is taken.
+    /// Number of further bytes to examine, if only text is accepted.
     telling: usize,
 }
 
 impl Output {
-    /// This process's standard output. If it cannot be duplicated, all writes fail.
+    /// Returns the standard output of this process. If it cannot be duplicated, all writes fail.
     ///
     /// # Panics
     /// If `/dev/null` cannot be opened then.
@@ -105,8 +105,9 @@ impl Output {
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, telling: 0 }
     }
 
-    /// Where this is a terminal, takes text only: bytes with a NUL among the first 2,000 are an error, and nothing of them is
-    /// written. Binary content on a terminal switches it into states that are hard to leave. Default: anything is taken.
+    /// Accepts only text if the output is a terminal: a NUL among the first 2,000 bytes is an
+    /// error, and none of them is written. Binary content switches a terminal into states that are
+    /// hard to leave. Default: anything is accepted.
     #[must_use]
     pub fn text_on_terminal(mut self) -> Self {
         // A pipe or a socket is not asked: that would be a system call for nothing.

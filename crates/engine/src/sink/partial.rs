@@ -33,7 +33,8 @@ use rustix::io::Errno;
 use super::Partial;
 use super::file::space::{self, Reservation};
 
-/// How much may come before the note is written again: what a kill costs at most, for each connection a part of it.
+/// Number of bytes received between two writes of the note, so at most that many are lost in a
+/// kill. The connections share this number.
 const NOTED_EVERY: u64 = 4 << 20;
 /// The same where bytes are synced before: a sync takes its time.
 const SYNCED_EVERY: u64 = 64 << 20;
@@ -53,7 +54,7 @@ struct Progress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
-    /// It is no longer partial, or no longer there: nothing is to be noted.
+    /// The file is complete or gone, so nothing more is noted.
     is_over: bool,
 }
 
@@ -64,7 +65,7 @@ fn identity(target: &Target) -> [u8; 32] {
     identity
 }
 
-/// Which boot of the machine this is; empty where that is not known.
+/// Returns the identifier of the machine's current boot; empty if it is unknown.
 fn boot() -> Vec<u8> {
     let text = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim_ascii().iter().copied().take(64).collect()
@@ -163,7 +164,7 @@ impl PartialFile {
         self.progress().note.done.first_gap(from, self.total)
     }
 
-    /// Which bytes are there.
+    /// Returns the ranges of bytes that the file contains.
     #[must_use]
     pub fn done(&self) -> Spans {
         self.progress().note.done.clone()
@@ -175,7 +176,7 @@ impl PartialFile {
         self.total
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -200,7 +201,8 @@ impl PartialFile {
         Ok(PartWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Whether what has its name is still this very file: what somebody put there instead is not our content.
+    /// Checks that the name still refers to this file. Another file put in its place does not have
+    /// our content.
     fn is_still(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -209,7 +211,7 @@ impl PartialFile {
         Err(io::Error::other("the partial file was replaced by another"))
     }
 
-    /// These bytes are there.
+    /// Records that the bytes of `span` were written.
     fn wrote(&self, span: Range<u64>) {
         let mut progress = self.progress();
         progress.unnoted += span.end - span.start;
@@ -247,7 +249,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// It is of no use.
+    /// Removes the file, which is of no use any more.
     pub fn remove(&self) {
         self.progress().is_over = true;
         // Another run may have removed it already.
@@ -349,7 +351,7 @@ impl PartWriter {
         self.file.as_fd()
     }
 
-    /// This many bytes were written to the descriptor.
+    /// Records that `bytes` bytes were written to the descriptor.
     pub fn moved(&mut self, bytes: u64) {
         self.space.wrote(bytes);
         self.partial.wrote(self.at..self.at + bytes);

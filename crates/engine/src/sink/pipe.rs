@@ -1,4 +1,4 @@
-//! How much a pipe holds.
+//! The capacity of a pipe.
 //!
 //! ```
 //! let (_reader, writer) = std::io::pipe()?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Records {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Where in the input they come from, if anyone asks.
+    /// Place in the input that the records come from, if it is wanted.
     pub place: Option<Place>,
 }
 
@@ -24,7 +24,7 @@ pub struct Records {
 pub struct Place {
     /// The transfer whose body the values were found in.
     pub order: Arc<[u64]>,
-    /// How many values were found in it before.
+    /// Number of values found in it before.
     pub before: u64,
 }
 
@@ -62,13 +62,13 @@ impl Records {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

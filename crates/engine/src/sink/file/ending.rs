@@ -73,7 +73,7 @@ impl FileSink {
         }
     }
 
-    /// Whether it goes on with a regular file.
+    /// Returns whether the body is appended to an existing regular file.
     pub(super) fn adds_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }

@@ -64,11 +64,11 @@ pub struct FileSink {
     is_guarded: bool,
     /// The name that [`FileOptions::name_check`] gave.
     taken: Option<PathBuf>,
-    /// It was opened in place, by this run, and is not complete.
+    /// The file was opened in place by this run, and is not complete.
     is_begun: bool,
     /// The response under way is a failure, though its content is delivered.
     is_failure: bool,
-    /// How long the file was that is added to.
+    /// Length of the existing file to which the body is appended.
     was_long: Option<u64>,
     /// The reply concerns the existing file: as in curl, only requested heads are written to it.
     shows_unchanged: bool,

@@ -1,4 +1,5 @@
-//! Which file a body is written to: one without a name, one beside the target, a partial one, or the target in place.
+//! Opens the file that a body is written to: one without a name, one beside the target, a partial
+//! one, or the target in place.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};

@@ -1,9 +1,9 @@
-//! How a file is written.
+//! Options for writing a file.
 
 use super::super::checksum::Checksum;
 use super::super::naming::{Clobber, NameCheck};
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileOptions {
     /// Make missing directories of the path too. Default no.
@@ -13,7 +13,8 @@ pub struct FileOptions {
     pub named_by_response: bool,
     /// With `named_by_response`: takes the name that the file is to have, whoever gave it. Default: any name may be had.
     pub name_check: Option<NameCheck>,
-    /// What happens if there is a file of that name. Default: it is replaced, unless the response suggested the name.
+    /// Treatment of an existing file of that name. Default: the body replaces it, unless the
+    /// response suggested the name.
     pub clobber: Clobber,
     /// Bytes and name are on the disk before it is done. Default no.
     pub sync: bool,
@@ -39,7 +40,7 @@ pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }
 }
 
-/// Where bytes are added to a file.
+/// Position from which bytes are written to an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Append {
     /// From this byte on.

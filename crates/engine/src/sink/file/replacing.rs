@@ -49,7 +49,7 @@ impl Ownership {
 }
 
 impl FileSink {
-    /// Whether an existing file gives way.
+    /// Returns whether an existing file is replaced.
     fn replaces(&self) -> bool {
         matches!(self.clobber, Clobber::Own | Clobber::Replace)
     }

@@ -26,10 +26,10 @@ const MARGIN: u64 = 1 << 20;
 /// The reserved blocks ahead of a writer.
 #[derive(Debug, Default)]
 pub(in crate::sink) struct Reservation {
-    /// Where the writer is.
+    /// Offset of the writer.
     at: u64,
     reserved: u64,
-    /// Where the writer will end.
+    /// Offset at which the writer will end.
     end: u64,
     step: u64,
 }
@@ -61,8 +61,8 @@ impl Reservation {
     }
 }
 
-/// Whether a file can become so long: a disk that is too small, and a file that this process may not make so large, are
-/// known before a byte is fetched for nothing.
+/// Checks that a file can have this length. Finds out before the first byte is fetched that the
+/// disk is too small, or that this process may not make a file so large.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
@@ -115,7 +115,7 @@ pub(in crate::sink) fn give_back(file: &File, at: u64, length: u64) {
     let _ = (file, at, length);
 }
 
-/// Whether there is no room for a file of this length.
+/// Returns whether there is no room for a file of this length.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)

@@ -16,7 +16,7 @@ pub struct Devices {
     last: Mutex<Option<(PathBuf, Device)>>,
 }
 
-/// Something other than a regular file, and its kind.
+/// A file other than a regular one, and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Device {
     file: Arc<File>,
