@@ -33,7 +33,7 @@ const WARNINGS_MAX: usize = 100;
 /// A parsed command line.
 #[derive(Clone, Debug)]
 pub struct LowArgs {
-    /// What holds for the whole run.
+    /// The settings of the whole run.
     pub global: Global,
     /// The groups that `--next` separates. Never empty.
     pub groups: Vec<Group>,
@@ -43,7 +43,7 @@ pub struct LowArgs {
     pub help_first: Vec<Option<String>>,
     /// `--agent-status`, `--agent-stop`: do that and leave.
     pub agent_command: Option<crate::agent::control::Command>,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<String>,
     /// Notes that are shown only with `-v`.
     pub notes: Vec<String>,
@@ -59,7 +59,7 @@ pub struct LowArgs {
     pub(crate) list: Option<PathBuf>,
 }
 
-/// What to print instead of a transfer.
+/// The text that is printed instead of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Special {
     /// `--help`, with its subject.
@@ -133,12 +133,13 @@ impl Group {
         }
     }
 
-    /// How many URLs have a place so far: also one that has only an output or an upload yet.
+    /// Returns the number of URL positions so far. A position that has only an output or an upload
+    /// yet counts too.
     pub fn places(&self) -> usize {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
-    /// Whether the URL at this index, if it has no output of its own, gets `-O`.
+    /// Returns true if the URL at this index gets `-O`, in case it has no output of its own.
     pub fn is_remote_named(&self, index: usize) -> bool {
         self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
@@ -159,11 +160,11 @@ pub struct StageLow {
     pub unique: bool,
     /// `--sort`.
     pub sort: bool,
-    /// What is said.
+    /// The request settings.
     pub request: RequestLow,
-    /// How it is moved.
+    /// The transfer settings.
     pub transfer: TransferArgs,
-    /// Which way it takes.
+    /// The proxy settings.
     pub proxy: ProxyLow,
     /// `-i`.
     pub include: bool,
@@ -173,7 +174,8 @@ pub struct StageLow {
     pub write_out: Option<TextOrFile>,
 }
 
-/// What a stage sends to the server, with files not read yet. `Debug` shows nothing that may be a secret.
+/// The request settings of a stage, with files not read yet. `Debug` shows nothing that may be a
+/// secret.
 #[derive(Clone, Default)]
 pub struct RequestLow {
     /// `-X`.
@@ -231,7 +233,7 @@ pub struct RequestLow {
 }
 
 impl RequestLow {
-    /// Whether it sends something by `-d`, `-F` or their like.
+    /// Returns true if `-d`, `-F` or an option like them gives the request content.
     pub fn has_content(&self) -> bool {
         !self.form.is_empty() || !self.data.is_empty() && !self.get
     }
@@ -303,11 +305,11 @@ pub enum HeaderLow {
 /// One `-d`, another option of its kind, or a `--url-query`. `Debug` shows the kind alone.
 #[derive(Clone)]
 pub struct DataLow {
-    /// Which option it was.
+    /// The kind of the option.
     pub kind: DataKind,
-    /// What stands in front of the value and a `=`, as it is: of [`DataKind::UrlEncode`] only.
+    /// The unencoded text before the value and a `=`: of [`DataKind::UrlEncode`] only.
     pub name: Option<Vec<u8>>,
-    /// Its value.
+    /// The value of the option.
     pub text: TextOrFile,
 }
 
@@ -440,12 +442,12 @@ impl LowArgs {
         &mut self.stage().request
     }
 
-    /// How the stage being filled moves.
+    /// Returns the transfer settings of the stage being filled.
     pub fn transfer(&mut self) -> &mut TransferArgs {
         &mut self.stage().transfer
     }
 
-    /// Which way the stage being filled takes.
+    /// Returns the proxy settings of the stage being filled.
     pub fn proxy(&mut self) -> &mut ProxyLow {
         &mut self.stage().proxy
     }

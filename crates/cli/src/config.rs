@@ -25,7 +25,7 @@ use std::io::{self, Read};
 /// Longest line taken; curl's limit. Also the most memory a reader can need.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
-/// How deep config files may name config files; curl's limit.
+/// The greatest depth of config files that name config files; curl's limit.
 pub const DEPTH_MAX: usize = 5;
 
 /// First size of the buffer, doubled for a longer line.
@@ -36,15 +36,15 @@ const BUFFER: usize = 64 * 1024;
 pub struct Entry<'a> {
     /// The option as written, with or without dashes.
     pub option: &'a [u8],
-    /// Its value, unquoted.
+    /// The value, unquoted.
     pub value: Option<&'a [u8]>,
     /// Line number, from 1.
     pub line: u64,
-    /// Something odd about the line.
+    /// The oddity of the line, if it has one.
     pub oddity: Option<Oddity>,
 }
 
-/// What is odd about a line that is accepted anyway.
+/// A flaw of a line that is accepted anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oddity {
     /// Text follows the blank that ended an unquoted value.
@@ -69,7 +69,7 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// Why a config file cannot be read on.
+/// The error that ends the reading of a config file.
 #[derive(Debug)]
 pub enum ConfigError {
     /// The system said no.

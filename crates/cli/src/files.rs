@@ -1,4 +1,4 @@
-//! How the command line reaches the files it names, so that tests hand in text instead.
+//! The trait by which the command line reads the files it names. Tests implement it with text.
 //!
 //! ```
 //! use haul_cli::files::Files;
@@ -46,7 +46,8 @@ pub trait Files {
         self.open(path).map(|_| None)
     }
 
-    /// When a file was changed last, in seconds since 1970; `None` for one that is not there. By default none is.
+    /// Returns the time of a file's last change, in seconds since 1970; `None` if there is no such
+    /// file. The default implementation returns `None`.
     fn modified(&mut self, _path: &Path) -> Option<u64> {
         None
     }
@@ -70,7 +71,7 @@ pub trait Files {
     }
 }
 
-/// Whether some of standard input may lie in the buffer of [`io::stdin`].
+/// True once the buffer of [`io::stdin`] may hold some of standard input.
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
 /// The buffered rest of standard input that has not been read yet.

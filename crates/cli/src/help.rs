@@ -16,11 +16,11 @@ use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes, curls_help};
 use crate::persona::{CURL_VERSION, Persona};
 use crate::usage::{Place, Reason, UsageError, VERSION};
 
-/// What works here of what curl can be built with, by curl's names and in its order.
+/// The features of curl's builds that work here, by curl's names and in its order.
 const FEATURES: &str =
     "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd";
 
-/// When curl's version of that number was released.
+/// The release date of that version of curl.
 const CURL_DATE: &str = "2026-09-02";
 
 /// Width to which long documentation is wrapped.
@@ -104,7 +104,7 @@ pub fn version(persona: Persona) -> String {
     }
 }
 
-/// Whether a subject is meant by this name; curl does not look at its case.
+/// Returns true if the name means this subject; curl ignores its case.
 fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }

@@ -1,4 +1,4 @@
-//! Whose manners the program has: its own, or curl's.
+//! The program whose defaults and messages a run has: haul itself, or curl.
 //!
 //! | called as | persona |
 //! |---|---|
@@ -27,10 +27,11 @@ use crate::usage::VERSION;
 /// The version of curl whose options and behaviour the curl persona has.
 pub const CURL_VERSION: &str = "8.22.0";
 
-/// Whose defaults, messages and habits the program has.
+/// The program whose defaults, messages and habits a run has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persona {
-    /// Its own: redirects are followed, errors are failures, many URLs go beside each other.
+    /// haul itself: it follows redirects, error statuses are failures, and URLs are fetched in
+    /// parallel.
     #[default]
     Haul,
     /// curl's: what a script gets that was written for curl 8.
@@ -54,7 +55,7 @@ impl Persona {
         (Persona::Haul, rest)
     }
 
-    /// How the program calls itself in messages.
+    /// Returns the program's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Persona::Haul => "haul",
@@ -62,7 +63,7 @@ impl Persona {
         }
     }
 
-    /// Whether it does as curl does wherever haul would do otherwise.
+    /// Returns true if the program behaves as curl wherever haul differs.
     pub fn is_curl(self) -> bool {
         self == Persona::Curl
     }
@@ -90,7 +91,7 @@ impl Persona {
         }
     }
 
-    /// How the bodies of a stage are moved, before any option.
+    /// Returns the transfer settings of a stage before any option.
     pub fn transfer(self) -> TransferArgs {
         let mut transfer = TransferArgs::default();
         if self.is_curl() {

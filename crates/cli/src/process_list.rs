@@ -21,11 +21,11 @@ use haul_policy::secrets::is_hidden_field;
 pub struct SecretTail {
     /// The argument's number, from 1; the program's name and a persona are not counted.
     pub argument: usize,
-    /// How many bytes at its end are secret.
+    /// The number of secret bytes at the end of the argument.
     pub length: usize,
 }
 
-/// Whether the value of this option, by its long name, is a secret.
+/// Returns true if the value of this option, by its long name, is a secret.
 pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     match option {
         "user" | "proxy-user" | "oauth2-bearer" | "pass" | "proxy-pass" => true,

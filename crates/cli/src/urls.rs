@@ -1,4 +1,4 @@
-//! Where the URLs of one operation come from, millions of them in little memory.
+//! The sources of the URLs of one operation, millions of them in little memory.
 //!
 //! A config file may name millions of URLs. They lie in one buffer behind a table of ends: 8 bytes
 //! a URL beside its text, where a `String` each would cost 24 and an allocation of its own.
@@ -73,7 +73,7 @@ impl UrlList {
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
     }
 
-    /// Whether the source at an index was in a list.
+    /// Returns true if the source at an index came from a list.
     pub fn is_listed(&self, index: usize) -> bool {
         self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
     }
@@ -84,12 +84,12 @@ impl UrlList {
         self.ends.push(self.text.len() as u64 | FILE_BIT);
     }
 
-    /// How many sources there are; a glob or a file counts as one.
+    /// Returns the number of sources; a glob or a file counts as one.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no source at all.
+    /// Returns true if there is no source at all.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in curl's words.
+//! The errors of a command line, in curl's words.
 //!
 //! A flag only knows *why* it refuses a value ([`Reason`]); the parser adds *where* that happened
 //! ([`UsageError`]): which option of the command line, or which line of which config file.
@@ -28,7 +28,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longest piece of foreign text that a message repeats.
 const QUOTED_MAX: usize = 120;
 
-/// Why an option, or the command line as a whole, is refused.
+/// The reason why an option, or the command line as a whole, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Neither haul nor curl has such an option.
@@ -55,7 +55,7 @@ pub enum Reason {
     NoSuchHelp,
     /// A group of options names no URL at all.
     NoUrl,
-    /// There is no argument at all; curl says only where more is to be read then.
+    /// The command line has no argument at all. curl then prints only the hint at its help.
     NothingAsked,
     /// Config files include each other, or too deeply.
     TooDeep,
@@ -89,7 +89,7 @@ pub enum Reason {
     Read {
         /// The file as it was written.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         error: String,
     },
 }
@@ -136,7 +136,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Where a [`Reason`] arose.
+/// The place where a [`Reason`] arose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The command line as a whole.
@@ -169,7 +169,7 @@ impl UsageError {
         UsageError { place, reason }
     }
 
-    /// Why the command line is refused.
+    /// Returns the reason why the command line is refused.
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
@@ -253,7 +253,7 @@ impl UsageError {
     }
 }
 
-/// Where more is to be read.
+/// Returns the line that names the help.
 fn hint(program: &str) -> String {
     let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
     format!("{program}: try '{program} --help'{manual} for more information")
@@ -297,7 +297,8 @@ pub fn one_line(text: &str) -> String {
     lines.join(" ")
 }
 
-/// What stands for a URL that cannot be parsed, [without what may have been meant as a user](without_userinfo).
+/// Returns the printable form of a URL that cannot be parsed, [without what may have been meant as
+/// a user](without_userinfo).
 pub fn shown_url(url: &str) -> String {
     tamed(&without_userinfo(url))
 }

@@ -18,7 +18,7 @@ use crate::usage::Reason;
 /// The longest time limit taken, in seconds: a century, far inside what clocks can add.
 pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
-/// What the parser hands to a flag.
+/// The value that the parser hands to a flag.
 ///
 /// Text is bytes: file names, form data and header values of other encodings pass untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum FlagValue<'a> {
 }
 
 impl<'a> FlagValue<'a> {
-    /// Whether a switch is turned on.
+    /// Returns true if a switch is turned on.
     pub fn on(self) -> bool {
         !matches!(self, FlagValue::Switch(false))
     }

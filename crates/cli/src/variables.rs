@@ -35,14 +35,14 @@ pub struct Assignment<'a> {
     pub range: Option<(usize, usize)>,
     /// The environment's variable of this name goes before the source.
     pub environment: bool,
-    /// Where the value is from; of the environment's there may be none.
+    /// The source of the value; `None` if only the environment gives it.
     pub source: Option<Source<'a>>,
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
-    /// It stands there.
+    /// The text on the command line itself.
     Text(&'a [u8]),
     /// A file; `-` is standard input.
     File(&'a str),
