@@ -130,7 +130,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What becomes of an option of curl here.
+/// Returns the support of a curl option: refused, no effect, differs, or works.
 fn fares(name: &str) -> String {
     if let Some(why) = unsupported::why(name.as_bytes()) {
         return format!("refused: {why}");
@@ -144,7 +144,7 @@ fn fares(name: &str) -> String {
     }
 }
 
-/// Whether curl has an option of this long name.
+/// Returns true if curl has an option of this long name.
 pub fn is_curls(name: &str) -> bool {
     !OWN.contains(&name)
 }

@@ -1,5 +1,5 @@
-//! What curl's help has and haul's has not: scripts look in it for an option before they use it
-//! (`curl --help curl | grep -e --parallel`).
+//! The categories and `--no-` lines of curl's help that haul's own help lacks. Scripts search
+//! curl's help for an option before they use it (`curl --help curl | grep -e --parallel`).
 //!
 //! ```
 //! use haul_cli::flags::curls_help;
@@ -9,7 +9,7 @@
 //! assert_eq!(curls_help::turned_off("progress-meter"), Some("Show no progress"));
 //! ```
 
-/// Its categories, each with what it is about and the long names of the options in it that haul has.
+/// curl's help categories. Each has a title and the long names of its options that haul has.
 const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "auth",
@@ -111,13 +111,13 @@ pub fn categories() -> impl Iterator<Item = (&'static str, &'static str)> {
     CATEGORIES.iter().map(|&(name, about, _)| (name, about))
 }
 
-/// Whether the option of this long name is in that category.
+/// Returns true if the option of this long name is in that category.
 pub fn has(category: &str, long: &str) -> bool {
     let names = CATEGORIES.iter().find(|(name, ..)| *name == category).map(|&(.., names)| names);
     names.is_some_and(|names| names.split_ascii_whitespace().any(|name| name == long))
 }
 
-/// What `--no-` with this long name does, where curl's help has it so.
+/// Returns the help text of `--no-` with this long name, if curl's help lists that form.
 pub fn turned_off(long: &str) -> Option<&'static str> {
     OFF.iter().find(|(name, _)| *name == long).map(|&(_, help)| help)
 }

@@ -1,4 +1,4 @@
-//! What may stand in a request: tokens, field values, the forms of `-H`, and who one is.
+//! Checks of the text in a request: tokens, field values, the forms of `-H`, and credentials.
 
 use haul_policy::auth::Allowed;
 use haul_policy::field::{is_token, is_value};

@@ -17,7 +17,7 @@ impl Flag for Inert {
     }
 }
 
-/// What they share; each adds its name, doc, example and `see_also`.
+/// The common part of the options without effect. Each adds its name, doc, example and `see_also`.
 const NOTHING: Spec = Spec {
     long: "",
     short: None,

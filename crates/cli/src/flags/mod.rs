@@ -228,7 +228,7 @@ use crate::args::LowArgs;
 use crate::usage::Reason;
 use crate::value::FlagValue;
 
-/// What the file of each flag imports.
+/// The imports of each flag's file.
 mod prelude {
     pub(super) use super::{Category, Flag, Spec, Takes};
     pub(super) use crate::args::LowArgs;
@@ -238,7 +238,7 @@ mod prelude {
 
 /// One flag.
 pub trait Flag: Sync {
-    /// Its names and documentation.
+    /// Returns the names and the documentation of the flag.
     fn spec(&self) -> &'static Spec;
 
     /// Stores the value, or says why it is not acceptable.
@@ -252,15 +252,15 @@ pub struct Spec {
     pub long: &'static str,
     /// Letter after `-`.
     pub short: Option<char>,
-    /// Whether a value follows.
+    /// The value that follows the flag, if any.
     pub takes: Takes,
-    /// Where it stands in the help.
+    /// The chapter of the help that lists the flag.
     pub category: Category,
-    /// Whether the short help shows it.
+    /// The short help shows the flag.
     pub important: bool,
-    /// What it does, in a few words.
+    /// The effect of the flag, in a few words.
     pub help: &'static str,
-    /// What it does, in sentences, with default, unit and hazards.
+    /// The effect of the flag in sentences, with default, unit and hazards.
     pub doc: &'static str,
     /// A command line that shows it.
     pub example: &'static str,
@@ -268,12 +268,12 @@ pub struct Spec {
     pub see_also: &'static [&'static str],
 }
 
-/// What a flag expects after its name.
+/// The value that a flag expects after its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing; `--no-` turns it off.
+    /// No value; `--no-` turns the flag off.
     Switch,
-    /// Nothing; there is no `--no-` form.
+    /// No value; there is no `--no-` form.
     Once,
     /// A value of this kind. A `file` that begins with a dash is warned about.
     Value(&'static str),
@@ -284,7 +284,7 @@ pub enum Takes {
 }
 
 impl Takes {
-    /// Whether the rest of a bundle of letters is this flag's value.
+    /// Returns true if the rest of a bundle of letters is this flag's value.
     pub fn is_glued(self) -> bool {
         matches!(self, Takes::Value(_) | Takes::Optional(_) | Takes::Trailing(_))
     }
@@ -295,7 +295,7 @@ impl Takes {
 pub enum Category {
     /// User names, passwords, tokens.
     Auth,
-    /// How connections are made.
+    /// The connections of a transfer.
     Connection,
     /// Extraction from pages, and the stages it feeds.
     Extract,
@@ -303,7 +303,7 @@ pub enum Category {
     General,
     /// Requests and responses.
     Http,
-    /// Where bodies go.
+    /// The destination of bodies.
     Output,
     /// Several transfers at a time.
     Parallel,
@@ -315,7 +315,7 @@ pub enum Category {
     Limits,
     /// Certificates and versions of TLS.
     Tls,
-    /// What is reported about transfers.
+    /// The reports about transfers.
     Verbose,
 }
 
@@ -354,7 +354,7 @@ impl Category {
         }
     }
 
-    /// What the category is about.
+    /// Returns the title of the category.
     pub fn about(self) -> &'static str {
         match self {
             Category::Auth => "Authentication",

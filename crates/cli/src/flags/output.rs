@@ -39,7 +39,7 @@ impl Flag for Output {
     }
 }
 
-/// Whether a name can only be that of a directory, so that every byte fetched for it would be in vain.
+/// Returns true if a name can only be that of a directory, so that no body can be written to it.
 fn names_directory(name: &[u8]) -> bool {
     matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
 }

@@ -50,7 +50,8 @@ const REFUSED: &[(&str, &str)] = &[
 /// Letters of curl with the long names they stand for.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
-/// Why haul refuses an option; `None` if it has it, or if neither program has.
+/// Returns the reason why haul refuses an option; `None` if haul has it, or if neither program has
+/// it.
 pub fn why(name: &[u8]) -> Option<&'static str> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
     REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
@@ -61,7 +62,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
 }
 
-/// Whether curl has a long option of this name and haul does not.
+/// Returns true if curl has a long option of this name and haul does not.
 pub fn has_name(name: &[u8]) -> bool {
     why(name).is_some()
 }
