@@ -1,4 +1,4 @@
-//! Where else origins are served (RFC 7838), shared: kept, written, and gone to.
+//! Alternative services of origins (RFC 7838): a shared store that is kept, saved and used.
 //!
 //! A request that has such a store in its options goes by the first alternative of its origin that speaks what it may speak:
 //! the same Host, the same certificate, another door. One that cannot be reached is passed over from then on, at no cost in
@@ -82,7 +82,8 @@ impl AltSvc {
         self.0.lock().on_field(target, source, field, clock::unix_now());
     }
 
-    /// Where a request to `target` goes that may speak these protocols (ALPN names, RFC 7301).
+    /// Returns the alternative service for a request to `target` that may speak these protocols
+    /// (ALPN names, RFC 7301).
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<Alternative> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
@@ -99,13 +100,13 @@ impl AltSvc {
         self.0.lock().mark_failed(target, protocol, host, port);
     }
 
-    /// How many are known.
+    /// Returns the number of known alternatives.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.lock().len()
     }
 
-    /// Whether none is known.
+    /// Returns whether no alternative is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -28,28 +28,30 @@ use haul_policy::auth::{
 use haul_policy::redirect::Secrets;
 use haul_policy::target::{Origin, Target};
 
-/// How many protection spaces are remembered; the one that was added first makes room.
+/// Maximum number of protection spaces remembered. The one that was added first makes room.
 pub const MAX_SPACES: usize = 256;
 
-/// Whose name a request is in. `Debug` shows no secret. Clones share what was learnt of challenges.
+/// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share what
+/// was learned from challenges.
 #[derive(Clone)]
 pub struct Auth {
     /// User and password (`-u`), for the first target's origin. With them, netrc is not looked at.
     pub user: Option<Credentials>,
     /// A token (`--oauth2-bearer`), for the first target's origin.
     pub bearer: Option<Arc<[u8]>>,
-    /// Which schemes may be used. Default: Basic. With none but one it is used at once (Digest needs a challenge first).
+    /// The schemes that may be used. Default: Basic. If only one is allowed, it is used at once
+    /// (Digest needs a challenge first).
     pub allowed: Allowed,
     /// Requests are signed with the user's password as the key (`--aws-sigv4`), and no other scheme is used. Default: they are not. Without
     /// credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file. Default: none.
     pub netrc: Netrc,
-    /// What was learned from challenges. [`Auth::default`] has a fresh one.
+    /// Knowledge gained from challenges. [`Auth::default`] has a fresh one.
     pub memory: Memory,
 }
 
-/// Whether a netrc file is used, and its text. `Debug` does not show it.
+/// The use of a netrc file, and its text. `Debug` does not show the text.
 #[derive(Clone, Default)]
 pub enum Netrc {
     /// Not at all.
@@ -79,10 +81,10 @@ enum Answer {
     Digest(Digest),
 }
 
-/// Which scheme a request's Authorization field is of.
+/// The scheme of a request's Authorization field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// There is none of ours.
+    /// The request has no Authorization field made here.
     Nothing,
     Basic,
     Bearer,
@@ -116,7 +118,7 @@ impl Auth {
         Self { user: None, bearer: None, ..self.clone() }
     }
 
-    /// Whose name a request to `target` is in.
+    /// Returns the identity in whose name a request to `target` is sent.
     pub(crate) fn identity(
         &self,
         user: Option<&Credentials>,
@@ -133,7 +135,7 @@ impl Auth {
         identity_for(&given, target, secrets, downgraded)
     }
 
-    /// What may be used of what there is.
+    /// Returns the allowed schemes that this identity has credentials for.
     pub(crate) fn allowed_for(&self, identity: &Identity) -> Allowed {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
@@ -216,7 +218,8 @@ impl Memory {
         spaces.push(Space { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Whether a challenge to a request that was answered already is worth another answer: only the nonce was too old.
+    /// Returns whether a challenge to a request that was answered already is worth another answer,
+    /// because only the nonce was too old.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
@@ -256,7 +259,8 @@ impl Space {
         }
     }
 
-    /// Whether a request to `target` is in it, as far as may be told in advance.
+    /// Returns whether a request to `target` lies in this protection space, as far as that can be
+    /// decided in advance.
     fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
         self.is_of(origin, credentials)
             && match &self.answer {

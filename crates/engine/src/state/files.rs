@@ -128,7 +128,7 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     }
 }
 
-/// Whether the lock was got before the deadline.
+/// Waits for the lock. Returns whether it was acquired before the deadline.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     let operation =
         if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };

@@ -24,7 +24,7 @@ pub use haul_policy::cookie::FileStyle;
 use super::files;
 use crate::{Result, clock};
 
-/// How many Set-Cookie fields of one reply are read; curl's number. The rest is ignored.
+/// Maximum number of Set-Cookie fields read from one reply; curl's number. The rest is ignored.
 pub const MAX_PER_REPLY: usize = 50;
 
 /// Cookies for any number of requests at once; clones are the same jar. Limits are those of [`haul_policy::cookie`].

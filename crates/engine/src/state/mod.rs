@@ -1,5 +1,5 @@
-//! What replies leave behind for later requests, shared by any number of clients and threads, and kept in files that any
-//! number of processes may write.
+//! State that replies leave behind for later requests. Any number of clients and threads share it,
+//! and any number of processes may write its files.
 //!
 //! | module | what |
 //! |---|---|
