@@ -16,7 +16,7 @@ use hashbrown::{HashTable, hash_table::Entry};
 use super::sort::{Sorted, Sorter};
 use crate::Result;
 
-/// What [`Distinct::push`] found out about a value.
+/// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// Not seen before: pass it on now.
@@ -43,7 +43,7 @@ pub struct Distinct {
     keys: [RandomState; 2],
     memory: u64,
     deferred: Option<Sorter>,
-    /// How many values were deferred.
+    /// Number of values deferred.
     count: u64,
     dir: PathBuf,
     record: Vec<u8>,
@@ -116,8 +116,8 @@ impl Distinct {
         Ok(Deferred { sorted: Some(by_number.finish()?) })
     }
 
-    /// Whether the table would have to grow beyond three quarters of the budget. While it grows, the old one and the
-    /// new one, twice as large, stand side by side.
+    /// Returns whether the table would have to grow beyond three quarters of the budget. While it
+    /// grows, the old table and the new one, twice as large, exist side by side.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3

@@ -197,9 +197,9 @@ struct Search {
     reach_cache: Option<Cache>,
     /// The end of what was pushed, from `CONTEXT` bytes before the first unsettled position.
     tail: Vec<u8>,
-    /// Where in the body `tail` (or the window being searched) begins.
+    /// Offset in the body at which `tail` (or the window being searched) begins.
     origin: u64,
-    /// Where in `tail` (or in the window being searched) the search goes on.
+    /// Index in `tail` (or in the window being searched) at which the search continues.
     next: usize,
     /// Bytes of `tail` that were searched already, in vain.
     searched: usize,

@@ -42,7 +42,7 @@ enum Way {
     Plain,
 }
 
-/// What one extractor needs for searching: scratch memory, and an account of what false hits cost.
+/// Scratch memory of one extractor's searches, and an account of the cost of false hits.
 #[derive(Debug)]
 pub(super) struct Scratch {
     cache: Cache,
@@ -59,8 +59,8 @@ impl Scratch {
         self.covered = 0;
     }
 
-    /// Whether hits have proved too frequent in this body, as an adversary can make them: the regular expression alone
-    /// is linear.
+    /// Returns whether hits have proved too frequent in this body, as an adversary can make them.
+    /// The regular expression alone is linear.
     fn is_exhausted(&self) -> bool {
         self.wasted > self.covered.saturating_add(Self::FREE)
     }

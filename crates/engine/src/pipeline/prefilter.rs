@@ -1,4 +1,5 @@
-//! Where a match can be: three neighbouring bytes that every match must have at a known place.
+//! Finds the places where a match is possible: three neighbouring bytes that every match must have
+//! at a known position.
 //!
 //! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, a digit after it. Looking for them costs a
 //! few instructions for 64 bytes, however many slashes there are, so it beats both the automaton (which looks at each
@@ -34,7 +35,7 @@ pub(super) struct Trio {
     cover: [Cover; 3],
     /// The piece that the hit is.
     pub(super) piece: usize,
-    /// How often hits are expected.
+    /// Expected frequency of hits.
     pub(super) frequency: f64,
 }
 
@@ -125,7 +126,8 @@ enum Side {
     After,
 }
 
-/// What the byte next to a piece can be, given the pieces on that side from the nearest on.
+/// Returns the set of bytes that can stand next to a piece, given the pieces on that side from the
+/// nearest on.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a Piece>, side: Side) -> Option<Box<Set>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
@@ -180,7 +182,7 @@ fn weight(byte: u8) -> f64 {
     }
 }
 
-/// How the regular expression is told where to look.
+/// Tells the regular expression where to search.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     pub(super) trio: Trio,

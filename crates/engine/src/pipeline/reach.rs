@@ -1,4 +1,5 @@
-//! How far the start positions of a window are settled: nothing that is still to come can change what matches there.
+//! Determines which start positions of a window are settled: no later input can change what matches
+//! there.
 //!
 //! Where the expression bounds its matches, the bound decides. Where it does not (`href="[^"]+"`), a start position t
 //! is open only if what follows it up to the window's end is the beginning of something that the expression could
@@ -23,7 +24,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 /// Matches of at most so many bytes are waited for without a closer look.
 const SHORT: usize = 4 << 10;
 
-/// What tells how far a window is settled.
+/// The method that determines how far a window is settled.
 #[derive(Debug)]
 pub(super) enum Reach {
     /// A match is at most so many bytes long.
@@ -79,7 +80,8 @@ impl Reach {
     }
 }
 
-/// What begins a match of `hir`, from nothing to all of it.
+/// Returns an expression for all beginnings of a match of `hir`, from the empty one to the whole
+/// match.
 fn beginnings(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Hir::empty(),

@@ -34,7 +34,7 @@ pub(super) struct Runs {
     value: (usize, usize),
 }
 
-/// What became of a hit.
+/// The result of examining a hit.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Match(Found),
@@ -114,7 +114,8 @@ impl Runs {
     }
 }
 
-/// Whether `run` shares no byte with those that can stand next to it, given from the nearest on.
+/// Returns whether `run` shares no byte with the runs that can stand next to it, given from the
+/// nearest on.
 fn apart<'a>(run: &Run, others: impl Iterator<Item = &'a Run>) -> bool {
     for other in others {
         if !run.is_disjoint(other) {

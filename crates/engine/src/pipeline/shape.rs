@@ -17,14 +17,14 @@ pub(super) struct Shape {
     pub(super) pieces: Vec<Piece>,
     /// The pieces that group 1 spans, where it always takes part in a match and takes part once.
     pub(super) group: Option<(usize, usize)>,
-    /// Whether there are assertions.
+    /// The expression has assertions.
     pub(super) looks: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
     Run(Run),
-    /// Anything of at most so many bytes (`None`: any number).
+    /// Any text of at most so many bytes (`None`: any number).
     Opaque(Option<usize>),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Run {
     pub(super) greedy: bool,
 }
 
-/// Which of the characters beyond ASCII are in a class.
+/// The characters beyond ASCII in a class: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wide {
     None,
@@ -58,7 +58,7 @@ impl Run {
         Self::once(set, Wide::None)
     }
 
-    /// Whether every match has exactly one byte here.
+    /// Returns whether every match has exactly one byte here.
     pub(super) fn is_one_byte(&self) -> bool {
         self.wide == Wide::None && self.min == 1 && self.max == Some(1)
     }
@@ -85,7 +85,7 @@ impl Run {
         set
     }
 
-    /// Whether no byte can belong to both.
+    /// Returns whether no byte can belong to both.
     pub(super) fn is_disjoint(&self, other: &Self) -> bool {
         let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
         !one.iter().zip(&two).any(|(one, two)| *one && *two)

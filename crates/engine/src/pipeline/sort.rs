@@ -132,7 +132,8 @@ struct Entry {
     length: u32,
 }
 
-/// Which of `entries` has a value. With the hash in it, the table grows and passes over other values without a look at them.
+/// An index into `entries`, with the value's hash. The hash lets the table grow and pass over other
+/// values without reading them.
 struct Known {
     index: u32,
     hash: u32,
@@ -161,7 +162,8 @@ impl Arena {
         self.known.find(Known::spread(hash), is_it).is_some()
     }
 
-    /// Whether one more value fits into what is allocated, or into `memory` after the vectors' doubling.
+    /// Returns whether one more value fits into the allocated memory, or into `memory` after the
+    /// vectors have doubled.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };

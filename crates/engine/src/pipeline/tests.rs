@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use super::*;
 use crate::{Error, ErrorKind, Result};
 
-/// What one search over the whole body gives.
+/// Returns the values that one search over the whole body finds.
 fn naive(expression: &str, body: &[u8]) -> Vec<Vec<u8>> {
     let regex = Regex::new(expression).expect("the generator makes valid expressions");
     let group = usize::from(regex.captures_len() > 1);
