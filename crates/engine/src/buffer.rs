@@ -18,11 +18,12 @@
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether so many bytes to come had better go by a read buffer than straight to this place, for it is slow to receive at: a file
-/// that a server sends comes in pages, and to copy a page to 1 to 31 bytes behind where it would lie in a page of its own takes
-/// the processor three times as long (each load looks as if it were for bytes just stored, and waits for them). `malloc` lays
-/// each large block 16 bytes behind. Receiving 335 kB there took 190 µs, anywhere else 70 µs, and into a read buffer with a copy
-/// from there 85 µs (AMD EPYC, Linux 6.18).
+/// Returns whether `room` bytes are better received into a read buffer and copied than received
+/// directly at `place`. A server sends a file in pages. Copying a page to an address 1 to 31 bytes
+/// past a page boundary takes the processor three times as long (each load looks as if it were for
+/// bytes just stored, and waits for them). `malloc` places each large block 16 bytes past a page
+/// boundary. Receiving 335 kB there took 190 µs, anywhere else 70 µs, and into a read buffer with a
+/// copy from there 85 µs (AMD EPYC, Linux 6.18).
 #[must_use]
 pub fn is_worth_a_detour(place: *const u8, room: usize) -> bool {
     room >= LARGE && is_slow(place)
@@ -47,7 +48,7 @@ pub struct Shelf {
     size: usize,
 }
 
-/// How many unused buffers a shelf keeps; the others go back to the allocator.
+/// Maximum number of unused buffers on a shelf. Further ones go back to the allocator.
 const KEPT: usize = 64;
 
 impl Shelf {
@@ -70,7 +71,7 @@ impl Shelf {
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Box<[u8]>,
-    /// Where it begins in them.
+    /// Index in `bytes` of the first aligned byte, at which the buffer begins.
     start: usize,
     shelf: Arc<Shelf>,
 }

@@ -1,5 +1,5 @@
-//! What can go wrong with a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to curl's
-//! exit code.
+//! Failures of a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to
+//! curl's exit code.
 //!
 //! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the URL. The
 //! message is always `URL: what happened: why`, and behind a redirect `URL (redirected to URL): what happened: why`.
@@ -18,7 +18,8 @@ use crate::net::tls::Alert;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a transfer failed: a kind (with curl's exit code), a sentence, the URL it was for, and the cause below it.
+/// The failure of a transfer: a kind (with curl's exit code), a message, the URL concerned, and the
+/// underlying cause.
 #[derive(Debug)]
 pub struct Error {
     inner: Box<Inner>,
@@ -36,16 +37,16 @@ struct Inner {
     status: Option<u16>,
 }
 
-/// How far the transfer had got, in order: an error keeps the last stage.
+/// The stages of a transfer, in order. An error keeps the last stage reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// Nothing was sent, as far as is known.
+    /// The stage is unknown; as far as known, the transfer sent nothing.
     Unknown,
     /// A connection was being made.
     Connecting,
     /// A request was sent.
     Sent,
-    /// It was answered by a redirect that is not followed.
+    /// The response is a redirect that is not followed.
     Redirected,
 }
 
@@ -296,21 +297,22 @@ impl Error {
         self.inner.asked.as_deref()
     }
 
-    /// Whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a signal ended it.
+    /// Returns whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a
+    /// signal ended the transfer.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.kind() == ErrorKind::Interrupted
     }
 
-    /// Whether a name has no address: the server's or a proxy's.
+    /// Returns whether a name has no address: the server's or a proxy's.
     #[must_use]
     pub fn is_dns(&self) -> bool {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
-    /// Whether TLS could not be set up: the handshake failed, the peer's certificate or key or ours is not acceptable, or
-    /// what TLS was to be set up with cannot be used. In TLS 1.3 a server may say that it does not accept ours
-    /// when the request is on its way: that is TLS's, too.
+    /// Returns whether TLS could not be set up: the handshake failed, the peer's certificate or key
+    /// or ours is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may
+    /// reject our certificate after the request was sent: that counts as TLS, too.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.is_tls_setup() || self.is_refusal()
@@ -329,8 +331,9 @@ impl Error {
         )
     }
 
-    /// Whether the connection or the response broke: it was refused, closed or reset, or ended too early. A repeated request
-    /// may well succeed; whether it may be repeated is another question.
+    /// Returns whether the connection or the response broke: it was refused, closed or reset, or
+    /// ended too early. A repeated request may well succeed; whether the request may be repeated is
+    /// another question.
     #[must_use]
     pub fn is_connection(&self) -> bool {
         matches!(
@@ -344,25 +347,28 @@ impl Error {
         )
     }
 
-    /// Whether the error is the status of a response (400 or above).
+    /// Returns whether the error is the status of a response (400 or above).
     #[must_use]
     pub fn is_status(&self) -> bool {
         self.kind() == ErrorKind::Status
     }
 
-    /// That status, if [`is_status`](Self::is_status); or the one with which a proxy refused a tunnel.
+    /// Returns that status, if [`is_status`](Self::is_status), or the status with which a proxy
+    /// refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.inner.status
     }
 
-    /// Whether a redirect cannot be followed: there were too many, or the target is malformed or not http.
+    /// Returns whether a redirect cannot be followed: there were too many, or the target is
+    /// malformed or not http.
     #[must_use]
     pub fn is_redirect(&self) -> bool {
         self.kind() == ErrorKind::TooManyRedirects || self.inner.stage == Stage::Redirected
     }
 
-    /// Whether the request was never sent because its URL, its settings or its content are wrong.
+    /// Returns whether the request was never sent because its URL, its settings or its content are
+    /// wrong.
     #[must_use]
     pub fn is_setup(&self) -> bool {
         let is_wrong =
@@ -370,14 +376,15 @@ impl Error {
         is_wrong && self.inner.stage < Stage::Sent
     }
 
-    /// Whether a time limit ran out.
+    /// Returns whether a time limit ran out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Whether no connection could be made (name, address, interface, proxy or TLS), or not in time, and so nothing of the request was sent: whatever
-    /// its method, it may be repeated. Not for failures after a redirect or in a retry.
+    /// Returns whether no connection could be made (name, address, interface, proxy or TLS), or not
+    /// in time. Nothing of the request was sent, so a request of any method may be repeated. False
+    /// for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{Head, Version};
 
-/// How far the last exchange of a transfer got.
+/// The progress of a transfer's last exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Progress {
     /// No request was sent: there was no connection yet.
@@ -25,7 +25,7 @@ pub struct Facts {
     pub method: Option<Box<str>>,
     /// The Referer of the last request, where it was made from a redirect.
     pub referer: Option<Box<str>>,
-    /// When the transfer began.
+    /// Start of the transfer.
     pub started: Instant,
     /// The final response's status; 0 where none came.
     pub status: u16,
@@ -39,9 +39,9 @@ pub struct Facts {
     pub upload_bytes: u64,
     /// Fields of the last response's head.
     pub fields: u32,
-    /// It went through a proxy.
+    /// The transfer used a proxy.
     pub proxy_used: bool,
-    /// When the last redirect had been followed; zero without one.
+    /// Time at which the last redirect had been followed; zero without one.
     pub redirected: Duration,
     /// Bytes of all heads received.
     pub head_bytes: u64,
@@ -55,11 +55,13 @@ pub struct Facts {
     pub retries: u32,
     /// Requests sent.
     pub requests: u32,
-    /// How far the last exchange got. A redirect, or a further try, begins at [`Progress::Connecting`] again.
+    /// Progress of the last exchange. A redirect or a further try begins at
+    /// [`Progress::Connecting`] again.
     pub progress: Progress,
     /// Connections opened for it.
     pub connects: u32,
-    /// Which connection it was sent on last, of all that this process has made, from 0.
+    /// Number of the connection that carried the last request, counted from 0 over all connections
+    /// of this process.
     pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
@@ -81,7 +83,7 @@ pub struct Facts {
     pub sent: Duration,
     /// The first byte of the last response came.
     pub first_byte: Duration,
-    /// It was over.
+    /// The transfer was over.
     pub total: Duration,
     /// The time spent in each phase, over all tries.
     pub phases: Phases,
@@ -148,7 +150,7 @@ pub enum Phase {
 }
 
 impl Facts {
-    /// Nothing is known yet.
+    /// Returns the facts at the start of a transfer, when nothing else is known.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! How a process finds out that it is a child of the one that made its connections.
+//! Detects that a process is a forked child of the one that made its connections.
 //!
 //! A forked child has copies of the descriptors of its parent, so both would send on the same connections; and of the
 //! threads of its parent it has only the one that forked, so locks that others held stay locked. What a client shares is
@@ -35,7 +35,7 @@ pub(crate) fn watch() {
     });
 }
 
-/// How many forks lie between the process that loaded this code and this one.
+/// Returns the number of forks between the process that loaded this code and this one.
 #[must_use]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)

@@ -1,4 +1,5 @@
-//! Whether a blocking call shall go on: asked while it waits, so that Ctrl-C and alarms of a host language end a wait.
+//! Hooks that end blocking calls. A wait calls the hook from time to time, so that Ctrl-C and
+//! alarms of a host language end the wait.
 //!
 //! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when their interpreter has
 //! the word again. With a hook, a wait asks it at once when a signal has come, and every 50 ms or so otherwise: a handler
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, ErrorKind, Result};
 
-/// How long a wait lasts before the hook is asked.
+/// Duration of a wait before the hook is called.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// A hook that is asked whether to stop. No lock is held meanwhile: it may send requests itself, over the same client, too.
@@ -32,7 +33,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl Interrupt {
-    /// This function says `true` when the call is to end: with [`ErrorKind::Interrupted`].
+    /// Makes a hook of a function that returns `true` to end the call with
+    /// [`ErrorKind::Interrupted`].
     pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants_to_stop))
     }
@@ -69,7 +71,8 @@ impl Ticker {
         }
     }
 
-    /// Whether a while has passed since the hook was last asked. The first call begins the while.
+    /// Returns whether the interval since the last call of the hook has passed. The first call
+    /// starts the interval.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         // A wait may end a little before its time.
         self.hook.is_some() && now.saturating_duration_since(*self.asked.get_or_insert(now)) >= TICK * 3 / 4

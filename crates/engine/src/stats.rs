@@ -35,7 +35,7 @@ pub struct Totals {
     pub connections: u64,
     /// Requests sent on a connection that had served another.
     pub reused: u64,
-    /// What the connections carried.
+    /// Bytes and packets that the connections carried.
     pub wire: Wire,
     /// Sums of the transfers' phases.
     pub phases: Phases,
@@ -44,7 +44,7 @@ pub struct Totals {
 /// The bytes and packets on the wire, both ways.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Wire {
-    /// Whether the system counts it.
+    /// The operating system reports these numbers.
     pub known: bool,
     /// Payload bytes of TCP sent, with retransmissions.
     pub bytes_sent: u64,

@@ -16,13 +16,13 @@ pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'stati
     Builder::new().name(name.into()).spawn(work)
 }
 
-/// As long as it lives this thread takes no signals.
+/// A guard that blocks signals in this thread until it is dropped.
 struct Deaf {
     before: SigSet,
 }
 
 impl Deaf {
-    /// Those that say what the thread itself did wrong cannot be put off.
+    /// Signals that report a fault of the thread itself. Their delivery cannot be deferred.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {

@@ -1,4 +1,4 @@
-//! What a transfer sends and receives, for observers. Secrets are left out.
+//! Events of a transfer for observers: what it sends and receives, without secrets.
 //!
 //! ```
 //! use haul::trace::{Event, Trace};
@@ -28,14 +28,14 @@ use haul_proto::request::Request;
 use crate::Error;
 use crate::transfer::Outcome;
 
-/// Something that happened.
+/// An event of a transfer.
 #[derive(Debug, Clone)]
 pub enum Event<'a> {
     /// For people to read.
     Info(Cow<'a, str>),
     /// A request goes out. Values of [fields that hold secrets, or may](haul_policy::secrets::is_hidden_field), are replaced.
     Request {
-        /// Its head.
+        /// The request's head.
         head: Cow<'a, str>,
     },
     /// The head of a response has come.
@@ -45,7 +45,7 @@ pub enum Event<'a> {
     },
     /// An interim response (1xx) has come.
     Interim {
-        /// Its head, as received.
+        /// The response's head, as received.
         head: &'a Head,
     },
     /// A proxy has answered a CONNECT.
@@ -55,38 +55,39 @@ pub enum Event<'a> {
     },
     /// The trailer section of a body has come (RFC 9110 section 6.5).
     Trailers {
-        /// Its fields, as received.
+        /// The trailer fields, as received.
         fields: &'a Fields,
     },
     /// The last try failed, and there is another after a wait.
     Retry {
         /// The result of the last try.
         trouble: retry::Outcome,
-        /// How long is waited.
+        /// Time until the next try.
         wait: Duration,
-        /// How many tries are left, including this one.
+        /// Number of tries left, including this one.
         left: u32,
-        /// The last try as it would be told of, were it the last of all; none for a status that is no failure.
+        /// The outcome to report if the last try ends the transfer; `None` for a status that is not
+        /// a failure.
         failed: Option<&'a Outcome>,
     },
-    /// Content goes out. Only for those who want it: [`Trace::wants_content`].
+    /// Content is sent. Reported only if [`Trace::wants_content`] says so.
     Sent(&'a [u8]),
-    /// Content has come, before decoding. Only for those who want it.
+    /// Content is received, before decoding. Reported only if [`Trace::wants_content`] says so.
     Received(&'a [u8]),
 }
 
 /// Watches transfers, from any worker's thread.
 pub trait Trace: Send + Sync + fmt::Debug {
-    /// Something happened.
+    /// Reports an event.
     fn event(&self, event: &Event<'_>);
 
-    /// Whether the content itself is reported, which rules out the direct path. Default no.
+    /// Returns whether the content itself is reported, which rules out the direct path. Default no.
     fn wants_content(&self) -> bool {
         false
     }
 
-    /// What keeps a transfer from being a success, for what was to be kept of a head could not be kept. Asked for behind each
-    /// head of a final response and behind trailers. Default nothing.
+    /// Returns the error that makes a transfer fail because part of a head could not be kept as
+    /// wanted. Called after each head of a final response and after trailers. Default none.
     fn failure(&self) -> Option<Error> {
         None
     }
