@@ -72,7 +72,7 @@ pub enum Stop {
 pub enum Waited {
     /// The descriptor is ready.
     Ready,
-    /// Nothing came before the time limit.
+    /// The time limit passed without input.
     Quiet,
     /// The deadline has come.
     Late,

@@ -13,16 +13,16 @@ use crate::request::method;
 pub(super) struct Aim {
     pub(super) target: Target,
     pub(super) method: Cow<'static, str>,
-    /// Whether content goes along.
+    /// Sends the content along.
     pub(super) with_body: bool,
-    /// Whether what the caller keeps secret goes along.
+    /// Decides whether the caller's secrets are sent to the target.
     pub(super) secrets: Secrets,
-    /// Whether it is the first target's origin.
+    /// True if the target has the first target's origin.
     pub(super) same_origin: bool,
-    /// It was led from TLS into the clear.
+    /// True if a redirect led from TLS to plain text.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
-    /// How many redirects have led here.
+    /// The number of redirects followed so far.
     pub(super) hops: u32,
     /// The first target's origin.
     pub(super) first: Origin,
@@ -31,7 +31,7 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// What the caller asks for.
+    /// The request that the caller asks for.
     pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
             first: target.origin(),
@@ -72,17 +72,17 @@ impl Aim {
         self.is_downgraded = hop.downgraded;
     }
 
-    /// Whether a redirect has led away from the caller's target.
+    /// Returns true if a redirect has led away from the caller's target.
     pub(super) fn is_led(&self) -> bool {
         self.left.is_some()
     }
 
-    /// Whether redirects have kept the caller's method.
+    /// Returns true if redirects have kept the caller's method.
     pub(super) fn keeps_method(&self) -> bool {
         self.left.as_deref().is_none_or(|(_, method)| *method == self.method)
     }
 
-    /// What redirects led to is left: the caller's target is asked again.
+    /// Starts over at the caller's target, and forgets the redirects.
     pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.left.take() {
             Some(left) => *left,

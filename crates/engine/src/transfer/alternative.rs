@@ -8,7 +8,7 @@ use crate::net::proxy::Via;
 use crate::trace::Event;
 use crate::{Error, ErrorKind};
 
-/// Where an origin is served besides.
+/// An alternative service of an origin (RFC 7838): protocol, host and port.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Door {
     protocol: Protocol,
@@ -17,7 +17,7 @@ pub(super) struct Door {
 }
 
 impl Transfer {
-    /// Its next exchange goes by a connection of this key.
+    /// Notes the key of the connection for the next exchange.
     pub fn goes_by(&mut self, key: &Key) {
         self.facts.proxy_used = key.via != Via::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());

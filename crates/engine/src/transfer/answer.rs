@@ -1,4 +1,5 @@
-//! What a response's head means for a transfer: where its body goes, or whether there is another exchange.
+//! Effect of a response's head on a transfer: the body goes to the sink or is dropped, and another
+//! exchange may follow.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +18,8 @@ use crate::sink::Begin;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
 
-/// How often a proxy may ask anew who we are: it can say for ever that its nonce was too old.
+/// The most challenges that a proxy may send. Without a limit, it could report a stale nonce for
+/// ever.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
@@ -116,7 +118,8 @@ impl Transfer {
         }
     }
 
-    /// How the response relates to the requested range. `None`: it is delivered like any other.
+    /// Returns the disposition that follows from the requested range. `None`: the response is
+    /// delivered like any other.
     fn on_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         if !self.may_range {
             return None;
@@ -203,7 +206,7 @@ impl Transfer {
         Some(wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry))
     }
 
-    /// Whether the existing part is as long as the whole, as far as the server shows it.
+    /// Returns true if the existing part is as long as the whole, as far as the server shows it.
     fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
@@ -212,7 +215,7 @@ impl Transfer {
         }
     }
 
-    /// What becomes of a response to a request for a range.
+    /// Returns the disposition of a response to a request for a range.
     fn go_by(&mut self, verdict: Verdict, head: &Head, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
             Verdict::Continues => {
@@ -329,7 +332,8 @@ pub(crate) fn bad_status(head: &Head) -> Error {
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Where the response points to. Servers exist that say the same twice; of two places none is the one that was meant.
+/// Returns the value of Location. Repeated fields are accepted if all have the same value;
+/// differing ones are an error, since no rule says which one is meant.
 fn location(head: &Head) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

@@ -18,15 +18,15 @@ use crate::{Error, ErrorKind, Result};
 /// A server may call each nonce stale: after this many answers its response is final.
 const MOST_ANSWERS: u8 = 3;
 
-/// Where the authentication of a transfer stands.
+/// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct Login {
     /// The first target, where it has a user: what a redirect says instead is not the user's word.
     first: Option<Box<Target>>,
-    /// What may be used at the present target; none: it was not looked for yet.
+    /// The identity to use at the present target; `None` until it is looked up.
     identity: Option<Identity>,
     sent: Sent,
-    /// How many challenges of this target were answered.
+    /// The number of answered challenges of this target.
     answers: u8,
     /// The request under way has no content because its only purpose is to be challenged.
     pub(super) is_probe: bool,
@@ -88,7 +88,8 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Who signs the next request and how, where that is wanted and somebody is named.
+    /// Returns the signature scheme and the credentials for the next request, if signing is
+    /// requested and credentials exist.
     fn signs(&self, callers: &Callers<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.login.identity.as_ref()?.credentials.as_ref()?;
@@ -100,7 +101,8 @@ impl Transfer {
         self.signs(callers)?.0.signed_target(&self.aim.target)
     }
 
-    /// What signs the next request. `given` are the caller's fields that it has: those that arrive as they are sent are signed, too.
+    /// Signs the next request. `given` are the caller's fields in the request; those that proxies
+    /// leave unchanged are signed, too.
     pub(super) fn signature(
         &self,
         callers: &Callers<'_>,
@@ -156,7 +158,8 @@ impl Transfer {
         )
     }
 
-    /// What a response says about the credentials of its request. `None`: it is final.
+    /// Returns the disposition of a response that contains a challenge. `None`: the response is
+    /// final.
     pub(super) fn on_challenge(&mut self, head: &Head) -> Option<Disposition> {
         let identity = self.login.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.login);

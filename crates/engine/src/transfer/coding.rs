@@ -6,14 +6,15 @@ use super::Transfer;
 use crate::body::is_decodable;
 
 impl Transfer {
-    /// Whether compressed content is asked for. Bytes that continue others must be of their coding; and of coded content a part
-    /// is of no use to who asked for a part of the plain one.
+    /// Returns true if the request accepts compressed content. Bytes that continue earlier ones
+    /// must have their coding. A part of compressed content is of no use to a caller who wants a
+    /// part of the plain content.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode && !self.extent.is_plain_part() && (options.as_curl.decodes_all || !self.wants_part)
     }
 
-    /// Whether what comes is decoded.
+    /// Returns true if the response's content is to be decoded.
     pub(super) fn decodes(&self, head: &Head) -> bool {
         self.options.decode && (self.options.as_curl.decodes_all || is_decodable(head))
     }

@@ -23,7 +23,7 @@ impl Transfer {
         self.own.content(&self.options).filter(|_| self.aim.with_body)
     }
 
-    /// Whether its next request has content.
+    /// Returns true if the next request has content.
     #[must_use]
     pub fn has_content(&self) -> bool {
         self.given().is_some()
@@ -44,19 +44,20 @@ impl Transfer {
         (upload.length() != Some(0) || self.names("Transfer-Encoding")).then_some(upload)
     }
 
-    /// Whether the caller gives the field.
+    /// Returns true if the caller gives the field.
     fn names(&self, field: &str) -> bool {
         self.options.fields.iter().chain(&self.own.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
-    /// Whether the content goes in chunks though the caller did not say so.
+    /// Returns true if the content is sent in chunks without a Transfer-Encoding field of the
+    /// caller.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &Body| body.length().is_none() && !self.names("Content-Length");
         let needs = |body: &Body| self.own.trailers.is_some() || has_no_length(body);
         self.given().is_some_and(needs) && !self.names("Transfer-Encoding")
     }
 
-    /// How the next request's content is framed, with what its fields say.
+    /// Returns the framing of the next request's content, as its fields describe it.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.given() else {
             let says_so = !self.options.as_curl.omits_empty && matches!(&*self.aim.method, "POST" | "PUT" | "PATCH");
@@ -75,7 +76,8 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Whether the server is asked before the content is sent: where a field says so, or where it is `worth` it.
+    /// Returns true if the request asks for the server's consent before it sends the content: if a
+    /// field says so, or if the content is `worth` it.
     pub(super) fn asks_first(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.is_refused_to_be_asked || self.options.expect_timeout.is_zero() {
             return false;
@@ -108,8 +110,10 @@ impl Transfer {
         Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
     }
 
-    /// Whether its server answered a large content with anything but a success. Squid then stops reading, and would not see a further request on that
-    /// connection, even if all bytes were written to the socket. A login bound to the connection has to stay on it anyway.
+    /// Returns true if the server may have left the content unread: it answered large content with
+    /// anything but a success. Squid then stops reading, and would not see another request on that
+    /// connection, even if all bytes were written to the socket. A login that is bound to the
+    /// connection is excepted, since it has to stay there.
     pub(crate) fn may_be_unread(&self) -> bool {
         let sent = self.given().filter(|_| !self.login.is_probe);
         // Of content whose length is not known beforehand, what was given to be sent is known by now.
@@ -117,7 +121,8 @@ impl Transfer {
         self.facts.status >= 300 && sent.is_some_and(much) && !self.logs_in_its_connection()
     }
 
-    /// Whether the program does NTLM or Negotiate by itself (RFC 4559): each leg answers the one before on the same connection.
+    /// Returns true if the caller itself performs NTLM or Negotiate (RFC 4559): each leg answers
+    /// the one before on the same connection.
     fn logs_in_its_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
@@ -125,13 +130,13 @@ impl Transfer {
         fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
     }
 
-    /// Whether the content can be sent once only.
+    /// Returns true if the content can be sent only once.
     pub(crate) fn is_once(&self) -> bool {
         self.given().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Why there can be no further request with this content, if so: it was read already, or its server does not know
-    /// chunks (RFC 9112 section 6.1).
+    /// Returns the error if no further request can be made with this content: it has already been
+    /// read, or its server does not know chunks (RFC 9112 section 6.1).
     pub(super) fn cannot_send_again(&self) -> Option<Error> {
         if self.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";

@@ -1,4 +1,5 @@
-//! Where a transfer has to stop although its response goes on: the place where another connection's part begins.
+//! Moving end of a transfer: the byte at which another connection's part begins, so that the
+//! transfer stops although its response continues.
 //!
 //! A cut is tentative at first: the transfer waits there. It is settled when the other part has proved to come (the
 //! transfer is over then), or lifted when it has not, and then nothing was lost.
@@ -13,7 +14,7 @@ use crate::sink::Wake;
 pub(crate) struct Cut {
     at: AtomicU64,
     is_settled: AtomicBool,
-    /// How far the transfer is.
+    /// The position of the transfer.
     position: AtomicU64,
     waiting: Mutex<Option<(Arc<dyn Wake>, usize)>>,
 }
@@ -35,7 +36,7 @@ impl Cut {
         self.at.load(Ordering::SeqCst)
     }
 
-    /// How far the transfer has got.
+    /// Returns the position of the transfer.
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Ordering::SeqCst)
     }
@@ -51,7 +52,8 @@ impl Cut {
         self.wake();
     }
 
-    /// How many bytes a transfer may still deliver that has got to `at`. With 0 it is woken when that changes.
+    /// Returns the number of bytes that a transfer at the position `at` may still deliver. If 0,
+    /// `waker` is woken when that changes.
     pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let room = self.at().saturating_sub(at);
         if room == 0 {
@@ -67,7 +69,7 @@ impl Cut {
         if self.is_settled.load(Ordering::SeqCst) { came_to.min(self.at().max(at)) } else { came_to }
     }
 
-    /// Whether a transfer that has got to `at` is over.
+    /// Returns true if a transfer at the position `at` is over.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.at()
     }

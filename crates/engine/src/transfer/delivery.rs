@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 const WORTH_DRAINING: u64 = 64 << 10;
 
 impl Transfer {
-    /// How many body bytes may be read now.
+    /// Returns the number of body bytes that may be read now.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
         match self.disposition {
             Disposition::Deliver => {}
@@ -36,7 +36,8 @@ impl Transfer {
         self.pace.allow(credit.saturating_add(if credit == 0 { 0 } else { self.skip }), now)
     }
 
-    /// Whether what its server sends next would be taken, as far as that can be known before a response has begun.
+    /// Returns true if the transfer would accept the next bytes of its server, as far as that can
+    /// be known before a response begins.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
         match self.disposition {
             Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
@@ -44,14 +45,16 @@ impl Transfer {
         }
     }
 
-    /// Whether it has got to where another part begins: the rest of the response is not wanted.
+    /// Returns true if the transfer has reached the byte where another part begins: the rest of the
+    /// response is not wanted.
     #[must_use]
     pub fn is_satisfied(&self) -> bool {
         let is_delivered = matches!(self.disposition, Disposition::Deliver);
         is_delivered && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at))
     }
 
-    /// Whether an unwanted body is not worth reading, or not further: closing the connection is better.
+    /// Returns true if the rest of an unwanted body is not worth reading: it is better to close the
+    /// connection.
     #[must_use]
     pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver);
@@ -91,7 +94,8 @@ impl Transfer {
         if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
     }
 
-    /// Which of this many received bytes to deliver: none that were delivered before, and none after the end.
+    /// Returns the range of `bytes` received bytes to deliver: none that were delivered before, and
+    /// none after the end.
     fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.skip.min(bytes);
         self.skip -= start;
@@ -138,7 +142,7 @@ impl Transfer {
         }
     }
 
-    /// Whether somebody looks at the content on its way.
+    /// Returns true if a trace receives the content.
     fn is_watched(&self) -> bool {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
@@ -162,7 +166,7 @@ impl Transfer {
         }
     }
 
-    /// This many bytes were moved to the descriptor that [`Transfer::direct`] gave.
+    /// Notes that `bytes` were moved to the descriptor that [`Transfer::direct`] returned.
     ///
     /// # Errors
     /// The transfer cannot go on: the body is larger than is allowed.

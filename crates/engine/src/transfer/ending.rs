@@ -196,8 +196,8 @@ impl Transfer {
         }
     }
 
-    /// Whether a further try of the whole goes on in the user's file all the same, as by curl: a server that does ranges was
-    /// bringing the content itself.
+    /// Returns true if a retry of the whole continues in the user's file, as in curl, because the
+    /// failed response was delivering content from a server that supports ranges.
     fn keeps_on(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.from > 0,
@@ -300,8 +300,9 @@ impl Transfer {
         After::Done(result.map_err(|error| self.own(error)))
     }
 
-    /// What a pause asked for by the server (429 or 503 with Retry-After) means for other requests to the host of
-    /// [`Transfer::slot`]; it is none's when the last exchange brought no such answer, or another host did.
+    /// Returns the pause that the last response asked for (429 or 503 with Retry-After), which
+    /// holds for other requests to the host of [`Transfer::slot`], too. `None` if it asked for
+    /// none, or if another host did.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.asked_pause
@@ -324,7 +325,7 @@ impl Transfer {
     }
 }
 
-/// What an error is to the rules of further tries.
+/// Classifies an error for the retry rules.
 fn trouble_of(error: &Error, broke: Broke) -> Trouble {
     match (error.kind(), broke) {
         (_, Broke::ByProtocol) => Trouble::Permanent,

@@ -1,5 +1,6 @@
-//! Which bytes of a representation a transfer delivers, and how far it is: what makes a broken body resumable at its exact
-//! byte, and a part of a split body a part of the right one.
+//! Byte range of a representation that a transfer delivers, and its position in it. With these, a
+//! broken body can be resumed at its exact byte, and a part of a split body belongs to the right
+//! representation.
 //!
 //! ```text
 //!  0                           at                    end            total
@@ -28,26 +29,27 @@ pub(super) struct Extent {
     pub(super) at: u64,
     /// The length of the representation, once known.
     pub(super) total: Option<u64>,
-    /// What tells this representation from every other, once known.
+    /// The validator that tells this representation from every other, once known.
     pub(super) validator: Option<Validator>,
     /// The coding of what was delivered so far.
     coding: Option<Vec<u8>>,
-    /// It is the beginning of something of which nothing is known yet, and may be shorter.
+    /// True if the extent is a first range of unknown content, which may turn out to be shorter.
     is_opening: bool,
     /// The last byte that is there already is asked for again: the answer says how long the whole is.
     looks_back: bool,
 }
 
-/// What a response is to an extent.
+/// The relation of a response to an extent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It has nothing to do with ranges: the status decides.
+    /// The response is unrelated to ranges: the status decides.
     Ordinary,
-    /// It brings exactly what was asked for.
+    /// The response brings exactly the requested bytes.
     Continues,
-    /// It brings the same representation from its beginning: so many bytes are there already.
+    /// The response brings the same representation from its beginning: this many bytes exist
+    /// already.
     Repeats(u64),
-    /// There is nothing left to bring.
+    /// The extent is complete: nothing is left to bring.
     Complete,
     /// The representation is another one by now.
     Changed,
@@ -61,7 +63,7 @@ impl Extent {
         Self { at: first, ..Self::default() }
     }
 
-    /// What a caller wants of a representation: all of it, or a span.
+    /// The extent that the caller's options ask for: all of a representation, or a span.
     pub(super) fn of(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::from(options.resume_from.unwrap_or(0)),
@@ -88,7 +90,7 @@ impl Extent {
         }
     }
 
-    /// What an earlier run left of it.
+    /// Limits the extent to what an earlier run left open.
     pub(super) fn resumes(&mut self, partial: Partial) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
@@ -103,22 +105,23 @@ impl Extent {
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
 
-    /// Whether what is missing of it has to come without a content coding, for the rest is there so.
+    /// Returns true if the missing bytes must come without a content coding, because the existing
+    /// ones have none.
     pub(super) fn is_plain_part(&self) -> bool {
         self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Whether more of it could be asked for where a response broke off.
+    /// Returns true if a request for the rest is possible after a response broke off.
     pub(super) fn is_resumable(&self) -> bool {
         self.validator.is_some()
     }
 
-    /// Whether it has no content coding.
+    /// Returns true if the content has no coding.
     pub(super) fn is_plain(&self) -> bool {
         self.coding.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// Whether it has to be asked for by a range.
+    /// Returns true if the request needs a Range field.
     pub(super) fn is_ranged(&self) -> bool {
         self.at > 0 || self.end.is_some()
     }
@@ -177,12 +180,12 @@ impl Extent {
         self.is_opening = false;
     }
 
-    /// Whether it is a beginning that no response has brought yet.
+    /// Returns true if the extent is a first range that no response has brought yet.
     pub(super) fn is_opening(&self) -> bool {
         self.is_opening
     }
 
-    /// Where it ends, in a representation of this length.
+    /// Returns the end of the extent in a representation of this length.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
             (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
@@ -190,7 +193,7 @@ impl Extent {
         }
     }
 
-    /// What this response is to it.
+    /// Returns the relation of this response to the extent.
     pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> Verdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),

@@ -1,4 +1,4 @@
-//! Which fields a request has, and in which order.
+//! The fields of a request, and their order.
 //!
 //! | whose they are | which |
 //! |---|---|
@@ -49,7 +49,8 @@ impl<'a> Callers<'a> {
         Self { is_empty, ..callers }
     }
 
-    /// Those that many requests share, but for names that this one has some of its own of; then these.
+    /// The fields to send: the shared ones, except for names that this request has fields of its
+    /// own for, then its own.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a Field> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
@@ -63,15 +64,15 @@ impl<'a> Callers<'a> {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// Whether a field of this name is the engine's to make. What a caller leaves out of a request to one host, another may
-    /// need: that it is another, the caller cannot know.
+    /// Returns true if the engine makes the field of this name. A Host that the caller removed is
+    /// still made for another origin, because the caller cannot foresee that origin.
     pub(super) fn leave_to_engine(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
     }
 }
 
-/// What the proxy is told that forwards a request; nothing where none does.
+/// The target and fields for a proxy that forwards the request; empty without one.
 #[derive(Default)]
 pub(super) struct Forwarded {
     /// The request target, which is absolute there.
@@ -85,7 +86,7 @@ impl Forwarded {
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// Those that have no place among the engine's.
+    /// The fields that have no fixed place among the engine's.
     fn others(&self) -> impl Iterator<Item = Line<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
@@ -93,12 +94,12 @@ impl Forwarded {
     }
 }
 
-/// What the engine says in fields of its own, where that has to be written down first.
+/// Header values of the engine that must be allocated before the request is written.
 pub(super) struct Written<'a> {
     authority: Cow<'a, str>,
     /// None where the caller's own fields have it.
     authorization: Option<Vec<u8>>,
-    /// What belongs to a signature beside it.
+    /// The fields that accompany a signature.
     signed: Vec<(String, String)>,
     range: Option<String>,
     content_range: Option<String>,
@@ -111,8 +112,9 @@ pub(super) struct Written<'a> {
 }
 
 impl Transfer {
-    /// What the proxy is told, with the same answer as the connection's key has: what is for a proxy goes to no one else. The target
-    /// may be `spelled` in another way.
+    /// Returns the target and fields for the proxy that forwards the request, if there is one. They
+    /// follow the same settings as the connection's key, so that data for a proxy reaches no other
+    /// server. `spelled` replaces the spelling of the target.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<Forwarded> {
         self.proxy_answered = false;
         let via = Via::of(&self.aim.target, options);
@@ -132,7 +134,8 @@ impl Transfer {
         callers.allowed().filter(|(name, _)| !self.is_orphan(name) && is_said(name)).map(line).collect()
     }
 
-    /// Whether a field of the caller's describes content that is not sent: it goes where that goes (RFC 9110 section 15.4).
+    /// Returns true if one of the caller's fields describes content that is not sent. Such a field
+    /// is left out (RFC 9110 section 15.4).
     fn is_orphan(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = frames(name) || name.eq_ignore_ascii_case("expect");
@@ -140,7 +143,7 @@ impl Transfer {
         has_content && (!self.aim.with_body && (describes || frames) || self.login.is_probe && frames)
     }
 
-    /// What has to be written down before the fields can be put in order.
+    /// Makes the values that must be allocated before the fields can be put in order.
     pub(super) fn written(
         &self,
         callers: &Callers<'_>,
@@ -212,7 +215,7 @@ impl Transfer {
         fields
     }
 
-    /// What the engine says of the request, in its order.
+    /// The engine's fields about the request, in their order.
     fn about_request<'a>(
         &'a self,
         callers: &Callers<'_>,
@@ -236,7 +239,7 @@ impl Transfer {
         ]
     }
 
-    /// What the engine says of the content, which stands last but for Connection.
+    /// The engine's fields about the content, which come last except for Connection.
     fn about_content<'a>(
         &'a self,
         callers: &Callers<'_>,
@@ -284,7 +287,8 @@ fn is_connection(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
 }
 
-/// Whether a field of this name is for the next hop alone (RFC 9110 section 7.6.1), or made anew by it.
+/// Returns true if a field of this name is for the next hop only (RFC 9110 section 7.6.1), or
+/// replaced by it.
 pub(super) fn is_for_hop(name: &str) -> bool {
     const NAMES: [&str; 7] = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
     frames(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
@@ -295,7 +299,7 @@ fn connections<'a>(given: &[Line<'a>]) -> impl Iterator<Item = Line<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }
 
-/// Whether a field of this name says how content is framed.
+/// Returns true if a field of this name describes the framing of content.
 fn frames(name: &str) -> bool {
     ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }

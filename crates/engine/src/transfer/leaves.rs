@@ -1,4 +1,4 @@
-//! What a response leaves behind for later requests, and where it leads.
+//! State that a response leaves for later requests, and the target of its redirect.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl Transfer {
         }
     }
 
-    /// Whose cookies are sent and taken.
+    /// Returns the target whose cookies are sent and stored.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self
@@ -43,8 +43,8 @@ impl Transfer {
         named.map_or(Cow::Borrowed(&self.aim.target), Cow::Owned)
     }
 
-    /// Where a response leads. A target that must be reached over TLS is judged as that: what is lost on the way into the
-    /// clear is not lost where there is none.
+    /// Returns the redirect of a response. A target that must be reached over TLS is judged as an
+    /// https one, so that a redirect to it does not count as a downgrade.
     pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<Hop>, RedirectError> {
         let rules = &self.options.redirects;
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {

@@ -76,7 +76,8 @@ pub use outcome::{After, Broke, Outcome, Redirected};
 pub use pace::Credit;
 pub(crate) use part::{Splittable, Watch};
 
-/// How often it begins anew because the content changed, or the server does not do ranges after all.
+/// The number of times a transfer may begin anew because the content changed, or the server does
+/// not support ranges after all.
 const MAX_RESTARTS: u32 = 2;
 
 /// With more bytes of redirects' heads than this, further ones are not kept for delivery: a hostile server sends as many
@@ -92,18 +93,18 @@ pub struct Transfer {
     aim: Aim,
     /// The server was asked whether it wants the content under way.
     asked_first: bool,
-    /// It does not want to be asked.
+    /// The server rejects `Expect: 100-continue`.
     is_refused_to_be_asked: bool,
     attempt: u32,
-    /// When the first try began.
+    /// The start of the first try.
     began: Instant,
-    /// When the try under way must be over.
+    /// The deadline of the try under way.
     deadline: Option<Instant>,
     disposition: Disposition,
     extent: Extent,
-    /// Its caller has a part in mind.
+    /// The caller wants a part.
     wants_part: bool,
-    /// Whether ranges may be asked for: a GET whose caller has no range of its own in mind.
+    /// Allows requests for ranges: the method is GET, and the caller has no range of its own.
     may_range: bool,
     /// The sink was asked what it has already.
     has_looked: bool,
@@ -111,34 +112,37 @@ pub struct Transfer {
     has_sent: bool,
     /// The sink has been told of a response, and has what came of it.
     has_begun: bool,
-    /// It goes on with what the user has, and cannot be had otherwise.
+    /// The transfer continues the user's existing content, and cannot start without it.
     is_fixed: bool,
-    /// Where it begins, if not at the first byte: an earlier file is to be added to, and tries after the first begin there, too.
+    /// The first byte to fetch, if not 0: an earlier file is extended, and later tries begin there,
+    /// too.
     from: u64,
     /// Bytes of the response under way that were delivered from an earlier one.
     skip: u64,
-    /// How often it began anew because what it had could not be completed.
+    /// The number of times the transfer began anew because the existing part could not be
+    /// completed.
     restarts: u32,
-    /// Whether it goes on where a redirect led, without asking the caller's target first.
+    /// Continues at the target of an earlier redirect, without a request to the caller's target
+    /// first.
     is_shortcut: bool,
-    /// How far it was when it last failed.
+    /// The position at the last failure.
     failed_at: u64,
     pace: Pace,
-    /// Where others make it stop.
+    /// The end that other parts of a split set for this transfer.
     cut: Option<Arc<Cut>>,
-    /// It is a part of a split transfer: whether and where it is tried again is decided there, and the sink is not its own.
+    /// The transfer is a part of a split one: the split decides about retries, and owns the sink.
     is_part: bool,
-    /// Which part it is to those who split it; none is the first.
+    /// The number of this part in its split; `None` for the first.
     crew_id: Option<usize>,
     body: BodyPath,
     head: Option<Head>,
     /// Behind the response that is delivered it is tried again after a while.
     tries_behind: Option<Duration>,
-    /// How long the last response wants its host to be left alone.
+    /// The pause that the last response asks for on behalf of its host.
     asked_pause: Option<Duration>,
     /// The request under way tells a proxy who asks.
     proxy_answered: bool,
-    /// How often a proxy has asked who that is.
+    /// The number of challenges from a proxy.
     proxy_rounds: u32,
     /// The origin under way has answered with HTTP/1.0.
     is_http10: bool,
@@ -153,14 +157,14 @@ pub struct Transfer {
     /// The redirects so far, where they are to be told of.
     history: Vec<Redirected>,
     trailers: Option<Fields>,
-    /// What is known of it so far.
+    /// The facts known so far.
     pub facts: Box<Facts>,
     /// The caller's mark: which job this is.
     pub tag: u64,
     /// The host whose slot in the caller's queue it holds.
     pub slot: Option<HostId>,
-    /// Its place among those that may have to wait for each other: none may wait behind one of a higher rank. One that the
-    /// others wait for whatever theirs has 0.
+    /// The rank among transfers that may have to wait for each other: none may wait behind one of a
+    /// higher rank. A transfer that all others wait for has rank 0.
     pub rank: u64,
     /// The next exchange wants a connection that has carried nothing yet.
     pub wants_fresh: bool,
@@ -168,35 +172,37 @@ pub struct Transfer {
     pub is_on_used: bool,
     /// A server has said that it does not answer for this host on such a connection.
     pub is_misdirected: bool,
-    /// Its request was sent behind others that were not answered yet.
+    /// The request was sent behind others that were not answered yet.
     pub is_pipelined: bool,
-    /// Its slot was given to another transfer while its response waits for the end of its turn.
+    /// The slot was given to another transfer while the response waits for the end of its turn.
     pub gave_slot: bool,
-    /// How often it has waited for a descriptor.
+    /// The number of waits for a descriptor.
     pub starved: u32,
-    /// How often it was given back unprocessed, by a server that refused or broke off.
+    /// The number of times a server returned the request unprocessed, by a refusal or a broken
+    /// connection.
     pub replays: u32,
-    /// Which of its host's addresses is tried first: parts of one body spread over them.
+    /// The index of the host's address to try first: the parts of one body spread over the
+    /// addresses.
     pub spread: usize,
 }
 
-/// What happens to the body of the response under way.
+/// The use of the body of the response under way.
 enum Disposition {
     /// No head has come yet.
     Unknown,
-    /// It goes to the sink.
+    /// The body goes to the sink.
     Deliver,
-    /// It is dropped, and the transfer goes on at another target.
+    /// The body is dropped, and the transfer continues at another target.
     Follow(Box<Hop>),
-    /// It is dropped, and the transfer tried again after a while.
+    /// The body is dropped, and the transfer is tried again after a while.
     Retry(Duration),
-    /// It is dropped, and the transfer goes on with another request at once.
+    /// The body is dropped, and the transfer sends another request at once.
     Again,
-    /// It is dropped, and the caller's target is asked at once.
+    /// The body is dropped, and the transfer requests the caller's target at once.
     Anew,
-    /// It is dropped: all that was wanted is there already.
+    /// The body is dropped: all wanted bytes exist already.
     Complete,
-    /// It is dropped, and the transfer fails.
+    /// The body is dropped, and the transfer fails.
     Fail(Error),
 }
 
@@ -335,14 +341,16 @@ impl Transfer {
         self.history.clear();
     }
 
-    /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
+    /// Returns true if the request may be sent before `earlier` is answered on the same connection
+    /// (RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_follow(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| retry::is_idempotent(&transfer.aim.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.rank <= self.rank
     }
 
-    /// Whether it is sent again where its connection proves to have been closed before.
+    /// Returns true if the request may be sent again when its connection proves to have been closed
+    /// before.
     #[must_use]
     pub(crate) fn may_be_repeated(&self) -> bool {
         self.options.retry.may_repeat(&self.aim.method) && !self.is_once()
@@ -355,7 +363,7 @@ impl Transfer {
         }
     }
 
-    /// Where the next exchange goes.
+    /// Returns the target of the next exchange.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.aim.target
@@ -367,13 +375,13 @@ impl Transfer {
         &self.aim.method
     }
 
-    /// What is asked for.
+    /// Returns the options of the request.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
         &self.options
     }
 
-    /// When this attempt must be over.
+    /// Returns the deadline of this attempt.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
@@ -407,7 +415,7 @@ impl Transfer {
         &self.history
     }
 
-    /// Whether it is bound to a rate.
+    /// Returns true if the transfer has a rate limit.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         self.pace.is_limited()
@@ -418,30 +426,31 @@ impl Transfer {
         self.pace.stirs(Instant::now());
     }
 
-    /// Whether the server's silence is limited.
+    /// Returns true if the server's silence has a time limit.
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.pace.is_timed()
     }
 
-    /// When the server has been silent for too long, if that is limited.
+    /// Returns the time when the server will have been silent for too long, if that is limited.
     #[must_use]
     pub fn silent_until(&self) -> Option<Instant> {
         self.pace.silent_until()
     }
 
-    /// When [`Transfer::look`] is to be called, if ever.
+    /// Returns the time of the next call to [`Transfer::look`], if one is needed.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         self.pace.look_at()
     }
 
-    /// Whether it has been too slow for too long.
+    /// Returns an error if the transfer has been too slow for too long.
     pub fn look(&mut self, now: Instant) -> Option<Error> {
         self.pace.look(self.facts.body_bytes, now)
     }
 
-    /// It waits for its sink, not for the server, or no longer.
+    /// Pauses the limits on slowness while the transfer waits for its sink instead of the server,
+    /// and resumes them.
     pub fn is_held_up(&mut self, paused: bool, now: Instant) {
         self.pace.is_held_up(paused, now);
     }

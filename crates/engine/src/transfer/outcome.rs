@@ -1,4 +1,4 @@
-//! How an exchange and a transfer end, in words.
+//! Outcome of an exchange and of a transfer.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::error::Stage;
 use crate::facts::Facts;
 use crate::{Error, Result};
 
-/// What becomes of a transfer when an exchange is over.
+/// The next step of a transfer when an exchange is over.
 #[derive(Debug)]
 pub enum After {
-    /// It is finished.
+    /// The transfer is finished.
     Done(Result<()>),
-    /// It needs another exchange, after this while.
+    /// The transfer needs another exchange, after this delay.
     Again(Duration),
 }
 
-/// What was going on when an exchange broke.
+/// The stage at which an exchange broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broke {
     /// No connection could be made: nothing was sent.
@@ -38,7 +38,7 @@ pub enum Broke {
 /// A transfer at its end.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Whether the body was delivered whole.
+    /// `Ok` if the body was delivered completely.
     pub result: Result<()>,
     /// The target of the last exchange.
     pub target: Target,
@@ -75,7 +75,7 @@ impl Transfer {
 /// A redirect that was followed.
 #[derive(Debug, Clone)]
 pub struct Redirected {
-    /// What was asked for.
+    /// The requested target.
     pub target: Target,
     /// The head that led on.
     pub head: Head,

@@ -1,4 +1,4 @@
-//! How fast a transfer may be, and how fast it has to be.
+//! Upper and lower limits on the speed of a transfer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub(super) struct Pace {
     silence: Option<Silence>,
 }
 
-/// How long the server may be silent.
+/// The time limit on the server's silence.
 struct Silence {
     limit: Duration,
     since: Instant,
@@ -48,10 +48,10 @@ impl Slowest {
     }
 }
 
-/// How much may be received now.
+/// The number of bytes that may be received now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credit {
-    /// So many bytes, at least one.
+    /// At most this many bytes, at least one.
     Bytes(u64),
     /// None before the sink has woken the driver.
     Full,
@@ -81,7 +81,7 @@ impl Pace {
         self.slowest = Some(Box::new(Slowest::new(limit, now)));
     }
 
-    /// Whether it is bound to a rate.
+    /// Returns true if there is a rate limit.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.is_some()
     }
@@ -110,7 +110,8 @@ impl Pace {
         credit.min(bucket.lock().unwrap_or_else(PoisonError::into_inner).available(clock::policy_time(now)))
     }
 
-    /// It waits for somebody else than the server, or no longer.
+    /// Pauses the limits on slowness while the transfer waits for anything but the server, and
+    /// resumes them.
     pub(super) fn is_held_up(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;
@@ -123,7 +124,7 @@ impl Pace {
         }
     }
 
-    /// So many bytes came.
+    /// Notes that `bytes` arrived.
     pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         self.stirs(now);
         if let Some(bucket) = &self.rate {
@@ -131,30 +132,30 @@ impl Pace {
         }
     }
 
-    /// Something happened between us and the server: the time of its silence begins anew.
+    /// Notes activity on the connection: the time limit on silence starts anew.
     pub(super) fn stirs(&mut self, now: Instant) {
         if let Some(silence) = &mut self.silence {
             silence.since = now;
         }
     }
 
-    /// When [`Pace::look`] is to be called, if ever.
+    /// Returns the time of the next call to [`Pace::look`], if one is needed.
     pub(super) fn look_at(&self) -> Option<Instant> {
         [self.slowest.as_ref().map(|slowest| slowest.look_at), self.silent_until()].into_iter().flatten().min()
     }
 
-    /// When the server has been silent for too long, if that is limited.
+    /// Returns the time when the server will have been silent for too long, if that is limited.
     pub(super) fn silent_until(&self) -> Option<Instant> {
         let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
         silence.since.checked_add(silence.limit)
     }
 
-    /// Whether silence is limited.
+    /// Returns true if silence has a time limit.
     pub(super) fn is_timed(&self) -> bool {
         self.silence.is_some()
     }
 
-    /// Whether it is too slow, with so many bytes received so far.
+    /// Returns an error if the transfer is too slow, with `bytes` received so far.
     pub(super) fn look(&mut self, bytes: u64, now: Instant) -> Option<Error> {
         if self.silent_until().is_some_and(|at| at <= now) {
             let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);

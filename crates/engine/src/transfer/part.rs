@@ -26,14 +26,15 @@ const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::fr
 /// A body that could be fetched in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct Splittable {
-    /// Its length.
+    /// The length of the representation.
     pub(crate) total: u64,
-    /// What tells it from every other.
+    /// The validator that tells the representation from every other.
     pub(crate) validator: Validator,
 }
 
 impl Transfer {
-    /// Whether the body under way could be fetched in parts, as far as its head tells; `None` before there is one.
+    /// Returns whether the body under way could be fetched in parts, as far as its head shows;
+    /// `None` before there is a head.
     pub(crate) fn may_split(&self) -> Option<Option<Splittable>> {
         if !matches!(self.disposition, Disposition::Deliver) {
             return None;
@@ -82,12 +83,12 @@ impl Transfer {
         }
     }
 
-    /// Its file, if parts may be written to it in any order.
+    /// Returns the sink's file, if parts may be written to it in any order.
     pub(crate) fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         self.body.partial_file()
     }
 
-    /// Who counts bytes that do not pass its sink.
+    /// Returns the counter of bytes that bypass the sink.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn Counter>> {
         self.body.counter()
     }
@@ -126,12 +127,14 @@ impl Transfer {
         part
     }
 
-    /// Whether HTTP/2 is offered to its server: what it shares a connection with then shares its rate.
+    /// Returns true if the handshake offers HTTP/2 to the server. Transfers that share an HTTP/2
+    /// connection also share its rate.
     pub(crate) fn offers_http2(&self) -> bool {
         self.aim.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
-    /// It wants a connection of its own, which HTTP/2 would share.
+    /// Withdraws the offer of HTTP/2, so that the transfer gets a connection that it does not
+    /// share.
     #[must_use]
     pub(crate) fn by_itself(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
@@ -140,7 +143,8 @@ impl Transfer {
         self
     }
 
-    /// Its server wants HTTP/1.1 (RFC 9113 section 7, HTTP_1_1_REQUIRED): whether it may be asked by that, and is from now on.
+    /// Switches to HTTP/1.1 because the server requires it (RFC 9113 section 7, HTTP_1_1_REQUIRED).
+    /// Returns false if the request cannot be sent that way.
     pub(crate) fn leaves_http2(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
         let is_unanswered = matches!(self.disposition, Disposition::Unknown);
@@ -167,7 +171,7 @@ impl Transfer {
         self.crew_id
     }
 
-    /// Whether it fetches one body with others.
+    /// Returns true if the transfer fetches one body together with others.
     pub(crate) fn is_part(&self) -> bool {
         self.is_part
     }
@@ -199,16 +203,16 @@ impl Transfer {
     }
 }
 
-/// What watches over the speed of all parts together.
+/// The check on the speed of all parts together.
 pub(crate) struct Watch(Pace);
 
 impl Watch {
-    /// When [`Watch::look`] is to be called, if ever.
+    /// Returns the time of the next call to [`Watch::look`], if one is needed.
     pub(crate) fn look_at(&self) -> Option<Instant> {
         self.0.look_at()
     }
 
-    /// Whether all together are too slow, with so many bytes so far.
+    /// Returns an error if all parts together are too slow, with `bytes` received so far.
     pub(crate) fn look(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.look(bytes, now)
     }

@@ -13,7 +13,8 @@ use crate::drive::link::Machine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
-/// Why a machine does not take a request. It knows its fields by number, and who gave one knows it by name.
+/// The error for a request that a protocol machine rejects. The machine knows fields by number; the
+/// message names them.
 fn cannot_be_sent(error: RequestError, fields: &[Line<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
@@ -25,7 +26,7 @@ fn cannot_be_sent(error: RequestError, fields: &[Line<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// How many bytes it is without its content, as HTTP/1.1 writes it.
+/// Returns the size of the request without its content, as HTTP/1.1 writes it.
 fn bytes_of(request: &Request<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
@@ -92,7 +93,8 @@ impl Transfer {
         taken
     }
 
-    /// How long the server is waited for that was asked whether it wants the content.
+    /// Returns the time to wait for the server's consent to the content, if the request asked for
+    /// it.
     #[must_use]
     pub fn asks_for(&self) -> Option<Duration> {
         self.asked_first.then_some(self.options.expect_timeout)

@@ -13,7 +13,7 @@ use crate::trace::Event;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// It has a connection; `again` if that has served before.
+    /// Notes that the transfer has a connection; `again` if the connection has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
@@ -40,12 +40,12 @@ impl Transfer {
         }
     }
 
-    /// Whom its connection goes to: a proxy, or the server.
+    /// Returns the host that the connection goes to: a proxy, or the server.
     fn peer_host(&self) -> &str {
         self.proxy_host.as_deref().unwrap_or_else(|| self.aim.target.host_text())
     }
 
-    /// Its response is complete, and its connection may serve others.
+    /// Notes that the response is complete, and that its connection may serve other transfers.
     pub fn on_kept(&self) {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
@@ -54,7 +54,7 @@ impl Transfer {
         }
     }
 
-    /// It goes on elsewhere.
+    /// Notes that the transfer continues at another target.
     pub(super) fn on_redirect(&self) {
         if let Some(trace) = &self.options.trace {
             let text = format!("Issue another request to this URL: '{}'", self.aim.target.to_url());
@@ -62,7 +62,7 @@ impl Transfer {
         }
     }
 
-    /// It will be tried again.
+    /// Notes that the transfer will be tried again.
     pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt);
@@ -101,7 +101,7 @@ impl Transfer {
         }
     }
 
-    /// It is delivered with the heads of redirects.
+    /// Keeps the head, to deliver it with the heads of redirects.
     pub(super) fn keep_aside(&mut self, head: &Head) {
         if self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(&self.shown(head.raw()));

@@ -51,7 +51,7 @@ pub enum Pipes {
 /// The reasons why a link stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Nothing was received.
+    /// No bytes were received.
     WouldBlock,
     /// Bytes were received, and there may be more.
     More,
