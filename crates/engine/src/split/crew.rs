@@ -32,14 +32,16 @@ const LEAST: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 const FILE_PART: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 /// The smallest part for a pipe, where a small memory allows no more.
 const LEAST_FOR_PIPE: u64 = 64 << 10;
-/// How many parts may fail in a row before the crew gives up; a failure is forgotten once this much has arrived since.
+/// The number of parts that may fail in a row before the crew gives up. A failure is forgotten once
+/// as many bytes as `GOT_ON` have arrived since.
 const MOST_FAILURES: u32 = 6;
 const GOT_ON: u64 = 64 << 10;
-/// When nothing at all came for so long, the crew gives up: whatever its parts wait for, one stream need not.
+/// The time without any byte after which the crew gives up: a single stream does not depend on
+/// whatever the parts wait for.
 const SILENCE: Duration = Duration::from_secs(10);
 /// A part may take so much longer to come than the first response took.
 const SLACK: Duration = Duration::from_millis(20);
-/// How long is waited after a failure; twice as long after each further one.
+/// The pause after a failure. It doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Several connections at one body.
@@ -57,13 +59,13 @@ struct State {
     splitter: Splitter,
     watch: Watch,
     memory: u64,
-    /// How long the first response took to come, with its connection.
+    /// The time to the first response, including the time to connect.
     set_up: Duration,
     /// The transfer, once it has no response of its own any more.
     first: Option<Box<Transfer>>,
     first_id: usize,
     first_at: u64,
-    /// What parts are made after.
+    /// The transfer that parts are modelled on.
     model: Box<Transfer>,
     first_line: FirstLine,
     parts: HashMap<usize, Member>,
@@ -73,7 +75,7 @@ struct State {
     received: u64,
     of_parts: u64,
     is_proved: bool,
-    /// There will be no further parts: the first stream goes on alone.
+    /// The crew makes no further parts: the first stream continues alone.
     is_off: bool,
     failures: u32,
     came_since: u64,
@@ -93,15 +95,16 @@ enum FirstLine {
     /// HTTP/2 was offered on it and is not to parts, which are to have connections of their own; when its first stream has
     /// ended it takes one part at a time.
     Apart {
-        /// That part.
+        /// The part that uses the connection.
         user: Option<usize>,
     },
-    /// It is open no longer.
+    /// The connection is closed.
     Gone,
 }
 
 impl FirstLine {
-    /// How many connections there are beside those of parts.
+    /// Returns 1 if the first stream's connection is counted separately from the parts'
+    /// connections, else 0.
     fn apart(self) -> usize {
         usize::from(matches!(self, Self::Apart { .. }))
     }
@@ -112,7 +115,7 @@ struct Member {
     at: u64,
     end: u64,
     has_begun: bool,
-    /// Its bytes that arrived before their turn.
+    /// The bytes of the part that arrived before their turn.
     bytes: Vec<u8>,
 }
 
@@ -519,7 +522,7 @@ impl Supply for Crew {
     }
 }
 
-/// How small a part may be.
+/// Returns the smallest size of a part.
 fn least_part(state: &State) -> u64 {
     bytes_in(state.splitter.rate(), LEAST_TIME).clamp(*LEAST.start(), *LEAST.end())
 }
@@ -528,7 +531,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// What the model of the parts would write to.
+/// The sink of the model transfer, which is never written to.
 struct Nowhere;
 
 impl Sink for Nowhere {

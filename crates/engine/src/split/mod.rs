@@ -29,11 +29,12 @@ use crew::Crew;
 
 /// Watches one stream for whether more would help.
 pub(crate) enum Scout {
-    /// There is no head yet.
+    /// No head has come yet.
     Waiting(Split),
-    /// It will stay one stream.
+    /// The body stays one stream.
     Never,
-    /// It is measured. (In a box: few are, and what is handed on with each exchange is to be small.)
+    /// The rate of the stream is being measured. (Boxed, because few are measured, and the value
+    /// passed on with each exchange is to be small.)
     Watching(Box<(Splitter, Splittable)>),
 }
 
@@ -43,7 +44,7 @@ impl Scout {
         if split.connections < 2 { Self::Never } else { Self::Waiting(split) }
     }
 
-    /// Whether the transfer under way on this connection should be split now.
+    /// Returns true if the transfer under way on this connection should be split now.
     pub(crate) fn is_worth_trying(&mut self, link: &Link, now: Instant) -> bool {
         match self {
             Self::Never => false,
@@ -68,11 +69,11 @@ impl Scout {
     }
 }
 
-/// What became of a split.
+/// The result of a split.
 pub(crate) enum After {
     /// The transfer is over.
     Done(Result<()>),
-    /// It has to go on alone.
+    /// The first stream has to continue alone.
     Alone,
 }
 

@@ -1,4 +1,4 @@
-//! Where the bytes of parts go: into the window, or straight to their place in the file.
+//! Sinks for the bytes of parts: the window, or their final position in the file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
