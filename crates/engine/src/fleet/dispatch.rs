@@ -1,4 +1,5 @@
-//! Which transfer starts next: the queue of all stages, its sources, and what is outstanding.
+//! Choice of the next transfer: the queue of all stages, their sources, and the outstanding
+//! transfers.
 //!
 //! Later stages go first, and within a stage the lowest number, inside the caps of [`haul_policy::queue`]. Only as many
 //! URLs are taken from the input as keep the queue filled: the list itself is never in memory.
@@ -27,16 +28,16 @@ const FILL: usize = 256;
 /// A stage with this many waiting transfers takes no more values from the one before, until half of them have started.
 const APPETITE: usize = 4096;
 
-/// Where one transfer's content goes.
+/// The destination of one transfer's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// The run's output, in its turn.
     Output,
     /// A file of its own.
     File {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// How it is written.
+        /// The options for writing the file.
         options: FileOptions,
     },
 }
@@ -46,13 +47,15 @@ pub enum Destination {
 pub struct Job {
     /// The URL as it was given.
     pub url: String,
-    /// Its number in its stage, from 0.
+    /// The number of the transfer in its stage, from 0.
     pub number: u64,
-    /// Its place in the input: the numbers of the transfers that led to it, then its own.
+    /// The position in the input: the numbers of the transfers that led to this one, then its own
+    /// number.
     pub order: Arc<[u64]>,
-    /// Which stage it belongs to, from 0.
+    /// The stage that the transfer belongs to, from 0.
     pub stage: usize,
-    /// Where its content goes; of one that is over, the file's path is what it got in the end ([`FileOptions::named_by_response`],
+    /// The destination of the content. For a finished transfer, the path is the file's final one
+    /// ([`FileOptions::named_by_response`],
     /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
     pub destination: Destination,
     pub(super) slot: u64,
@@ -66,7 +69,8 @@ pub(super) struct Waiting {
     value: Option<Box<[u8]>>,
 }
 
-/// What the transfer of a job that starts is made of; the job itself is kept under its key until it ends.
+/// The parts of a job from which its transfer is made. The job itself is kept under its key until
+/// it ends.
 pub(super) struct Started {
     pub(super) key: usize,
     pub(super) stage: usize,
@@ -111,11 +115,11 @@ pub(super) struct State {
     pipeline: usize,
     /// Slots of transfers that wait until their host may be asked again, which others use meanwhile.
     lent: usize,
-    /// How many at most: each is a transfer that is kept.
+    /// The largest number of lent slots: for each, a transfer is kept in memory.
     lendable: usize,
 }
 
-/// What the queue needs to know about the windows.
+/// The windows and stages, as far as the queue needs them.
 pub(super) struct View<'a> {
     pub(super) windows: &'a [Arc<Window>],
     pub(super) stages: &'a [Stage],
@@ -197,7 +201,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether a stage takes more values.
+    /// Returns true if a stage takes more values.
     pub(super) fn has_appetite(&self, stage: usize) -> bool {
         let state = self.lock();
         !state.full[stage] && state.broken.len() < APPETITE
@@ -327,8 +331,9 @@ impl Dispatch {
         (window.has_budget() || is_awaited).then_some(head)
     }
 
-    /// When to ask again though nothing happened: at the end of a host's pause, or when the pace allows another transfer. Not while nothing may start in any case:
-    /// a pause that is over by then would be no time to sleep at all.
+    /// Returns the time of the next attempt to start a transfer, even without an event: the end of
+    /// a host's pause, or the time when the pace allows another transfer. `None` if no transfer may
+    /// start in any case: a pause that has ended by then would leave no time to sleep.
     pub(super) fn wakes_at(&self, now: Instant, view: &View<'_>) -> Option<Instant> {
         let state = self.lock();
         self.allowed_head(&state, view)?;
@@ -348,7 +353,7 @@ impl Dispatch {
         self.lock().queue.release(host);
     }
 
-    /// Whether nothing is left to do for the stages up to this one, and nothing will come.
+    /// Returns true if no transfer of the stages up to this one is left, and none will come.
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
@@ -410,7 +415,7 @@ impl State {
         may
     }
 
-    /// It goes on.
+    /// Takes a lent slot back, because its transfer continues.
     pub(super) fn take_back(&mut self) {
         self.lent -= 1;
         let total = self.queue.caps().total;

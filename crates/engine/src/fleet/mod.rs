@@ -54,13 +54,15 @@ use crate::{Client, Error, Result};
 /// One stage of a run: how its pages are asked for, and what is taken from them.
 #[derive(Clone, Default)]
 pub struct Stage {
-    /// How pages are requested.
+    /// The options for requesting pages.
     pub options: Arc<RequestOptions>,
-    /// What is extracted from them; without it, the pages themselves. A stage that feeds another needs one.
+    /// The pattern to extract from pages; without it, a stage outputs the pages themselves.
+    /// Required for a stage that feeds another.
     pub extract: Option<Pattern>,
     /// The form of pages in which values are searched for. Default: text.
     pub searches: Searches,
-    /// How a value of the stage before becomes a URL of this one. Every stage but the first needs one.
+    /// The template that makes a URL of this stage from a value of the previous one. Required for
+    /// every stage but the first.
     pub template: Option<Arc<Template>>,
     /// The parts of a request, and the destination of its page, that depend on the value. Default: none.
     pub by_value: Option<Arc<dyn ByValue>>,
@@ -70,7 +72,7 @@ pub struct Stage {
     pub sort: bool,
 }
 
-/// How a run uses the machine and the network.
+/// The limits on a run's use of the machine and the network.
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
     /// Transfers at once, in all. Default 64.
@@ -97,7 +99,8 @@ pub struct FleetOptions {
     pub interrupt: Option<Interrupt>,
     /// The input may wait for somebody, so it is read on a thread of its own.
     pub slow_input: bool,
-    /// Where values go that do not fit into memory. Default: the system's directory for temporary files.
+    /// The directory for values that do not fit into memory. Default: the system's directory for
+    /// temporary files.
     pub temporary: PathBuf,
 }
 
@@ -135,7 +138,7 @@ impl Report for Quiet {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Default, Clone)]
 pub struct Summary {
     /// Transfers that succeeded.
@@ -144,7 +147,7 @@ pub struct Summary {
     pub failed: u64,
     /// The exit code of the first failure in the order of the input; 0 without one.
     pub exit_code: u8,
-    /// How often each exit code came, by code.
+    /// The number of failures for each exit code, by code.
     pub causes: Vec<(u8, u64)>,
 }
 

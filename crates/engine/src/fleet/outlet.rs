@@ -1,4 +1,4 @@
-//! What follows a stage's window: print, filter, feed the next stage.
+//! Sinks after a stage's window: they print, filter, or feed the next stage.
 //!
 //! ```text
 //!  last stage:     window ─▶ [Sift: once, sorted] ─▶ Print ─▶ standard output or a file
@@ -129,7 +129,7 @@ impl Outlet for Sift {
 pub(super) enum Tail {
     /// All of them, sorted.
     Sorted(Sorted),
-    /// Those that did not fit into memory, in the order in which they were first seen.
+    /// The values that did not fit into memory, in the order in which they were first seen.
     Deferred(Deferred),
 }
 
@@ -148,7 +148,7 @@ pub(super) struct Feed {
     /// The stage that is fed.
     pub(super) stage: Stage,
     pub(super) window: Arc<Window>,
-    /// Its number.
+    /// The number of the stage that is fed.
     pub(super) number: usize,
 }
 

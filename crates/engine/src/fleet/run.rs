@@ -67,7 +67,7 @@ struct Tally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// What ended the run as a whole.
+    /// The error that ended the run as a whole.
     fatal: Option<Error>,
     /// Stages whose end has been dealt with.
     ended: usize,
@@ -166,7 +166,8 @@ impl Run {
         }
     }
 
-    /// Whether a worker that sleeps has so few transfers that one of this worker's would make them more equal.
+    /// Returns true if a sleeping worker has fewer transfers than this one, so that it should get
+    /// the next.
     fn has_hungry_colleague(&self, worker: usize) -> bool {
         let colleagues = self.colleagues();
         let mine = colleagues.get(worker).map_or(0, |colleague| colleague.running);
@@ -217,8 +218,9 @@ impl Run {
         transfer
     }
 
-    /// Whether a target's origin may learn the secrets of its stage: its URL was given by hand, or its origin was, as that
-    /// of the first URL or in the stage's template. Pages choose all other URLs.
+    /// Returns true if a target's origin may receive the secrets of its stage. The user must have
+    /// given the URL or its origin, as part of the first URL or of the stage's template. Pages
+    /// choose all other URLs.
     fn is_trusted(&self, stage: usize, target: &Target) -> bool {
         let Some(template) = &self.stages[stage].template else { return true };
         let origin = target.origin();
@@ -527,7 +529,7 @@ impl Supply for Run {
     }
 }
 
-/// Whether this only says that the file is there already, where such files are passed over.
+/// Returns true if the error only reports an existing file, and the options say to skip such files.
 fn is_passed_over(job: &Job, error: &Error) -> bool {
     matches!(&job.destination, Destination::File { options, .. } if options.clobber == Clobber::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)

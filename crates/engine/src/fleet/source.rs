@@ -1,4 +1,4 @@
-//! Where a run's URLs come from: an iterator, pulled as transfers start.
+//! Source of a run's URLs: an iterator, pulled as transfers start.
 //!
 //! One that may wait for somebody (standard input, a FIFO) is read on a thread of its own, a bounded number of items
 //! ahead, so that a slow producer holds nothing up: what it gave is fetched while it thinks.
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, threads};
 pub struct Item {
     /// The URL, as the user wrote it.
     pub url: String,
-    /// Where its content goes.
+    /// The destination of the content.
     pub destination: Destination,
 }
 
@@ -24,7 +24,7 @@ pub type Items = Box<dyn Iterator<Item = Result<Item>> + Send>;
 
 pub(super) enum Pulled {
     Item(Result<Item>),
-    /// Nothing yet; the source will say when.
+    /// No item for now; the source wakes the run when it has one.
     Later,
     End,
 }

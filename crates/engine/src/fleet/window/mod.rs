@@ -45,7 +45,8 @@ pub(super) enum Order {
     Free,
 }
 
-/// Where a window's content goes. Whatever it is given it takes; [`Room::Full`] asks to be given no more for now.
+/// The sink for a window's content. It always accepts what it is given; [`Room::Full`] asks the
+/// window to pause.
 pub(super) trait Outlet: Send {
     /// Takes bytes.
     ///
@@ -65,19 +66,20 @@ pub(super) trait Outlet: Send {
     /// As [`Outlet::bytes`].
     fn flush(&mut self) -> Result<Room>;
 
-    /// Whether a slot that streams may keep what comes while there is no room, inside the budget.
+    /// Returns true if a slot that streams may keep further content in memory, within the budget,
+    /// while the outlet has no room.
     fn may_run_ahead(&self) -> bool {
         false
     }
 
-    /// Nothing more comes. What could not be passed on before, and is not printed here, is given back.
+    /// Ends the content. Returns what could be neither passed on before nor printed here.
     ///
     /// # Errors
     /// As [`Outlet::bytes`].
     fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>>;
 }
 
-/// What a slot keeps.
+/// The content that a slot keeps.
 #[derive(Debug)]
 enum Kept {
     Bytes(Chunk),
@@ -97,7 +99,7 @@ impl Kept {
 struct Slot {
     kept: VecDeque<Kept>,
     done: bool,
-    /// Something of it has left.
+    /// Part of the content has already left.
     gone: bool,
 }
 
@@ -134,7 +136,7 @@ struct State {
     held: usize,
     finished: u64,
     waiting: Vec<(u64, Arc<dyn Wake>, usize)>,
-    /// Something was given to the outlet since the last flush.
+    /// The outlet has received content since the last flush.
     dirty: bool,
 }
 
@@ -173,7 +175,8 @@ impl Window {
         self
     }
 
-    /// What may be kept, without what decoders hold. A quarter of it always may.
+    /// Returns the number of bytes that may be kept: the budget less the decoders' memory, but at
+    /// least a quarter of the budget.
     fn budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
         let taken = usize::try_from(decoders.used() / windows).unwrap_or(usize::MAX);
@@ -191,20 +194,21 @@ impl Window {
         (self.order == Order::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
-    /// Whether every slot reserved so far is finished and has left.
+    /// Returns true if every slot reserved so far is finished and has left.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
         state.finished == self.next.load(Ordering::Relaxed) && state.room == Room::Free
     }
 
-    /// Whether another slot may be begun ahead of the others. Asked before every transfer, so without the lock.
+    /// Returns true if another slot may start ahead of the others. Called before every transfer, so
+    /// it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.budget()
     }
 
-    /// Whether [`Window::flush`] has something to do.
+    /// Returns true if [`Window::flush`] has work to do.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
@@ -218,8 +222,8 @@ impl Window {
         self.lock().outlet.rest(None)
     }
 
-    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again. Without a waker, the outlet is not
-    /// claimed.
+    /// Returns the number of bytes that may be put into a slot. If 0, `waker` is kept, and woken
+    /// when another call makes sense. Without a waker, the outlet is not claimed.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -242,7 +246,7 @@ impl Window {
         credit
     }
 
-    /// Whether this slot's bytes go straight to the outlet.
+    /// Returns true if this slot's bytes go straight to the outlet.
     fn streams(&self, state: &State, slot: u64) -> bool {
         match self.order {
             Order::Input => state.head == slot,
@@ -251,12 +255,13 @@ impl Window {
         }
     }
 
-    /// Whether a slot has the outlet to itself, so that all others wait for it.
+    /// Returns true if a slot has the outlet to itself, so that all others wait for it.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == Order::Whole && self.lock().claimed == Some(slot)
     }
 
-    /// Whether the output waits for this slot. If not, `waker` is woken when it is worth asking again.
+    /// Returns true if the output waits for this slot. If not, `waker` is woken when another call
+    /// makes sense.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != Order::Free && self.streams(&state, slot) {
@@ -315,7 +320,8 @@ impl Window {
         Ok(())
     }
 
-    /// Whether bytes for a slot can go to the outlet now; first passes on what the slot has kept.
+    /// Returns true if bytes for a slot can go to the outlet now. First passes on the content that
+    /// the slot has kept.
     fn goes_through(&self, state: &mut State, slot: u64) -> Result<bool> {
         self.claim(state, slot);
         if !self.streams(state, slot) {
