@@ -139,7 +139,7 @@ impl Group {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
-    /// Returns true if the URL at this index gets `-O`, in case it has no output of its own.
+    /// Returns true if the URL at this index gets `-O`, in case no output belongs to it.
     pub fn is_remote_named(&self, index: usize) -> bool {
         self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
@@ -482,7 +482,7 @@ impl LowArgs {
     /// should be asked for in so many words.
     pub(crate) fn next_stage(&mut self, template: Template) {
         let StageLow { mut transfer, proxy, .. } = self.stage().clone();
-        // Who one is, is said anew.
+        // The new stage starts without the credentials of the stage before.
         transfer.tls.client = ClientCert::default();
         transfer.redirect.trusted = false;
         self.group().stages.push(StageLow { template: Some(template), transfer, proxy, ..StageLow::default() });

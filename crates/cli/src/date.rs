@@ -11,7 +11,8 @@
 //! assert_eq!(parse("yesterday"), None);
 //! ```
 //!
-//! Left out: of the names of time zones those that mean one thing here and another there; date(1) writes the others.
+//! Left out: names of time zones that mean different zones in different places; date(1) writes the
+//! others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,8 +24,9 @@ const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 /// The first year of the Gregorian calendar, and of curl's.
 const FIRST_YEAR: i32 = 1583;
 
-/// Names of time zones, and how many minutes they are east of Greenwich: those of RFC 5322 section 4.3, of Europe, and what else
-/// curl knows that is in use. Summer time has a name of its own.
+/// The names of time zones, and their offset east of Greenwich in minutes: those of RFC 5322
+/// section 4.3, of Europe, and the others that curl knows and that are in use. Summer time has its
+/// own names.
 const ZONES: &[(&str, i64)] = &[
     ("gmt", 0),
     ("utc", 0),
@@ -66,7 +68,7 @@ fn seconds(text: &str) -> Option<i64> {
     date.seconds()
 }
 
-/// As HTTP writes it (RFC 9110 section 5.6.7).
+/// Formats a time as HTTP writes it (RFC 9110 section 5.6.7).
 pub fn http(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }

@@ -57,7 +57,7 @@ pub trait Files {
         None
     }
 
-    /// Asks the person at the terminal for a password. By default nobody is there.
+    /// Asks the person at the terminal for a password. The default implementation fails.
     fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -123,7 +123,7 @@ impl Write for Stdout {
         let stdout = io::stdout();
         loop {
             match rustix::io::write(&stdout, bytes) {
-                // Who shares the descriptor made it non-blocking.
+                // Another process that shares the descriptor made it non-blocking.
                 Err(Errno::AGAIN) => poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None).map(drop)?,
                 written => return Ok(written?),
             }

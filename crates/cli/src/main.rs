@@ -121,7 +121,7 @@ fn agent() -> Option<ExitCode> {
     let place = Place::at(args.next()?).ok()?;
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
-    // Nobody is there to be told what ended it; the next call starts another one.
+    // No one reads the error of the agent; the next call starts another one.
     Some(agent::server::serve(listener, place, idle).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 

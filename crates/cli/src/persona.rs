@@ -80,7 +80,7 @@ impl Persona {
     pub fn global(self) -> Global {
         match self {
             Persona::Haul => Global::default(),
-            // curl has no limit for one host unless it is told one.
+            // curl has no limit for one host unless an option sets one.
             Persona::Curl => Global {
                 persona: self,
                 parallel: false,

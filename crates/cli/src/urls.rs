@@ -1,7 +1,7 @@
 //! The sources of the URLs of one operation, millions of them in little memory.
 //!
 //! A config file may name millions of URLs. They lie in one buffer behind a table of ends: 8 bytes
-//! a URL beside its text, where a `String` each would cost 24 and an allocation of its own.
+//! a URL beside its text. A `String` each would cost 24 bytes and an allocation.
 //!
 //! ```
 //! use haul_cli::urls::{UrlList, UrlSource};
@@ -31,7 +31,8 @@ pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }
 
-/// A URL in whatever bytes it was written: those that are no UTF-8 (names in Latin-1) are percent-encoded, as they are in a path or query.
+/// Returns a URL as text. Bytes that are no UTF-8 (names in Latin-1) are percent-encoded, as in a
+/// path or query.
 pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return text.into();

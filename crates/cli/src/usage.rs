@@ -198,7 +198,7 @@ impl UsageError {
         match &self.reason {
             Reason::NoSuchHelp => self.reason.to_string(),
             Reason::NothingAsked => hint(program),
-            // It is found when the output is opened, and no more is said of it.
+            // The error appears when the output is opened, and curl prints no hint at its help.
             Reason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");
                 format!("{program}: ({}) {}", self.exit_code(), pointed_at(&what, *position, template))

@@ -153,7 +153,7 @@ impl Variables {
     }
 }
 
-/// As JSON writes a string, without its quotes.
+/// Encodes a text as a JSON string, without the quotes.
 pub(crate) fn json(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     for &byte in value {

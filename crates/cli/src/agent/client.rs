@@ -6,8 +6,9 @@
 //!  all else    agent ──▶ a pipe of ours ──splice──▶ it      how far: what we moved, nobody else writes there
 //! ```
 //!
-//! Handing a pipe's own descriptor to the agent was the alternative. It saves a call a piece, but a byte that a killed agent
-//! has written to somebody's pipe, and not told of, cannot be counted by anyone: the body could not go on.
+//! Handing a pipe's own descriptor to the agent was the alternative. It saves a call a piece. But
+//! if the agent is killed, no one can count the bytes that it wrote to the pipe without reporting
+//! them, and the body could not resume.
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
@@ -54,7 +55,8 @@ const PIECE: usize = 1 << 20;
 /// The destination of a body.
 #[derive(Debug, Clone, Copy)]
 pub enum Goal<'a> {
-    /// A regular file, open for nobody else meanwhile and not for appending: it is written by the agent.
+    /// A regular file that no other process has open, and that is not open for appending. The agent
+    /// writes to it.
     File(BorrowedFd<'a>),
     /// Any other descriptor: this process copies the body to it from a pipe.
     Relayed(BorrowedFd<'a>),
@@ -361,7 +363,8 @@ fn files_of(options: &RequestOptions) -> Option<Vec<Stamp>> {
     Some(files)
 }
 
-/// The options as the agent has to be told them: paths absolute, and what the environment says of trust among them.
+/// Returns the options in the form that the agent needs: absolute paths, and the trust settings of
+/// the environment.
 #[must_use]
 pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     let absolute = |path: &mut std::path::PathBuf| {

@@ -14,10 +14,11 @@
 //! # Ok::<(), haul_cli::agent::wire::Malformed>(())
 //! ```
 //!
-//! A request that cannot be handed over (with content, a jar, or an observer) makes [`Request::to_bytes`] answer
-//! `None`, and the call goes on without the agent. So do settings that this module does not know: the options are taken
-//! apart field by field, which a new one breaks at compile time; and where a type of the engine hides its fields, what
-//! was written is read back and compared. No option is ever dropped silently.
+//! [`Request::to_bytes`] returns `None` for a request that cannot be handed over (with content, a
+//! jar, or an observer); the call then runs without the agent. So do settings that this module does
+//! not know: the options are taken apart field by field, so that a new field fails to compile; and
+//! where a type of the engine hides its fields, the written value is read back and compared. No
+//! option is ever dropped silently.
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
@@ -129,7 +130,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         proxy,
         auto_referer,
         wants,
-        // The agent's pauses are not told.
+        // The pauses of the call do not reach the agent.
         pauses: _,
         trace,
         interrupt,

@@ -132,8 +132,9 @@ impl Place {
         }
     }
 
-    /// The right to start the agent, waited for: of many calls at once one starts it and the others find it. A call that has it
-    /// needs it for a moment only, so one that has stopped keeps nobody for longer than ten seconds.
+    /// Waits for the right to start the agent: of many simultaneous calls, one starts it and the
+    /// others find it. A call holds the right for a moment only. The wait fails after ten seconds,
+    /// in case the holder has stopped.
     ///
     /// # Errors
     /// [`Refusal`]; the directory is made if it is not there.
@@ -157,7 +158,7 @@ impl Place {
         }
     }
 
-    /// The same without waiting: `None` while somebody else has it.
+    /// Takes the lock without waiting: `None` while another process holds it.
     ///
     /// # Errors
     /// As [`Place::lock`].
@@ -178,7 +179,8 @@ impl Place {
         }
     }
 
-    /// Binds the socket, in place of a stale one. Only for who holds the [`Lock`], and after [`Place::connect`] found nobody.
+    /// Binds the socket, in place of a stale one. Only the holder of the [`Lock`] may call it,
+    /// after [`Place::connect`] found no agent.
     ///
     /// # Errors
     /// [`Refusal`].

@@ -261,7 +261,7 @@ impl Acquirer {
         }
     }
 
-    /// The value of Authorization, if apt has credentials for a URI that names nobody.
+    /// Returns the value of Authorization, if apt has credentials for a URI that contains no login.
     fn authorization(
         &self,
         target: &Target,
@@ -370,7 +370,8 @@ impl Acquirer {
             Err(error) => return Err(error.to_string().into()),
         };
         let (scheme, url) = (next.scheme().as_str(), next.to_url());
-        // Who came by Tor goes on by Tor; but `https+http` is one that takes both.
+        // A URI that was fetched by Tor stays with Tor. `https+http` instead means a method that
+        // takes both schemes.
         let (by, to) = match method.split_once('+') {
             Some((implementer, _)) if implementer != scheme => {
                 (format!("{implementer}+{scheme}"), format!("{implementer}+{url}"))

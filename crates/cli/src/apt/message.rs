@@ -60,7 +60,7 @@ impl Message {
         self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }
 
-    /// As it is sent.
+    /// Returns the message as it is sent.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{} {}\n", self.number, self.text);

@@ -5,9 +5,10 @@
 //!  method ─▶ 200 URI Start, 201 URI Done (with digests), 103 Redirect, or 400 URI Failure
 //! ```
 //!
-//! apt starts one for each host, and it lives as long as apt does: its own client keeps connections warm, so it needs no agent.
-//! Some files come side by side, each by a connection, and apt is told of them in the order in which it asked. Where redirects lead is apt's to ask: the other host has a
-//! configuration and a login of its own.
+//! apt starts one process for each host, which lives as long as apt does. The process keeps its
+//! connections open, so that it needs no agent. Some files are fetched in parallel, each on its own
+//! connection; the messages to apt have the order of its requests. apt itself follows redirects,
+//! because the other host has another configuration and login.
 //!
 //! ```
 //! use haul_cli::apt::is_called;
@@ -17,7 +18,7 @@
 //! assert!(!is_called(&["haul".into(), "https".into()]));
 //! ```
 //!
-//! Left out: pipelining itself, and mirror lists, which are a method of their own.
+//! Left out: pipelining itself, and mirror lists, which have their own method.
 
 mod acquire;
 pub mod config;
@@ -99,7 +100,8 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
             let Some(asked) = next_acquire(from)? else { break };
             let at_once = acquirer.at_once(&asked).min(unfinished.fetch_add(1, Ordering::Relaxed) + 1);
             if workers.len() < at_once {
-                // Where the system has no more threads, those that there are take it, or this one.
+                // If the system has no more threads, the existing ones take the work, or this one
+                // does.
                 match thread::Builder::new().spawn_scoped(scope, work) {
                     Ok(worker) => workers.push(worker),
                     Err(_) if workers.is_empty() => {

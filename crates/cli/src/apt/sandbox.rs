@@ -1,5 +1,5 @@
-//! A method that root's apt starts gives up root's rights before it talks to anybody: it becomes `APT::Sandbox::User`, as
-//! apt's own methods do.
+//! Gives up root's rights before the first message or connection, if root's apt starts the method:
+//! it becomes `APT::Sandbox::User`, as apt's own methods do.
 //!
 //! ```
 //! use haul_cli::apt::sandbox::ids;
@@ -39,7 +39,7 @@ fn become_user(uid: u32, gid: u32) -> std::io::Result<()> {
     use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-    // A call is about its thread alone; those that come later begin as it is.
+    // Each call changes the calling thread alone; threads that start later inherit its state.
     set_no_new_privs(true)?;
     set_thread_groups(&[gid])?;
     set_thread_res_gid(gid, gid, gid)?;

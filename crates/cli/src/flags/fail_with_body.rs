@@ -20,7 +20,7 @@ impl Flag for FailWithBody {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        // haul itself takes a status for a failure whether it is told to or not.
+        // haul itself treats an error status as a failure with or without the option.
         let already = args.transfer();
         let has_other = already.fail && !already.fail_with_body;
         if args.global.persona.is_curl() && value.on() && has_other {

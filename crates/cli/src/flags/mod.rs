@@ -1,5 +1,6 @@
-//! The table of flags. Each flag has a file of its own with its names, help, example and effect. Parsing, `--help`, the man page,
-//! the completions and the table of differences from curl are all made from [`FLAGS`].
+//! The table of flags. Each flag has its own file with its names, help, example and effect.
+//! Parsing, `--help`, the man page, the completions and the table of differences from curl are all
+//! made from [`FLAGS`].
 //!
 //! To add a flag, write its file and name it in the two lists below. Tests then check that the table is sorted, names are unique,
 //! every flag is documented, and the parser accepts every example.

@@ -109,7 +109,7 @@ fn every_example_shows_its_flag_and_parses() {
     }
 }
 
-/// `%{url.host}` and its like are told of as `url.PART` and a list of parts.
+/// The manual lists `%{url.host}` and its like as `url.PART`, with a list of the parts.
 #[test]
 fn the_manual_of_write_out_has_every_fact() {
     let doc = find_long(b"write-out").expect("-w").spec().doc;

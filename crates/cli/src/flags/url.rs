@@ -26,7 +26,7 @@ impl Flag for Url {
         match text.strip_prefix('@') {
             Some("") => return Err(Reason::Blank),
             Some(file) => {
-                // Each of them pairs with an -o and a -T of its own there.
+                // In curl, each URL of the file pairs with its own -o and -T.
                 if args.global.persona.is_curl() {
                     args.list = Some(file.into());
                 } else {

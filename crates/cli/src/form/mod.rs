@@ -131,7 +131,8 @@ impl PartLow {
 pub enum LineLow {
     /// A header line.
     Text(Vec<u8>),
-    /// `@file`: a header a line; those that begin with a blank go on with the line before, those with `#` are comments.
+    /// `@file`: one header a line. A line that begins with a blank continues the line before; a
+    /// line that begins with `#` is a comment.
     File(PathBuf),
 }
 
@@ -144,7 +145,7 @@ pub enum ContentLow {
     File {
         /// The file; `-` is standard input.
         path: PathBuf,
-        /// `@`: the server is told the file's name. `<`: it is not.
+        /// `@` sends the file's name to the server; `<` does not.
         named: bool,
     },
     /// Several parts.
@@ -178,7 +179,7 @@ pub fn parse(text: &[u8]) -> Result<(Item, Vec<String>), Reason> {
             reader.words = Words::new(rest);
             let (path, part) = reader.part(false)?;
             let content = ContentLow::File { path: file(&path)?, named: false };
-            // As curl: what is told as a value has no file's name.
+            // As in curl, a value has no file name.
             Item::Part(PartLow { content, filename: None, ..named(part, name) })
         }
         _ => {

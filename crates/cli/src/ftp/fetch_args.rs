@@ -8,8 +8,8 @@
 //! assert!(args.goes_on && args.fetch.unwrap().length == Some(1234));
 //! ```
 //!
-//! It is a grammar of its own because curl's cannot be used there: ports write `-Fpr` and `-S SIZE` themselves, which are a form
-//! and a URL to curl.
+//! The grammar differs from curl's because ports pass `-Fpr` and `-S SIZE` themselves, which curl
+//! would read as a form and a URL.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -18,8 +18,9 @@ use super::args::{self, Args, Letters, seconds};
 
 /// Letters that take a value; `B` (a buffer's size) and `N` (a netrc file) mean nothing here.
 const VALUED: &str = "BNoSTw";
-/// Letters without one that mean nothing here: passive FTP, links to local files, what is kept of a failure. (`-F` goes
-/// without saying: what is there is gone on with, and the caller checks it.)
+/// Letters without a value that have no effect here: passive FTP, links to local files, the
+/// handling of partial files. (`-F` is always in effect: an existing file is resumed, and the
+/// caller checks it.)
 const IGNORED: &str = "FHlPpRtU";
 
 /// The default time to wait after a transient failure, as in fetch(1).

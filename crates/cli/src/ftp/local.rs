@@ -22,7 +22,7 @@ pub(super) fn path(url: &str) -> Option<&str> {
 /// Copies a file, and answers how many bytes it has.
 ///
 /// # Errors
-/// What is to be said; nothing where nobody reads the output any more.
+/// The message to print; `None` if the reader has closed the output.
 pub(super) fn copy(from: &str, output: &Output) -> Result<u64, Option<String>> {
     let to = match output {
         Output::Stdout => None,

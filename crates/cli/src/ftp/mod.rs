@@ -7,8 +7,9 @@
 //!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: gone on with, of that length, with the server's date
 //! ```
 //!
-//! Standard error is a protocol of its own: pkg_add acts on `Redirected to`, on `Error retrieving`, on `connect: Connection timed out`, and shows its
-//! user every line that it does not know. So the messages are ftp's; and a reader that stops early is no error, and nothing is said of it.
+//! Standard error is a protocol too: pkg_add acts on `Redirected to`, on `Error retrieving`, on
+//! `connect: Connection timed out`, and shows its user every line that it does not know. So the
+//! messages are those of ftp. A reader that stops early is no error, and causes no message.
 //!
 //! ```
 //! use haul_cli::ftp::{Program, called};
@@ -51,7 +52,7 @@ use crate::run::stamps;
 use crate::usage::one_line;
 use args::{Args, FetchArgs, Output};
 
-/// The longest Retry-After that is obeyed: nobody sees why the program is silent.
+/// The longest Retry-After that is obeyed: the user does not see why the program is silent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that haul stands in for.
@@ -213,7 +214,8 @@ impl Fetcher {
             // A list is text, and read to its end.
             let mut options = RequestOptions { decode: is_list, ..options.clone() };
             if !is_list && self.args.fetch.is_none() {
-                // pkg_add asks six times itself, for each package and each mirror; but a connection that breaks nobody else makes good.
+                // pkg_add itself tries six times, for each package and each mirror. But it does not
+                // repair a connection that breaks.
                 options.retry.only_resets = true;
             }
             let outcome = carrier.fetch_to_descriptor(url, &options, io::stdout().as_fd());
@@ -291,7 +293,8 @@ impl Fetcher {
         let actual = path.metadata().map_err(failed)?.len();
         if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
             self.say(&mismatch(&crate::usage::shown_url(url), expected, &actual.to_string()));
-            // It is not what the caller knows by that name; but what was gone on with is the caller's.
+            // The file is not the one that the caller expects. But a resumed file belongs to the
+            // caller.
             if !self.args.goes_on {
                 std::fs::remove_file(path).map_err(failed)?;
             }
@@ -356,7 +359,8 @@ fn may_rename_in(path: &Path) -> bool {
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// ftp(1) reaches https by `http_proxy`, too, and pkg_add keeps no `https_proxy` for it. Variables of their own come first.
+/// Returns the proxies of ftp(1), which uses `http_proxy` for https too: pkg_add keeps no
+/// `https_proxy` for it. The variables of a scheme come first.
 fn proxies_of_ftp() -> ProxyOptions {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let environment = Environment::read(|name| {
@@ -444,7 +448,7 @@ fn reason(outcome: &Outcome) -> String {
     usual.to_owned()
 }
 
-/// A line on standard error; nobody is left to tell when that is closed.
+/// Prints a line on standard error. A closed standard error is ignored.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -14,8 +14,8 @@
 //! assert!(!low.groups[0].stages[0].transfer.redirect.follow);
 //! ```
 //!
-//! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option is told
-//! from one that only haul lacks, and the lines of config files go through the same options; the
+//! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option differs
+//! from one that only haul lacks, and the lines of config files go through the same options. The
 //! loop below is all that is left to do.
 
 use std::ffi::{OsStr, OsString};

@@ -23,7 +23,7 @@ use crate::form::Encoder;
 pub enum Body {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
-    /// Behind `--then`: bytes that depend on the value that a page was found by.
+    /// Bytes behind `--then` that depend on the value that led to the page.
     ByValue(ByValue),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
@@ -112,7 +112,7 @@ fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<
 pub struct PartArg {
     /// The field's name.
     pub name: Option<Vec<u8>>,
-    /// The file's name, as the server is told it.
+    /// The file name that is sent to the server.
     pub filename: Option<Vec<u8>>,
     /// The media type of the part, given or guessed from the file's name; `None` sends none.
     pub content_type: Option<String>,

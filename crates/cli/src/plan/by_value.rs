@@ -23,7 +23,7 @@ pub enum ValueForm {
     Json,
     /// `&`, `<`, `>` and quotes as references: XML and HTML.
     Markup,
-    /// As it is.
+    /// The value is inserted unchanged.
     Plain,
 }
 

@@ -288,7 +288,7 @@ pub enum Existing {
     /// 23). The default.
     #[default]
     ReplaceOwn,
-    /// `--clobber`: it is replaced whoever named it.
+    /// `--clobber`: replaces the file, also if the response named it.
     Replace,
     /// `--no-clobber`: `.1` to `.100` are tried behind the name, then the transfer fails (exit 23).
     Number,
@@ -296,7 +296,7 @@ pub enum Existing {
     Skip,
 }
 
-/// `-C`: where a body begins that goes on with an output.
+/// `-C`: the position at which a body resumes an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
     /// At this byte, counted from 0. In a plan never 0, which is no resumption.
@@ -368,7 +368,7 @@ pub struct RequestArgs {
     pub auth: AuthArgs,
     /// The body. Never beside uploads.
     pub body: Option<Body>,
-    /// Behind `--then`: the fields of `fields` whose values hold `{}` for the value that a page was found by.
+    /// The fields behind `--then` whose values hold `{}` for the value that led to the page.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
     /// The body's `Content-Type`, unless `fields` have one; a form's is the layout's.
     pub content_type: Option<String>,

@@ -29,9 +29,10 @@ pub enum Upload {
     File(OsString),
 }
 
-/// The URL to which a file of this name goes: as it is if its path ends in a name, else with the file's name behind it.
+/// Returns the URL to which a file of this name is uploaded: unchanged if its path ends in a name,
+/// else with the file's name appended.
 ///
-/// As by curl, directories of `file` are left out and its name is percent-encoded.
+/// As in curl, directories of `file` are left out and its name is percent-encoded.
 pub fn name_upload(url: &str, file: &OsStr) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);

@@ -110,7 +110,7 @@ impl Resolver<'_> {
                 let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
                 let is_stdin = path == Path::new("-");
                 guessed = match (named, is_stdin) {
-                    // The name that the server is told, then the file's own.
+                    // The name that is sent to the server, then the file's own.
                     (true, false) => guessed.or_else(|| Some(content_type_of(&own))),
                     // A value is text anyhow, which goes without saying.
                     (false, false) => known_type(&own).filter(|kind| *kind != "text/plain"),

@@ -42,7 +42,7 @@ pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Resul
             let text = format!("You can only select one HTTP request method! You asked for both {first} and {second}");
             Err(misused(option, &text))
         }
-        // An upload is told apart by URL: the others of the group are fetched.
+        // Uploads belong to single URLs: the other URLs of the group are fetched.
         (Some((_, method, ..)), None) if !uploads => Ok(method),
         _ => Ok("GET"),
     }

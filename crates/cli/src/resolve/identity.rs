@@ -14,7 +14,7 @@ use crate::plan::{AuthArgs, FieldArg, Netrc, ProxyArgs, ProxyChoice};
 use crate::usage::{Place, Reason, UsageError, printable};
 
 impl Resolver<'_> {
-    /// Takes out of `low` who one is to servers.
+    /// Takes the credentials for servers out of `low`.
     pub(super) fn auth(&mut self, low: &mut RequestLow, fields: &[FieldArg]) -> Result<AuthArgs, UsageError> {
         let (user, bearer) = (low.user.take(), low.bearer.take());
         // A field given by -H takes the place of the option's, as in curl.

@@ -171,8 +171,9 @@ impl Resolver<'_> {
             |&from: &ContinueAt| from == ContinueAt::OutputSize || !has_content && from != ContinueAt::Offset(0);
         stage.request.continue_at = stage.request.continue_at.filter(is_due);
         if stage.request.continue_at.is_some() && !has_content {
-            // Bytes are counted in the body as it is; in a compressed one they would be others. Programs written for curl (yt-dlp)
-            // always ask for both, and nobody reads of it.
+            // The offset counts bytes of the plain body, which a compressed one does not have.
+            // Programs written for curl (yt-dlp) always ask for both, so that curl's persona gets
+            // no warning.
             if stage.transfer.compressed == Some(true) && !self.persona.is_curl() {
                 self.warnings.push("--compressed is left out, as --continue-at counts plain bytes".to_owned());
             }
@@ -229,7 +230,8 @@ impl Resolver<'_> {
             default_field(&mut fields, "Accept", "application/json");
         }
         let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
-        // Content in chunks that nobody gave is their end alone: also of a URL beside those that something is sent to.
+        // Chunked content without any body is the last chunk alone. This also holds for a URL
+        // beside those that receive content.
         let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
         let in_chunks = |field: &FieldArg| matches!(field, FieldArg::Set { value, .. } if is_chunked(value));
         let mut framing = fields.iter().filter(|field| field.name().eq_ignore_ascii_case("Transfer-Encoding"));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Between two drawings.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Columns where nobody says how many there are.
+/// The columns of the bar if the width is not known.
 const COLUMNS: usize = 79;
 
 /// The width of the text after the marks: ` 100.0%`.
@@ -82,7 +82,8 @@ impl Body {
     }
 }
 
-/// As curl: what `COLUMNS` says or the terminal has, if a bar fits into it.
+/// Returns the width of the bar, as in curl: that of `COLUMNS` or of the terminal, if a bar fits
+/// into it.
 fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
     let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));

@@ -58,7 +58,7 @@ impl Part {
     /// All of standard input.
     ///
     /// # Errors
-    /// As [`Part::of`]: it has no length.
+    /// The error of [`Part::of`] for content without a length.
     pub(super) fn stdin(request: &RequestArgs) -> Result<Self> {
         Self::of_no_length(Piece::Once(stdin_content()), request)
     }

@@ -5,9 +5,10 @@
 //!                    └─ by the client of this process ◀───────────────────────────┘
 //! ```
 //!
-//! A reader at the end of a pipe may stop early (a package manager that wants the beginning of a package). So what goes to
-//! a pipe by the agent, or for such a caller, is asked for in two pieces: an opening, and when that is read and somebody
-//! still reads, the rest. One who stops then costs no connection, and hardly a byte.
+//! A reader at the end of a pipe may stop early (a package manager that wants the beginning of a
+//! package). So content that goes to a pipe by the agent, or to such a caller, is fetched in two
+//! pieces: an opening, then the rest once the opening is read and the pipe is still open. A reader
+//! that stops then costs no connection, and hardly a byte.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +48,7 @@ const OPENING: u64 = BLOCKS + (16 << 10);
 /// The bytes that a reader which checks block by block has read before it can notice that its own
 /// reader is gone.
 const BLOCKS: u64 = 2 * BLOCK;
-/// A block with a signature of its own (signify's `-z`).
+/// A block that has its own signature (signify's `-z`).
 const BLOCK: u64 = 64 << 10;
 /// A block's line in the header.
 const BLOCK_LINE: u64 = 65;
@@ -193,7 +194,7 @@ impl<'a> Carrier<'a> {
         let request = Request { url: url.to_owned(), options: for_agent(options.clone()) };
         if let Some(session) = self.session.as_mut().filter(|_| may && !how.named_by_response) {
             let mut file = sink();
-            // What cannot be opened is said as it is without an agent.
+            // An output that cannot be opened causes the same error as without an agent.
             if let Ok(descriptor) = file.open_descriptor()
                 && is_own_file(descriptor.as_fd())
                 && let Some(carried) = session.call(&request, Goal::File(descriptor.as_fd()))
@@ -201,7 +202,7 @@ impl<'a> Carrier<'a> {
                 drop(descriptor);
                 if let End::Done(done) = carried.end {
                     let mut outcome = finished(*done, carried.began, started);
-                    // Who asked whether it has changed keeps what it has.
+                    // A conditional request keeps the existing file if the content is unchanged.
                     if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
                         outcome.result = file.finish();
                     }
@@ -413,7 +414,7 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
     fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
 }
 
-/// Waits until a pipe is read empty, and a little longer. `false` when nobody reads it any more.
+/// Waits until a pipe is read empty, and a little longer. Returns `false` once its reader is gone.
 fn wants_more(pipe: BorrowedFd<'_>) -> bool {
     let mut look = Duration::from_millis(1);
     let mut was_empty = false;
@@ -426,7 +427,7 @@ fn wants_more(pipe: BorrowedFd<'_>) -> bool {
         let wait = if is_empty { GRACE } else { look };
         look = (look * 2).min(LONGEST_LOOK);
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-        // Nothing is waited for but the reader's end, which is always told.
+        // The only event is the end of the reader, which poll always reports.
         match poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::empty())], Some(&timeout)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             _ => return false,

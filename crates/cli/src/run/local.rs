@@ -244,7 +244,7 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
 }
 
-/// `-T`: writes the file anew, or behind what is in it where `-C` goes on.
+/// `-T`: writes the file anew, or appends to it where `-C` resumes.
 fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);

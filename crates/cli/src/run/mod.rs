@@ -261,7 +261,7 @@ fn glob(url: &str) -> haul::Result<Glob> {
     })
 }
 
-/// A line on standard error; nobody is left to tell when that is closed.
+/// Prints a line on standard error. A closed standard error is ignored.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,5 +1,5 @@
-//! The progress line: on a terminal only, and only when somebody may be waiting. In its place, curl's meter ([`super::meter`])
-//! or bar ([`super::bar`]).
+//! The progress line: on a terminal only, and only once a run takes a while. In its place, curl's
+//! meter ([`super::meter`]) or bar ([`super::bar`]).
 //!
 //! ```text
 //! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
@@ -42,9 +42,9 @@ pub(super) struct Progress {
     /// The time of the next drawing, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<Display>,
-    /// As curl, in place of the line.
+    /// curl's meter, in place of the line.
     meter: Option<Mutex<Meter>>,
-    /// `-#`: as curl, in place of the line where a body's length is known.
+    /// `-#`: curl's bar, in place of the line where a body's length is known.
     bar: Option<Mutex<Bar>>,
 }
 
@@ -94,7 +94,7 @@ impl Progress {
         Self { meter, ..Self::with(global, false) }
     }
 
-    /// An operation begins, which prints on the terminal while it goes on or does not: then no line is drawn.
+    /// Begins an operation. No line is drawn if the operation prints on the terminal meanwhile.
     pub(super) fn operation_begins(&self, prints: bool) {
         self.clear();
         self.is_hidden.store(prints, Ordering::Relaxed);
@@ -146,7 +146,8 @@ impl Progress {
         self.began.elapsed()
     }
 
-    /// A transfer is over, which may have found no server. Its bytes are added, unless they were told by [`Progress::body_bytes`].
+    /// Ends a transfer, which may have reached no server. Adds its bytes, unless
+    /// [`Progress::body_bytes`] counted them.
     pub(super) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(facts, was_reached);

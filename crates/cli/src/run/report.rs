@@ -194,8 +194,8 @@ impl Reporter {
         printed.stdout
     }
 
-    /// Prints what is told behind a body. That it cannot be printed is no failure in curl's place: the content is elsewhere,
-    /// whole, and its exit code is all that is left to tell of it.
+    /// Prints the text that follows a body. In curl's place a failure to print it is no error: the
+    /// content is complete elsewhere, and the exit code reports on it alone.
     pub(super) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
         let mut output = Output::stdout();
@@ -317,6 +317,7 @@ pub(super) struct ReporterRef {
     pub(super) reporter: Arc<Reporter>,
     pub(super) methods: Vec<String>,
     pub(super) numbers: Numbers,
-    /// The output of all pages is a file: what is told of them goes to standard output, in the order in which they end.
+    /// The output of all pages is a file. Their texts go to standard output, in the order in which
+    /// the pages end.
     pub(super) has_file: bool,
 }

@@ -2,9 +2,9 @@
 //! values that are sorted then.
 //!
 //! Any other run ends at once by the signal, which needs no help. Here the signals are blocked, and
-//! a thread of its own waits for them: the first one ends the transfers, and the process ends by it
-//! when all is said; a second one ends it at once. A signal that was ignored from the beginning, as
-//! in a shell's background, stays so.
+//! a separate thread waits for them: the first one ends the transfers, and the process ends by it
+//! after the last output; a second one ends it at once. A signal that was ignored from the
+//! beginning, as in a shell's background, stays so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

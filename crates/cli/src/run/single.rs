@@ -284,7 +284,7 @@ fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
     OsString::from_vec(name)
 }
 
-/// `-C -` with content: what the file has already is not to be gone on with.
+/// Refuses `-C -` with request content for an existing file, whose rest cannot be fetched.
 fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of(source).is_none();

@@ -180,7 +180,7 @@ impl Iterator for Sources {
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.pull()?;
-        // haul counts transfers, so nobody asks.
+        // Only curl numbers URLs by their source; haul numbers transfers.
         if self.operation.in_place {
             self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
             self.made += 1;

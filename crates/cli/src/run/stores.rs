@@ -26,7 +26,7 @@ pub(super) struct Stores {
     host: Option<String>,
 }
 
-/// A wait for a lock of another process that takes longer is told.
+/// The wait for another process' lock after which a message says so.
 const TOLD_AFTER: Duration = Duration::from_secs(5);
 
 /// Saves a file whose lock another process may hold; it is waited for until the deadline.

@@ -79,7 +79,7 @@ impl Told<'_> {
         let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
         match self.outcome.target.join(&location) {
             Ok(target) => Some(with_fragment(with_port(&target), target.fragment())),
-            // One that haul cannot go to is told as it is.
+            // A target that haul cannot fetch is shown as written.
             Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(&location)),
         }
     }

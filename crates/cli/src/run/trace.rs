@@ -1,4 +1,5 @@
-//! `-v`, `--trace`, `--trace-ascii` and `-D`: what is said and heard, shown while it happens.
+//! `-v`, `--trace`, `--trace-ascii` and `-D`: prints requests, responses and connections while they
+//! happen.
 //!
 //! | | heads | bodies | each line |
 //! |---|---|---|---|

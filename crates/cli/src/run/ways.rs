@@ -76,7 +76,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.without = args.fields.iter().filter_map(left_out).collect();
-    // Where no proxy has TLS, what is said of it (a pin that is none) need not be right.
+    // The TLS options of proxies need not be valid (an invalid pin, say) if no proxy uses TLS.
     if has_tls(options.proxy.as_ref(), &options.environment) {
         options.tls = tls(&args.tls, HttpVersion::Http11)?;
     }

@@ -195,7 +195,7 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     }
 }
 
-/// As in curl: -1 for none.
+/// Writes a port; as in curl, -1 for none.
 fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }

@@ -1,7 +1,8 @@
 //! Parts of a URL as they were written: `-w` tells those by which a script finds again what it asked for.
 
-/// Names whose spelling counts for nothing are told in the spelling that was asked for, as by curl: `BÜCHER.example`, not
-/// `xn--bcher-kva.example`. `None` where what was written is another spelling of an address, or no host.
+/// Returns the host in the spelling of the URL, as curl prints it: `BÜCHER.example`, not
+/// `xn--bcher-kva.example`. Returns `None` if the URL has another spelling of an address, or no
+/// host.
 pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     let host_port = authority(url).rsplit('@').next()?;
     let host = host_port.split(':').next()?;

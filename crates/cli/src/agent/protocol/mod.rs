@@ -35,7 +35,8 @@ use haul_policy::range::validator::Validator;
 
 use super::wire::{Malformed, Reader, Writer};
 
-/// The longest frame: a request with all its fields, or a head, both of which have limits of their own far below.
+/// The longest frame. The longest contents are a request with all its fields and a head, whose own
+/// limits are far below.
 pub const MAX_FRAME: usize = 1 << 20;
 
 /// The bytes before a frame's content.
@@ -48,7 +49,8 @@ pub enum Order {
     Call {
         /// The request ([`Request::to_bytes`](super::request::Request::to_bytes)).
         request: Vec<u8>,
-        /// The files that the agent must know as the call does: the program, then those that TLS reads.
+        /// The files that must be the same for the agent as for the call: the program, then those
+        /// that TLS reads.
         files: Vec<Stamp>,
     },
     /// Asks for the agent's status.
@@ -217,7 +219,7 @@ fn frame(kind: u8, writer: Writer) -> Vec<u8> {
 }
 
 impl Order {
-    /// As a frame.
+    /// Returns the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -262,7 +264,7 @@ impl Order {
 }
 
 impl Event {
-    /// As a frame.
+    /// Returns the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut writer = Writer::default();

@@ -23,7 +23,8 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{Began, Done, Event};
 
-/// A response of no more than this is read to its end though nobody takes it any more, since another connection would cost more.
+/// The longest response that is read to its end although its caller is gone: another connection
+/// would cost more.
 const WORTH_FINISHING: u64 = 256 << 10;
 
 /// A call under way.

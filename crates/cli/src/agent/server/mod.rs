@@ -44,8 +44,8 @@ const MAX_PEERS: usize = 256;
 /// The time for which a response that has begun is read on after its caller is gone.
 const READ_ON: Duration = Duration::from_secs(2);
 
-/// Serves calls until nobody has called for `idle`, or the agent is told to stop. `listener` is bound to `place` and
-/// listens.
+/// Serves calls until none has come for `idle`, or until a call stops the agent. `listener` is
+/// bound to `place` and listens.
 ///
 /// # Errors
 /// Those of the event loop. What goes wrong with a call is that call's.
@@ -120,7 +120,8 @@ impl Agent {
     fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(64);
         loop {
-            // Who was connected before the socket was taken away is served; then there is nobody left to wait for.
+            // Callers that connected before the socket was removed are served. After them, no one
+            // can connect.
             let is_leaving = self.listener.is_none();
             let idle = self.peers.is_empty().then_some(if is_leaving { Duration::ZERO } else { self.idle });
             let until = self.deserted.front().map(|(until, _)| until.saturating_duration_since(Instant::now()));
@@ -160,7 +161,8 @@ impl Agent {
 
     /// Takes no new callers: the next one finds no socket, and starts another agent.
     fn leave(&mut self) {
-        // In this order: nobody replaces a socket that still has a listener, so the one removed is ours.
+        // In this order: no process replaces a socket that still has a listener, so the removed one
+        // is ours.
         self.place.remove(self.inode);
         self.accept();
         self.listener = None;

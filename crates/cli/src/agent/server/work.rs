@@ -1,4 +1,4 @@
-//! The agent's transfers: what the worker is given to do, and who is told when it is done.
+//! The agent's transfers: the queue of the worker, and the reports to callers when transfers end.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

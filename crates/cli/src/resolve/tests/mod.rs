@@ -8,7 +8,8 @@ use crate::plan::{ConnectToArg, ResolveArg};
 use crate::usage::VERSION;
 use haul_policy::auth::Credentials;
 
-/// `@body`, `@headers`, `@netrc` and `@big` (which says that it has 5 MiB) exist, so do some variables, and somebody types.
+/// `@body`, `@headers`, `@netrc` and `@big` (which reports a size of 5 MiB) exist, so do some
+/// variables, and passwords are typed.
 struct TwoFiles;
 
 impl Files for TwoFiles {
