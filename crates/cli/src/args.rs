@@ -39,7 +39,8 @@ pub struct LowArgs {
     pub groups: Vec<Group>,
     /// `--help` or `--version`: print that and leave.
     pub special: Option<Special>,
-    /// In curl's place: the subjects of `--help` in config files, which is shown before the transfers.
+    /// In curl's place: the subjects of `--help` in config files, which is shown before the
+    /// transfers.
     pub help_first: Vec<Option<String>>,
     /// `--agent-status`, `--agent-stop`: do that and leave.
     pub agent_command: Option<crate::agent::control::Command>,
@@ -405,8 +406,9 @@ impl LowArgs {
         }
     }
 
-    /// Takes the last group away if it names no URL and is not the only one: curl finds out when it comes to it, all others being
-    /// done, as after a config file each entry of which ends with `next`.
+    /// Takes the last group away if it names no URL and is not the only one: curl finds out when it
+    /// comes to it, all others being done, as after a config file each entry of which ends with
+    /// `next`.
     pub fn take_group_without_url(&mut self) -> bool {
         let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
         if is_one {
@@ -477,9 +479,10 @@ impl LowArgs {
 
     /// Opens the stage of a `--then`, which moves its bodies as the stage before did.
     ///
-    /// Trust, time limits and name resolution apply to the whole chain, or a job against a private CA would have to repeat `--cacert` at every stage.
-    /// What is sent to a server (method, fields, body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST or secret
-    /// should be asked for in so many words.
+    /// Trust, time limits and name resolution apply to the whole chain, or a job against a private
+    /// CA would have to repeat `--cacert` at every stage. What is sent to a server (method, fields,
+    /// body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST
+    /// or secret should be asked for in so many words.
     pub(crate) fn next_stage(&mut self, template: Template) {
         let StageLow { mut transfer, proxy, .. } = self.stage().clone();
         // The new stage starts without the credentials of the stage before.

@@ -1,7 +1,8 @@
 //! Dates as people and programs write them, for `-z`.
 //!
-//! Words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`), a time (`07:28`, `07:28:00`), a zone (`GMT`,
-//! `UTC`, `Z`, `+0200`, `EST`). What is not there is midnight, UTC.
+//! Words in any order, as in curl: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`),
+//! a time (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). What is not there is
+//! midnight, UTC.
 //!
 //! ```
 //! use haul_cli::date::parse;

@@ -33,15 +33,17 @@ pub trait Files {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// The same for a config file. Of standard input no byte behind the last line that was asked for is taken: what is there is
-    /// for others to read. By default all are files.
+    /// The same for a config file. Of standard input no byte behind the last line that was asked
+    /// for is taken: what is there is for others to read. By default all are files.
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }
 
-    /// The size of a file that is to be read later: `None` if it has none that can be relied on, as a pipe.
+    /// The size of a file that is to be read later: `None` if it has none that can be relied on, as
+    /// a pipe.
     ///
-    /// The file is not opened if it is none of the regular ones: whoever writes into a pipe would take that for its end.
+    /// The file is not opened if it is none of the regular ones: whoever writes into a pipe would
+    /// take that for its end.
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
         self.open(path).map(|_| None)
     }
@@ -86,7 +88,8 @@ pub(crate) fn stdin() -> io::Result<StdIn> {
     }
 }
 
-/// Standard input. A read waits for bytes, even if another process made the descriptor non-blocking.
+/// Standard input. A read waits for bytes, even if another process made the descriptor
+/// non-blocking.
 pub(crate) struct StdIn(Stdin);
 
 impl StdIn {
@@ -135,7 +138,8 @@ impl Write for Stdout {
     }
 }
 
-/// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless some of it was read before.
+/// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless
+/// some of it was read before.
 pub(crate) fn stdin_content() -> Once {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };

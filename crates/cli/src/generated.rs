@@ -1,6 +1,8 @@
-//! Files that are made from the table of flags: the man page, completions, the page of curl's options.
+//! Files that are made from the table of flags: the man page, completions, the page of curl's
+//! options.
 //!
-//! `haul --generate DIRECTORY` writes all of them (`make generate`); a test of each holds the checked-in one to the table.
+//! `haul --generate DIRECTORY` writes all of them (`make generate`); a test of each holds the
+//! checked-in one to the table.
 //!
 //! ```
 //! use haul_cli::generated;

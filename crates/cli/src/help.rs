@@ -142,7 +142,8 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&Spec) -> bool) {
     }
 }
 
-/// The names of an option and what it does, in a list. What is on is turned off by curl's list, and the defaults are curl's.
+/// The names of an option and what it does, in a list. What is on is turned off by curl's list, and
+/// the defaults are curl's.
 fn as_listed(persona: Persona, spec: &Spec) -> (String, &'static str) {
     match curls_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),

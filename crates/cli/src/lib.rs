@@ -20,8 +20,8 @@
 //! | [`process_list`] | secrets of the command line, blanked where others see it |
 //! | [`ftp`], [`apt`] | the grammars of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! All but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. That a URL, a regular expression or a certificate is any
-//! good is found by those who use it.
+//! All but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. That a URL, a regular
+//! expression or a certificate is any good is found by those who use it.
 
 pub mod agent;
 pub mod apt;

@@ -14,12 +14,14 @@ use haul_cli::persona::Persona;
 use haul_cli::usage::{Place as At, Reason, UsageError};
 use haul_cli::{agent, apt, ftp, help, parse, process_list, resolve, run};
 
-/// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes all and has nothing: content
-/// would be lost and said to be written, or said to be empty. One that is open the wrong way round refuses both. And where there
-/// is no `/dev/null`, Rust's start aborts.
+/// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes
+/// all and has nothing: content would be lost and said to be written, or said to be empty. One that
+/// is open the wrong way round refuses both. And where there is no `/dev/null`, Rust's start
+/// aborts.
 #[cfg(target_os = "linux")]
 #[used]
-// SAFETY: the C library calls what stands in this section, as a function without a result, once and before `main`.
+// SAFETY: the C library calls what stands in this section, as a function without a result, once and
+// before `main`.
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
     extern "C" fn refuse_for_closed() {

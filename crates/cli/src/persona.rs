@@ -5,8 +5,8 @@
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! A persona is where all defaults come from: what a new group of options begins as, how the program calls itself in
-//! messages, how it ends. No other place asks for the program's name.
+//! A persona is where all defaults come from: what a new group of options begins as, how the
+//! program calls itself in messages, how it ends. No other place asks for the program's name.
 //!
 //! ```
 //! use haul_cli::persona::Persona;

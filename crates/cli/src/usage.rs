@@ -241,7 +241,8 @@ impl UsageError {
         said
     }
 
-    /// In curl's place: what is wrong with the option that named the config file. Nobody named the default one.
+    /// In curl's place: what is wrong with the option that named the config file. Nobody named the
+    /// default one.
     fn of_config(&self) -> Option<String> {
         let Place::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {

@@ -80,8 +80,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds. curl takes any text behind the number, and so must what stands in its place, though `5m` is
-    /// hardly meant so.
+    /// The value as decimal seconds. curl takes any text behind the number, and so must what stands
+    /// in its place, though `5m` is hardly meant so.
     pub fn seconds_for(self, persona: Persona) -> Result<Duration, Reason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
@@ -127,8 +127,8 @@ impl<'a> FlagValue<'a> {
         })
     }
 
-    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case, and with a fraction in front of it: `1.5M`. A
-    /// fraction of a byte is dropped.
+    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case,
+    /// and with a fraction in front of it: `1.5M`. A fraction of a byte is dropped.
     pub fn size(self) -> Result<u64, Reason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {

@@ -49,8 +49,8 @@ pub enum Source<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name. Anything else is not an
-    /// assignment.
+    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with
+    /// `[first-last]` behind the name. Anything else is not an assignment.
     pub fn parse(text: &'a [u8]) -> Result<Option<Self>, Reason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
@@ -95,8 +95,8 @@ impl Variables {
         self.all.push((name.to_owned(), value));
     }
 
-    /// The text with `{{name}}` replaced; one that is not set is empty. `\{{` stays as `{{`, and what cannot be a name stays as
-    /// it is.
+    /// The text with `{{name}}` replaced; one that is not set is empty. `\{{` stays as `{{`, and
+    /// what cannot be a name stays as it is.
     pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, Reason> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;

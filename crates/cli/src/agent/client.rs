@@ -1,5 +1,5 @@
-//! A call as the caller sees it: the request goes to the agent, the body comes to where the caller wants it, and when the
-//! agent dies the caller knows to the byte how far it was.
+//! A call as the caller sees it: the request goes to the agent, the body comes to where the caller
+//! wants it, and when the agent dies the caller knows to the byte how far it was.
 //!
 //! ```text
 //!  a file      agent ──▶ the file itself                    how far: the descriptor's position, which both share
@@ -44,8 +44,8 @@ use super::request::Request;
 use super::socket::Refusal;
 use super::spawn;
 
-/// A body without anything that tells it from another is kept until it is whole, if it is no longer than this: a pipe
-/// always holds so much, and the call can begin anew should the agent die.
+/// A body without anything that tells it from another is kept until it is whole, if it is no longer
+/// than this: a pipe always holds so much, and the call can begin anew should the agent die.
 const HELD_BACK: u64 = 64 << 10;
 
 /// The most that is moved at once: all that a wide pipe holds.
@@ -114,7 +114,8 @@ impl Session {
         Self { socket, frames: Frames::default() }
     }
 
-    /// Carries out a request by the agent. `None` where it cannot go that way; nothing was done then.
+    /// Carries out a request by the agent. `None` where it cannot go that way; nothing was done
+    /// then.
     pub fn call(&mut self, request: &Request, goal: Goal<'_>) -> Option<Carried> {
         let bytes = request.to_bytes()?;
         let order = Order::Call { request: bytes, files: files_of(&request.options)? };
@@ -168,7 +169,8 @@ impl Session {
     fn relayed(&mut self, order: &Order, out: BorrowedFd<'_>) -> Carried {
         let started = Instant::now();
         let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried::nothing(End::Refused) };
-        // For all of an opening, so that its reader holds up no connection. One that stays small has the agent wait for us.
+        // For all of an opening, so that its reader holds up no connection. One that stays small
+        // has the agent wait for us.
         widen(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
             return Carried::nothing(End::Died);
@@ -303,7 +305,8 @@ impl Relay<'_> {
             PollFd::new(&self.pipe, PollFlags::IN),
             PollFd::new(&self.session.socket, PollFlags::IN),
         ];
-        // A descriptor that has hung up is always reported: one that is not to be looked at is left out.
+        // A descriptor that has hung up is always reported: one that is not to be looked at is left
+        // out.
         let watched = match (self.is_to_move(), self.is_alive) {
             (true, true) => &mut fds[..],
             (_, false) => &mut fds[..2],

@@ -1,4 +1,5 @@
-//! The agent: a small process that keeps connections, TLS sessions and names warm between calls of the program.
+//! The agent: a small process that keeps connections, TLS sessions and names warm between calls of
+//! the program.
 //!
 //! ```text
 //!  haul --agent URL ─▶ client ══ socket ══▶ server ─▶ the engine's worker ─▶ servers

@@ -411,7 +411,8 @@ fn version(version: TlsVersion) -> u64 {
     match version {
         TlsVersion::V1_2 => 2,
         TlsVersion::V1_3 => 3,
-        // A version that this module does not know: read back it is another, and the call goes without the agent.
+        // A version that this module does not know: read back it is another, and the call goes
+        // without the agent.
         _ => u64::MAX,
     }
 }
@@ -573,7 +574,8 @@ mod tests {
         assert!(Request::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
     }
 
-    /// A seed of another day reads as nothing, and all that is behind it is never tried. `UPDATE=1` writes it anew.
+    /// A seed of another day reads as nothing, and all that is behind it is never tried. `UPDATE=1`
+    /// writes it anew.
     #[test]
     fn the_seed_of_the_fuzz_target_is_a_request_of_today() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");

@@ -258,8 +258,8 @@ impl Place {
     }
 }
 
-/// The right to start or end the agent, until it is dropped. Its file stays: one that is removed while others wait for it
-/// would be two.
+/// The right to start or end the agent, until it is dropped. Its file stays: one that is removed
+/// while others wait for it would be two.
 #[derive(Debug)]
 pub struct Lock {
     _file: rustix::fd::OwnedFd,
@@ -269,7 +269,8 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Makes sure that the other end is of our user. Where the system does not say who it is, the directory has to do.
+/// Makes sure that the other end is of our user. Where the system does not say who it is, the
+/// directory has to do.
 ///
 /// # Errors
 /// [`Refusal::Unsafe`].

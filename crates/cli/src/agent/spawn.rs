@@ -10,8 +10,9 @@
 //!          bind + listen ─▶ start `haul`, the listener its standard input ─▶ connect ─▶ use it ─▶ unlock
 //! ```
 //!
-//! The socket is bound by the call, so the call need not wait for the agent to be up: its connection lies in the queue. And
-//! with the lock held there is at most one agent a socket, however many calls start at once.
+//! The socket is bound by the call, so the call need not wait for the agent to be up: its
+//! connection lies in the queue. And with the lock held there is at most one agent a socket,
+//! however many calls start at once.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -33,7 +34,8 @@ use std::time::Duration;
 
 use super::socket::{Place, Refusal};
 
-/// The first argument of the agent's own command line. No user types it: the listener must be standard input.
+/// The first argument of the agent's own command line. No user types it: the listener must be
+/// standard input.
 pub const SERVE: &str = "--agent-serve";
 
 /// The agent; it is started if it is not there, and will end when it was idle for so long.
@@ -43,7 +45,8 @@ pub const SERVE: &str = "--agent-serve";
 pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
-        // A socket that is just being bound is open to others for a moment, in a directory that is not: the holder of the lock has finished that.
+        // A socket that is just being bound is open to others for a moment, in a directory that is
+        // not: the holder of the lock has finished that.
         Ok(None) | Err(Refusal::Unsafe { .. }) => {}
         Err(refusal) => return Err(refusal),
     }
@@ -63,7 +66,8 @@ pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
     stream.ok_or_else(|| failed(io::ErrorKind::ConnectionRefused.into()))
 }
 
-/// The program that we are: it may have been called by another name, and the agent needs none of its manners.
+/// The program that we are: it may have been called by another name, and the agent needs none of
+/// its manners.
 ///
 /// # Errors
 /// The system's.
@@ -72,14 +76,16 @@ pub fn program() -> io::Result<PathBuf> {
 }
 
 fn start(program: &OsStr, listener: UnixListener, place: &Place, idle: Duration) -> io::Result<()> {
-    // What we inherited is not the agent's: a pipe that it kept open would never end for its reader. We run no other program.
+    // What we inherited is not the agent's: a pipe that it kept open would never end for its
+    // reader. We run no other program.
     close_fds::set_fds_cloexec(3, &[]);
     let child = Command::new(program)
         .arg0("haul-agent")
         .arg(SERVE)
         .arg(place.socket())
         .arg(idle.as_secs().to_string())
-        // A call's settings are sent with the call: the environment of the first one must not affect the others.
+        // A call's settings are sent with the call: the environment of the first one must not
+        // affect the others.
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(listener)))

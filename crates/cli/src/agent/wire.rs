@@ -14,9 +14,10 @@
 //! # Ok::<(), haul_cli::agent::wire::Malformed>(())
 //! ```
 //!
-//! Both ends are one program of one version, so there are no field numbers and nothing optional: what does not fit is
-//! [`Malformed`], and the call goes its way without the agent. (A serialiser's derive on the engine's types was the
-//! alternative; it would make their private layout a contract, and cost each build of the engine.)
+//! Both ends are one program of one version, so there are no field numbers and nothing optional:
+//! what does not fit is [`Malformed`], and the call goes its way without the agent. (A serialiser's
+//! derive on the engine's types was the alternative; it would make their private layout a contract,
+//! and cost each build of the engine.)
 
 use std::ffi::OsString;
 use std::fmt;

@@ -28,7 +28,8 @@ use super::sandbox;
 use crate::date;
 use crate::usage::one_line;
 
-/// Files that come at once from one host, each by a connection: apt itself sends up to ten requests ahead by one.
+/// Files that come at once from one host, each by a connection: apt itself sends up to ten requests
+/// ahead by one.
 const SIDE_BY_SIDE: usize = 4;
 /// Bytes of an answer's content that are read so that its connection can serve the next request.
 const SPARED: u64 = 64 << 10;

@@ -39,8 +39,9 @@ impl Config {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The value of an item of a method: host by host before the method's own, and what https does not say is as for http. Of
-    /// `tor+https` it is that of `tor+https`, else of `tor`, of `https`, of `http`.
+    /// The value of an item of a method: host by host before the method's own, and what https does
+    /// not say is as for http. Of `tor+https` it is that of `tor+https`, else of `tor`, of `https`,
+    /// of `http`.
     #[must_use]
     pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [

@@ -1,4 +1,5 @@
-//! Users and passwords of apt_auth.conf(5): entries of netrc's kind whose `machine` may say scheme, port and path.
+//! Users and passwords of apt_auth.conf(5): entries of netrc's kind whose `machine` may say scheme,
+//! port and path.
 //!
 //! They are read before the method gives up its rights, since only root may read them.
 //!
@@ -32,7 +33,8 @@ pub enum Found {
     Nothing,
     /// User and password.
     Login(String, String),
-    /// The entry of this machine would be, but anyone could read it: an entry for plain http has to say so.
+    /// The entry of this machine would be, but anyone could read it: an entry for plain http has to
+    /// say so.
     InTheClear(String),
 }
 

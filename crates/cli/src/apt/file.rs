@@ -1,5 +1,5 @@
-//! apt's file while it comes: in its place, so that apt can show how far it is, and with the server's date from the first byte
-//! on, by which the rest can be asked for whatever ends this run.
+//! apt's file while it comes: in its place, so that apt can show how far it is, and with the
+//! server's date from the first byte on, by which the rest can be asked for whatever ends this run.
 
 use std::fs::{File, FileTimes, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -73,7 +73,8 @@ pub(super) fn wanted_size(asked: &Message, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Makes sure that there is something of a file that is refused: apt sets it aside, to be looked at.
+/// Makes sure that there is something of a file that is refused: apt sets it aside, to be looked
+/// at.
 pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
@@ -90,7 +91,8 @@ pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
 }
 
-/// Writes an answer's content behind the first `start` bytes. The answer is the fields of the whole's digests.
+/// Writes an answer's content behind the first `start` bytes. The answer is the fields of the
+/// whole's digests.
 pub(super) fn take(
     response: &mut Response,
     path: &Path,

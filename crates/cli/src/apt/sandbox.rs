@@ -11,7 +11,8 @@
 
 use rustix::process::geteuid;
 
-/// Becomes this user, if it is root that runs. Nobody, or root, is who stays. No other thread may run yet.
+/// Becomes this user, if it is root that runs. Nobody, or root, is who stays. No other thread may
+/// run yet.
 ///
 /// # Errors
 /// Why it cannot be done: then nothing may be fetched.

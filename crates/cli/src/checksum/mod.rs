@@ -31,8 +31,8 @@ pub enum Checksum {
 
 /// The hash functions taken, the weakest first.
 ///
-/// MD5 is not among them: two files with one MD5 are made in seconds, and who publishes MD5 alone has not looked at the list
-/// for twenty years.
+/// MD5 is not among them: two files with one MD5 are made in seconds, and who publishes MD5 alone
+/// has not looked at the list for twenty years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// SHA-1 (FIPS 180-4). Legacy: it finds damage, and no longer malice.
@@ -105,7 +105,8 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// A digest from hexadecimal digits in either case; `None` unless there are exactly as many as the algorithm has.
+    /// A digest from hexadecimal digits in either case; `None` unless there are exactly as many as
+    /// the algorithm has.
     pub fn from_hex(algorithm: Algorithm, hex: &[u8]) -> Option<Digest> {
         if hex.len() != algorithm.length() * 2 {
             return None;

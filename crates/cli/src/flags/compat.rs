@@ -185,7 +185,8 @@ mod tests {
         crate::generated::assert_is(&path, &page());
     }
 
-    /// The options of the installed curl: they change with its version, so each of them has to be on the page.
+    /// The options of the installed curl: they change with its version, so each of them has to be
+    /// on the page.
     #[test]
     fn every_option_of_the_curl_that_is_installed_is_on_the_page() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };

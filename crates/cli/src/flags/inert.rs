@@ -1,5 +1,5 @@
-//! Options that are accepted for compatibility with curl and have no effect; the doc of each says why.
-//! [`compat`](super::compat) lists them, too.
+//! Options that are accepted for compatibility with curl and have no effect; the doc of each says
+//! why. [`compat`](super::compat) lists them, too.
 
 use super::prelude::*;
 

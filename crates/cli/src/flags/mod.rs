@@ -2,8 +2,9 @@
 //! Parsing, `--help`, the man page, the completions and the table of differences from curl are all
 //! made from [`FLAGS`].
 //!
-//! To add a flag, write its file and name it in the two lists below. Tests then check that the table is sorted, names are unique,
-//! every flag is documented, and the parser accepts every example.
+//! To add a flag, write its file and name it in the two lists below. Tests then check that the
+//! table is sorted, names are unique, every flag is documented, and the parser accepts every
+//! example.
 //!
 //! ```
 //! use haul_cli::flags;

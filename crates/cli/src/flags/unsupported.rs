@@ -1,6 +1,7 @@
 //! Options that curl has and haul does not, and why: they get another message than unknown ones.
 //!
-//! Only looked at when an option is about to be refused, and for `docs/curl-compat.md`, so plain text does.
+//! Only looked at when an option is about to be refused, and for `docs/curl-compat.md`, so plain
+//! text does.
 //!
 //! ```
 //! use haul_cli::flags::unsupported;
@@ -11,7 +12,8 @@
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
-/// Reasons, each with the long names of curl's options (without `no-`) that are refused for that reason.
+/// Reasons, each with the long names of curl's options (without `no-`) that are refused for that
+/// reason.
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks only HTTP",

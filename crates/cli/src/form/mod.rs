@@ -6,7 +6,8 @@
 //! behind each, in any order: ;type=TYPE/SUBTYPE  ;filename=NAME  ;headers=LINE  ;headers=@FILE  ;encoder=NAME
 //! ```
 //!
-//! Words may stand in double quotes, in which `\` makes `"` and `\` literal; else they end at `;`, and file names at `,`.
+//! Words may stand in double quotes, in which `\` makes `"` and `\` literal; else they end at `;`,
+//! and file names at `,`.
 //!
 //! ```
 //! use haul_cli::form::{ContentLow, Item, parse};

@@ -83,7 +83,8 @@ pub enum Output {
     Named,
 }
 
-/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries of ftp's own (`DkPrx`).
+/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries
+/// of ftp's own (`DkPrx`).
 const VALUED: &str = "oSNUwcsDkPrx";
 /// Letters without a value that mean nothing here.
 const IGNORED: &str = "AadeEginpt";
@@ -172,7 +173,8 @@ impl Args {
             "capath" => self.ca_path = Some(value.into()),
             "dont" => self.insecure = true,
             "do" => self.insecure = false,
-            // A session's secrets stay in the process, or in the agent: what TLS is done with gives them to no file.
+            // A session's secrets stay in the process, or in the agent: what TLS is done with gives
+            // them to no file.
             "session" | "depth" | "ciphers" | "protocols" | "muststaple" | "noverifytime" | "" => {}
             _ => return Err(format!("unknown -S option: {name}")),
         }

@@ -1,5 +1,5 @@
-//! ftp(1) copies files of this machine, too (`file:PATH`): fw_update installs what it has fetched that way, and mirrors may be
-//! directories.
+//! ftp(1) copies files of this machine, too (`file:PATH`): fw_update installs what it has fetched
+//! that way, and mirrors may be directories.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,7 +13,8 @@ use super::args::Output;
 use super::unnamed;
 use crate::usage::{one_line, shown_url};
 
-/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is coded.
+/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is
+/// coded.
 pub(super) fn path(url: &str) -> Option<&str> {
     let (scheme, path) = url.split_at_checked("file:".len())?;
     scheme.eq_ignore_ascii_case("file:").then_some(path)

@@ -1,5 +1,5 @@
-//! The personas `ftp` and `fetch`: for package managers that call ftp(1) or fetch(1) for each file (`haul ftp ...`, `haul fetch ...`, or these
-//! names).
+//! The personas `ftp` and `fetch`: for package managers that call ftp(1) or fetch(1) for each file
+//! (`haul ftp ...`, `haul fetch ...`, or these names).
 //!
 //! ```text
 //!  ftp -o - https://mirror/index/            the list: compressed on the way, plain on standard output
@@ -267,7 +267,8 @@ impl Fetcher {
     fn fetch_to_file(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str, path: &Path) -> Outcome {
         let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
         let mut options = options.clone();
-        // sysupgrade and syspatch make the file for a user who may write it, in a directory that is not that user's.
+        // sysupgrade and syspatch make the file for a user who may write it, in a directory that is
+        // not that user's.
         let in_place = there.is_some() && !may_rename_in(path);
         if self.args.goes_on && there.is_some() {
             let how = FileOptions { append: Some(Append::AtEnd), ..FileOptions::default() };
@@ -424,8 +425,8 @@ fn is_left(error: &Error) -> bool {
     error.io_source().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// The server's words about its status: no control character of theirs reaches the terminal. HTTP/2 has none, but callers look for them
-/// (fw_update for "404 Not Found").
+/// The server's words about its status: no control character of theirs reaches the terminal. HTTP/2
+/// has none, but callers look for them (fw_update for "404 Not Found").
 fn reason(outcome: &Outcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();

@@ -301,9 +301,10 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is ignored, and as in curl an error in it is
-    /// reported and ends its reading: the script's request is still carried out. Only what curl would have done and haul does not is refused here,
-    /// too.
+    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened
+    /// is ignored, and as in curl an error in it is reported and ends its reading: the script's
+    /// request is still carried out. Only what curl would have done and haul does not is refused
+    /// here, too.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),
@@ -374,7 +375,8 @@ impl Parser<'_> {
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
             if self.args.global.persona.is_curl() {
-                // curl shows the help and reads on; the rest of what ends a command line says nothing here.
+                // curl shows the help and reads on; the rest of what ends a command line says
+                // nothing here.
                 if let Some(Special::Help(subject)) = self.args.special.take() {
                     self.args.help_first.push(subject);
                 }

@@ -1,5 +1,6 @@
-//! A config file on standard input may be followed by what its last option reads there: curl reads a file as soon as it
-//! meets the option that names it, and programs write options and content into one pipe.
+//! A config file on standard input may be followed by what its last option reads there: curl reads
+//! a file as soon as it meets the option that names it, and programs write options and content into
+//! one pipe.
 
 use crate::config::Entry;
 use crate::flags;

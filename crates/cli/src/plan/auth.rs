@@ -38,7 +38,8 @@ impl std::fmt::Debug for Secret {
 pub struct AuthArgs {
     /// `-u`; bound to the first origin. `None` also where `-H` gives or removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750) where no other scheme is allowed besides.
+    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750) where no other
+    /// scheme is allowed besides.
     pub bearer: Option<Secret>,
     /// The schemes that may be used with user and password. The default is Basic alone, which is
     /// sent at once. Any other set waits for a challenge.
@@ -76,7 +77,8 @@ pub enum Netrc {
     /// The netrc file is not used.
     #[default]
     Off,
-    /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there is not.
+    /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there
+    /// is not.
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),

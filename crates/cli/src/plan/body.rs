@@ -27,7 +27,8 @@ pub enum Body {
     ByValue(ByValue),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
-    /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent again.
+    /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent
+    /// again.
     Stdin,
     /// `-F`; its `Content-Type` is the layout's, unless `fields` have one.
     Multipart(Form),
@@ -72,7 +73,8 @@ impl Form {
         sources
     }
 
-    /// The parts as the layout takes them. `lengths` are those of [`Form::sources`] by index; one that is missing is unknown.
+    /// The parts as the layout takes them. `lengths` are those of [`Form::sources`] by index; one
+    /// that is missing is unknown.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<Part> {
         convert(&self.parts, lengths, &mut 0)
     }

@@ -31,7 +31,8 @@ pub struct ConnectionArgs {
     pub keepalive: Option<KeepaliveArgs>,
     /// `--haproxy-protocol`: begin with a PROXY line, version 1.
     pub haproxy_protocol: bool,
-    /// `--haproxy-clientip`: the client that the PROXY line names; `None` is oneself. Set only with `haproxy_protocol`.
+    /// `--haproxy-clientip`: the client that the PROXY line names; `None` is oneself. Set only with
+    /// `haproxy_protocol`.
     pub haproxy_client: Option<IpAddr>,
 }
 

@@ -101,7 +101,8 @@ pub struct Global {
     pub unordered: bool,
     /// HTTP/1.1 requests on the way on one connection. Default 1: no pipelining.
     pub pipeline: usize,
-    /// `--rate`: the least time from one transfer's beginning to the next one's, of those one after the other.
+    /// `--rate`: the least time from one transfer's beginning to the next one's, of those one after
+    /// the other.
     pub pace: Option<Duration>,
     /// Stop at the first failed transfer.
     pub fail_early: bool,
@@ -189,11 +190,14 @@ pub struct Operation {
     pub remote_time: bool,
     /// `--xattr`: files get attributes that say where they are from.
     pub xattr: bool,
-    /// Files are written in place, as curl does, and not beside their target until they are complete.
+    /// Files are written in place, as curl does, and not beside their target until they are
+    /// complete.
     pub in_place: bool,
-    /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask; `None` is `0o666`.
+    /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
+    /// `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: what bodies are compared with. A [`Checksum::Digest`] stands only where there is one URL.
+    /// `--checksum`: what bodies are compared with. A [`Checksum::Digest`] stands only where there
+    /// is one URL.
     pub checksum: Option<Checksum>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
@@ -220,7 +224,8 @@ impl Operation {
         }
     }
 
-    /// The output that all pages of the last stage share, standard output included; `None` if each page has its own.
+    /// The output that all pages of the last stage share, standard output included; `None` if each
+    /// page has its own.
     pub fn shared_output(&self) -> Option<&Output> {
         let output = match self.stages.as_slice() {
             [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
@@ -350,11 +355,13 @@ pub struct RequestArgs {
     pub method: String,
     /// The method came from `-X`, so that no redirect changes it.
     pub custom_method: bool,
-    /// `--follow` with `-X`: redirects take its method for the POST that it would be without, or not.
+    /// `--follow` with `-X`: redirects take its method for the POST that it would be without, or
+    /// not.
     pub is_post: Option<bool>,
     /// `-I`: show fields, expect no body.
     pub head: bool,
-    /// Fields to send, to leave out, or to send empty. Names are tokens; values hold no CR, LF, NUL.
+    /// Fields to send, to leave out, or to send empty. Names are tokens; values hold no CR, LF,
+    /// NUL.
     pub fields: Vec<FieldArg>,
     /// `User-Agent`; `None` sends none beyond `fields`.
     pub user_agent: Option<Vec<u8>>,
@@ -380,12 +387,13 @@ pub struct RequestArgs {
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`.
     pub no_user_in_url: bool,
-    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects. Behind `--then`, `{}` in it
-    /// stands for the value that a page was found by.
+    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not
+    /// along redirects. Behind `--then`, `{}` in it stands for the value that a page was found by.
     pub query: Option<String>,
     /// `Range` without its `bytes=`.
     pub range: Option<String>,
-    /// `-C`: ask for the rest and append it to the output. Never beside `range`, a `Range` among `fields`, or extraction.
+    /// `-C`: ask for the rest and append it to the output. Never beside `range`, a `Range` among
+    /// `fields`, or extraction.
     pub continue_at: Option<ContinueAt>,
 }
 
@@ -406,7 +414,8 @@ impl std::fmt::Debug for RequestArgs {
 }
 
 impl RequestArgs {
-    /// The method for a source with or without an upload: an upload is a PUT unless `-X` says otherwise.
+    /// The method for a source with or without an upload: an upload is a PUT unless `-X` says
+    /// otherwise.
     pub fn method_for(&self, upload: Option<&Upload>) -> &str {
         let is_given = self.custom_method || self.is_post.is_some();
         match upload {

@@ -35,7 +35,8 @@ pub struct ProxyArgs {
     pub http2: bool,
     /// `--proxy1.0`: CONNECT says HTTP/1.0.
     pub http10: bool,
-    /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are printed.
+    /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are
+    /// printed.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields for the proxy alone.
     pub fields: Vec<FieldArg>,

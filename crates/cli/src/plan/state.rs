@@ -1,6 +1,7 @@
 //! The state that is kept between runs: cookies, HSTS, Alt-Svc.
 //!
-//! Entries are bound to their hosts, so that a later `--then` may use them all: no page can redirect them elsewhere.
+//! Entries are bound to their hosts, so that a later `--then` may use them all: no page can
+//! redirect them elsewhere.
 //!
 //! ```
 //! use haul_cli::plan::{CookieArgs, Store};
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 /// The cookies of a stage, `-b TEXT` apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
-    /// `-b FILE`, in order: read, never written. `-` is standard input. One that is not there holds nothing.
+    /// `-b FILE`, in order: read, never written. `-` is standard input. One that is not there holds
+    /// nothing.
     pub files: Vec<PathBuf>,
     /// `-b ''`: keep what servers set, without any file.
     pub engine: bool,

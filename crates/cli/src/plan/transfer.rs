@@ -39,13 +39,16 @@ pub struct TransferArgs {
     pub connect_timeout: Duration,
     /// The conditions and the number of retries.
     pub retry: RetryArgs,
-    /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
+    /// `--compressed` or `--no-compressed`; see
+    /// [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
     pub compressed: Option<bool>,
     /// Largest body taken (exit 63). Default no limit.
     pub max_filesize: Option<u64>,
-    /// `--split`: most connections for one body, from 1 (no splitting) to 256; see [`TransferArgs::connections`].
+    /// `--split`: most connections for one body, from 1 (no splitting) to 256; see
+    /// [`TransferArgs::connections`].
     pub split: Option<usize>,
-    /// `--limit-rate`: most body bytes a second of one transfer, all its parts together. Default no limit.
+    /// `--limit-rate`: most body bytes a second of one transfer, all its parts together. Default no
+    /// limit.
     pub limit_rate: Option<u64>,
     /// `-Y` in bytes a second, 0 where there is no limit; see [`TransferArgs::slowest`].
     pub speed_limit: u64,
@@ -107,7 +110,8 @@ impl TransferArgs {
         self.split.unwrap_or(global.parallel_max_host)
     }
 
-    /// The slowest that a transfer may be; it fails (exit 28) when it is slower for all of the time. `None` is no limit.
+    /// The slowest that a transfer may be; it fails (exit 28) when it is slower for all of the
+    /// time. `None` is no limit.
     pub fn slowest(&self) -> Option<Slowest> {
         let slowest = Slowest { bytes_per_second: self.speed_limit, time: self.speed_time };
         (slowest.bytes_per_second > 0 && !slowest.time.is_zero()).then_some(slowest)

@@ -22,10 +22,12 @@ pub enum Upload {
     Nothing,
     /// Standard input, with no known length.
     Stdin {
-        /// `.`: the reply is taken while the input still goes out, however slowly it comes. `-`: the input goes first.
+        /// `.`: the reply is taken while the input still goes out, however slowly it comes. `-`:
+        /// the input goes first.
         interleave: bool,
     },
-    /// The files of this glob (unless `-g`, or it is no UTF-8), each to each URL of its source, [`name_upload`] naming it.
+    /// The files of this glob (unless `-g`, or it is no UTF-8), each to each URL of its source,
+    /// [`name_upload`] naming it.
     File(OsString),
 }
 

@@ -17,7 +17,8 @@ use crate::usage::{Reason, UsageError};
 const STREAMED_FROM: u64 = 1 << 20;
 
 impl Resolver<'_> {
-    /// The body that `-d` and its like make. With a form, `{}` in their texts stands for the value that a page was found by.
+    /// The body that `-d` and its like make. With a form, `{}` in their texts stands for the value
+    /// that a page was found by.
     pub(super) fn data(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<Body, UsageError> {
         if let [DataLow { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] = data.as_slice()
         {
@@ -66,7 +67,8 @@ impl Resolver<'_> {
     /// Returns the text to append to the query. Bytes that no URL may contain are percent-encoded,
     /// which curl leaves to the user.
     ///
-    /// Behind `--then` (`is_later`), `{}` stays where it stands for a value, and is percent-encoded where it came from a file.
+    /// Behind `--then` (`is_later`), `{}` stays where it stands for a value, and is percent-encoded
+    /// where it came from a file.
     pub(super) fn query(
         &mut self,
         query: Vec<DataLow>,
@@ -144,8 +146,9 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses a file that cannot be read now: half of a command's requests are not to be sent before that is found. To curl
-    /// it is the end of the transfer that sends the form, which `-s` and `-w` are about.
+    /// Refuses a file that cannot be read now: half of a command's requests are not to be sent
+    /// before that is found. To curl it is the end of the transfer that sends the form, which `-s`
+    /// and `-w` are about.
     fn source(&mut self, path: PathBuf) -> Result<Source, UsageError> {
         if path == Path::new("-") {
             return Ok(Source::Stdin);
@@ -211,7 +214,8 @@ fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
-/// The bytes of a query that no URL holds are percent-encoded, and `{}` too if it would stand for a value.
+/// The bytes of a query that no URL holds are percent-encoded, and `{}` too if it would stand for a
+/// value.
 fn in_query(text: &[u8], is_later: bool) -> Vec<u8> {
     let mut query = String::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Options of a group that contradict each other: refused, and in curl's words where curl refuses them.
+//! Options of a group that contradict each other: refused, and in curl's words where curl refuses
+//! them.
 
 use std::borrow::Cow;
 
@@ -51,12 +52,12 @@ pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Resul
 /// `-C` with what decides otherwise about the bytes asked for, or about the file.
 fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
-    // Standard output has no size. curl begins at 0 then, which programs count on that have one set of options for heads and
-    // files (Vagrant); behind `>>` that is a second copy of what is there.
+    // Standard output has no size. curl begins at 0 then, which programs count on that have one set
+    // of options for heads and files (Vagrant); behind `>>` that is a second copy of what is there.
     let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
     let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
-    // To curl a file that is not there, or has nothing in it, is no contradiction to content either: that shows when it is
-    // opened.
+    // To curl a file that is not there, or has nothing in it, is no contradiction to content
+    // either: that shows when it is opened.
     let begins_at_0 = from == ContinueAt::Offset(0) || from == ContinueAt::OutputSize && persona.is_curl();
     let refusals = [
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),

@@ -47,7 +47,8 @@ impl Resolver<'_> {
             None => {
                 let prompt = format!("Enter {whose} password for user '{}':", printable(&low.user));
                 let asked = match self.files.password(&prompt) {
-                    // curl takes what comes: in a job without a terminal that is most often nothing.
+                    // curl takes what comes: in a job without a terminal that is most often
+                    // nothing.
                     Err(_) if self.persona.is_curl() => self.files.password_line(&prompt),
                     asked => asked,
                 };
@@ -99,7 +100,8 @@ impl Resolver<'_> {
         let default = ProxyArgs::default();
         Ok(ProxyArgs {
             choice: match low.proxy {
-                // A proxy before the proxy is a way by itself: the environment's are not put behind it, as by curl.
+                // A proxy before the proxy is a way by itself: the environment's are not put behind
+                // it, as by curl.
                 None | Some(None) if low.preproxy.is_some() => ProxyChoice::Environment(environment.without_proxies()),
                 None => ProxyChoice::Environment(environment),
                 Some(None) => ProxyChoice::Direct,

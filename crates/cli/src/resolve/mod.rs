@@ -1,7 +1,8 @@
 //! From what was read to what is done: [`LowArgs`] to [`Plan`].
 //!
-//! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords, fills in what haul sends by itself, pairs
-//! outputs with URLs, and refuses what contradicts itself.
+//! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords,
+//! fills in what haul sends by itself, pairs outputs with URLs, and refuses what contradicts
+//! itself.
 //!
 //! ```
 //! use haul_cli::{files::SystemFiles, parse::parse, plan::Body, resolve::resolve};
@@ -54,7 +55,8 @@ struct Resolver<'f> {
     persona: Persona,
 }
 
-/// The agent that is meant where no option names one: `HAUL_AGENT` is a socket's path, or `1` for the default one.
+/// The agent that is meant where no option names one: `HAUL_AGENT` is a socket's path, or `1` for
+/// the default one.
 pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {

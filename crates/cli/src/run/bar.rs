@@ -1,5 +1,5 @@
-//! curl's bar of `-#`, for one body of known length. Shown whether stderr is a terminal or not, as curl does, because programs
-//! read the percents from a pipe.
+//! curl's bar of `-#`, for one body of known length. Shown whether stderr is a terminal or not, as
+//! curl does, because programs read the percents from a pipe.
 //!
 //! ```text
 //! ####################################                                      50.0%
@@ -37,7 +37,8 @@ impl Bar {
         self.is_hidden = is_hidden;
     }
 
-    /// A body begins, or begins again, behind `already` that the output has. `false` where there is no bar for it.
+    /// A body begins, or begins again, behind `already` that the output has. `false` where there is
+    /// no bar for it.
     pub(super) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| Body { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {

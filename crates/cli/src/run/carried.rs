@@ -39,7 +39,8 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
         plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,
     };
-    // A range is asked for of what is fetched alone (RFC 9110 section 14.2): with content it says, as by curl, which part that is.
+    // A range is asked for of what is fetched alone (RFC 9110 section 14.2): with content it says,
+    // as by curl, which part that is.
     let range = options.range.take().filter(|_| !matches!(body, plan::Body::Multipart(_)));
     options.content_range = range.zip(content.length()).map(|(range, length)| format!("{range}/{length}"));
     options.body = Some(content);
@@ -73,10 +74,12 @@ impl Part {
         Ok(Self { body: Body::pieces([piece]), range })
     }
 
-    /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but carries the whole file.
+    /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but
+    /// carries the whole file.
     ///
     /// # Errors
-    /// The file cannot be read, or has nothing behind that offset: it is there already, says curl's exit code.
+    /// The file cannot be read, or has nothing behind that offset: it is there already, says curl's
+    /// exit code.
     pub(super) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = Piece::file(path).map_err(|error| unreadable(path, error))?;
         let Piece::File { offset, length, .. } = &mut piece else {
@@ -154,8 +157,8 @@ fn is_encoded(part: &PartArg) -> bool {
     }
 }
 
-/// Makes bytes of all content that goes through an encoder. They are held in memory: the length of what is encoded is known
-/// then, so that the form needs no chunks and can be sent again.
+/// Makes bytes of all content that goes through an encoder. They are held in memory: the length of
+/// what is encoded is known then, so that the form needs no chunks and can be sent again.
 fn encode(parts: &mut [PartArg]) -> Result<()> {
     for part in parts {
         if let PartContent::Mixed(parts) = &mut part.content {

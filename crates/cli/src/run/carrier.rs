@@ -1,4 +1,5 @@
-//! One GET, through the agent if possible and without it otherwise. The output is the same either way.
+//! One GET, through the agent if possible and without it otherwise. The output is the same either
+//! way.
 //!
 //! ```text
 //!  Carrier ─▶ piece ─┬─ by the agent ──── it died ─▶ goes on from the exact byte ─┐
@@ -43,7 +44,8 @@ use crate::agent::socket::Refusal;
 /// The file that the caller has is still good (RFC 9110 section 15.4.5).
 pub(crate) const NOT_MODIFIED: u16 = 304;
 
-/// The first piece of what may not be read to its end: two blocks of signify, and its header for packages of up to 15 MB.
+/// The first piece of what may not be read to its end: two blocks of signify, and its header for
+/// packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
 /// The bytes that a reader which checks block by block has read before it can notice that its own
 /// reader is gone.
@@ -87,8 +89,9 @@ impl<'a> Carrier<'a> {
         Self { client, session: None }
     }
 
-    /// With the agent, which is started if necessary. A call with a limit on file sizes (`ulimit -f`) goes without: the agent, which would write its
-    /// files, has no such limit, or has inherited it from the call that started it and would apply it to all.
+    /// With the agent, which is started if necessary. A call with a limit on file sizes (`ulimit
+    /// -f`) goes without: the agent, which would write its files, has no such limit, or has
+    /// inherited it from the call that started it and would apply it to all.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -146,8 +149,9 @@ impl<'a> Carrier<'a> {
         outcome
     }
 
-    /// Fetches a further piece from the mirror that had the first one: the caller's URL may lead to another by now, whose content
-    /// may differ. If that mirror does not have it any more, the caller's URL is asked again.
+    /// Fetches a further piece from the mirror that had the first one: the caller's URL may lead to
+    /// another by now, whose content may differ. If that mirror does not have it any more, the
+    /// caller's URL is asked again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -279,7 +283,8 @@ impl<'a> Carrier<'a> {
                 let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
             }
-            // Decoded content is fetched again, without the part already output, if it is certainly the same content.
+            // Decoded content is fetched again, without the part already output, if it is certainly
+            // the same content.
             _ => head
                 .filter(|_| options.decode)
                 .and_then(strong_validator)
@@ -331,7 +336,8 @@ impl Told {
     }
 }
 
-/// The mirror that redirects have led to, if it may be asked by itself: a request with secrets would take it for their origin.
+/// The mirror that redirects have led to, if it may be asked by itself: a request with secrets
+/// would take it for their origin.
 fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()

@@ -35,7 +35,8 @@ impl Lists {
 
     /// The checksum that the body of `target` must have.
     ///
-    /// A list is fetched with the settings of the body itself, and with its secrets only if it lies on the same origin.
+    /// A list is fetched with the settings of the body itself, and with its secrets only if it lies
+    /// on the same origin.
     pub(super) fn of(
         &mut self,
         client: &Client,

@@ -1,5 +1,5 @@
-//! `file:` URLs, in curl's place: scripts name mirrors on a disk so, and fixtures of their tests. No bytes of theirs meet the
-//! engine, whose transfers are HTTP; its sinks take what is read here.
+//! `file:` URLs, in curl's place: scripts name mirrors on a disk so, and fixtures of their tests.
+//! No bytes of theirs meet the engine, whose transfers are HTTP; its sinks take what is read here.
 //!
 //! ```text
 //! path ─┬─▶ head: Content-Length, Accept-ranges, Last-Modified ─▶ sink   -I ends here
@@ -161,7 +161,8 @@ impl Reading<'_> {
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
-    /// Tells of the file as a server would, in the fields that curl has for it; the answer is whether its content is wanted.
+    /// Tells of the file as a server would, in the fields that curl has for it; the answer is
+    /// whether its content is wanted.
     fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {

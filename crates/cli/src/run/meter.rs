@@ -1,6 +1,7 @@
-//! curl's progress meter, as curl 8.22 draws it: two lines of titles over each transfer, then a line of figures that is drawn over
-//! at most once a second and ends with the transfer. Shown whether stderr is a terminal or not, as curl does, because scripts
-//! capture it; but not of a transfer that found no server.
+//! curl's progress meter, as curl 8.22 draws it: two lines of titles over each transfer, then a
+//! line of figures that is drawn over at most once a second and ends with the transfer. Shown
+//! whether stderr is a terminal or not, as curl does, because scripts capture it; but not of a
+//! transfer that found no server.
 //!
 //! ```text
 //!   % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current
@@ -121,7 +122,8 @@ impl Meter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Notes how far it is: no oftener than figures are drawn, or the current speed would be that of a moment.
+    /// Notes how far it is: no oftener than figures are drawn, or the current speed would be that
+    /// of a moment.
     fn record(&mut self) {
         let Figures { spent, received, sent, .. } = self.figures;
         if self.records.back().is_some_and(|(at, _)| spent.saturating_sub(*at) < INTERVAL) {
@@ -182,7 +184,8 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A time in seven characters: nothing for none, then minutes, hours, days, months and years as they are needed.
+/// A time in seven characters: nothing for none, then minutes, hours, days, months and years as
+/// they are needed.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

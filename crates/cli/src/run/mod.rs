@@ -8,7 +8,8 @@
 //!         report (errors, -w), trace (-D, -v), progress, stats ◀─┘
 //! ```
 //!
-//! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
+//! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event
+//! loop.
 
 mod bar;
 mod by_agent;
@@ -190,15 +191,16 @@ fn carry_out(
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
             let code = tell(plan, progress, &error);
-            // A missing input file ends curl, and so does an unusable URL, whatever operations follow.
+            // A missing input file ends curl, and so does an unusable URL, whatever operations
+            // follow.
             let ends = plan.global.persona.is_curl() && matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
     }
 }
 
-/// `-D -` of many URLs whose bodies go to standard output, too: each head stands before its own body (`-i`), where it would stand
-/// amid another's if it were written as it comes.
+/// `-D -` of many URLs whose bodies go to standard output, too: each head stands before its own
+/// body (`-i`), where it would stand amid another's if it were written as it comes.
 fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation> {
     let one_by_one = single_url(operation).is_some() || serial::is_wanted(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);

@@ -9,7 +9,8 @@ pub(super) struct Numbers {
     runs: Arc<Mutex<Vec<Run>>>,
 }
 
-/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of them are one.
+/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of
+/// them are one.
 struct Run {
     first: u64,
     source: u64,

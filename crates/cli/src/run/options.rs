@@ -58,7 +58,8 @@ pub(super) fn request(
             ..RetryRules::default()
         },
         auto_referer: request.auto_referer,
-        // As by curl, it is each try's alone; under haul's own name the user gets an answer by then.
+        // As by curl, it is each try's alone; under haul's own name the user gets an answer by
+        // then.
         max_time: transfer.max_time.filter(|_| global.persona.is_curl()),
         total_time: transfer.max_time.filter(|_| !global.persona.is_curl()),
         max_size: transfer.max_filesize,
@@ -87,7 +88,8 @@ pub(super) fn request(
         keep_history: tells(WriteOut::looks_back),
         ..RequestOptions::default()
     };
-    // A look at a certificate that is accepted whatever it is costs the certificates to trust: for those who read of it alone.
+    // A look at a certificate that is accepted whatever it is costs the certificates to trust: for
+    // those who read of it alone.
     options.tls.examine = transfer.tls.insecure && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = transfer.max_filesize;
@@ -120,7 +122,8 @@ fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
         decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_empty(),
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
-        // With Digest alone, curl sends no content before it has been challenged, whether by the server or by a proxy.
+        // With Digest alone, curl sends no content before it has been challenged, whether by the
+        // server or by a proxy.
         probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         spares_once: true,
         trusts_end: is_curl,

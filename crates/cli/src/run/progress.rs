@@ -6,8 +6,8 @@
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
 //! ```
 //!
-//! The rate is that of the last seconds ([`Rate`]). What a resumed download had before counts for the percentage, not for the
-//! rate.
+//! The rate is that of the last seconds ([`Rate`]). What a resumed download had before counts for
+//! the percentage, not for the rate.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -89,7 +89,8 @@ impl Progress {
         if !global.persona.is_curl() {
             return Self::with(global, is_terminal);
         }
-        // curl shows its meter to whomever, and keeps silent where a body comes to the same terminal.
+        // curl shows its meter to whomever, and keeps silent where a body comes to the same
+        // terminal.
         let meter = is_shown.then(|| Mutex::new(Meter::new()));
         Self { meter, ..Self::with(global, false) }
     }
@@ -172,8 +173,8 @@ impl Progress {
         self.draw();
     }
 
-    /// One body begins, or begins again, whose bytes [`Progress::body_bytes`] will tell: `length` of them, if that is known,
-    /// behind `already` that the output has from an earlier run or try.
+    /// One body begins, or begins again, whose bytes [`Progress::body_bytes`] will tell: `length`
+    /// of them, if that is known, behind `already` that the output has from an earlier run or try.
     pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);

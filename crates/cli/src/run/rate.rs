@@ -6,9 +6,10 @@
 //! assert_eq!(rate.per_second(), 5_000);
 //! ```
 //!
-//! At first it is the average since the beginning; what came longer ago than [`MEMORY`] is forgotten exponentially. The
-//! exponential is taken in steps, by a division: the power function alone would bring in another library for each start of the
-//! program to load (docs/design/startup.md).
+//! At first it is the average since the beginning; what came longer ago than [`MEMORY`] is
+//! forgotten exponentially. The exponential is taken in steps, by a division: the power function
+//! alone would bring in another library for each start of the program to load
+//! (docs/design/startup.md).
 
 use std::time::Duration;
 

@@ -114,7 +114,8 @@ impl Reporter {
         &self.progress
     }
 
-    /// Tells of a transfer that is over; what belongs on standard output behind its body is returned.
+    /// Tells of a transfer that is over; what belongs on standard output behind its body is
+    /// returned.
     pub(super) fn tell(&self, told: &Told<'_>) -> Option<Vec<u8>> {
         let error = told.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -161,7 +162,8 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Tells by `-w` of a URL that nothing could be asked for by; what belongs on standard output is returned.
+    /// Tells by `-w` of a URL that nothing could be asked for by; what belongs on standard output
+    /// is returned.
     pub(super) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
@@ -263,7 +265,8 @@ impl Reporter {
         }
     }
 
-    /// The exit code of an operation whose transfers ended with this one: in haul's own name, what is lacking makes it a failure.
+    /// The exit code of an operation whose transfers ended with this one: in haul's own name, what
+    /// is lacking makes it a failure.
     pub(super) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.is_lacking.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }

@@ -1,7 +1,9 @@
-//! URLs one after the other, each with what is sent to it: uploads, and every URL as `curl` without `-Z`.
+//! URLs one after the other, each with what is sent to it: uploads, and every URL as `curl` without
+//! `-Z`.
 //!
-//! Each transfer is reported before the next one begins, and has the whole process to itself: the blocking driver, no thread.
-//! Globs are expanded as they are needed, so that a million of URLs costs no memory.
+//! Each transfer is reported before the next one begins, and has the whole process to itself: the
+//! blocking driver, no thread. Globs are expanded as they are needed, so that a million of URLs
+//! costs no memory.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -33,8 +35,8 @@ pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     uploads || is_curls
 }
 
-/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's, or with `-Z` the
-/// last failure's.
+/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's,
+/// or with `-Z` the last failure's.
 pub(super) fn run(
     client: &Client,
     plan: &Plan,
@@ -95,7 +97,8 @@ impl Serial<'_> {
             Sent::Nothing | Sent::Stdin => parts,
         };
         let sent = match upload.for_url(url, self.operation) {
-            // A file that is not there ends all, to curl too: the exit code of what follows would hide it.
+            // A file that is not there ends all, to curl too: the exit code of what follows would
+            // hide it.
             Err(error) if error.kind() == ErrorKind::Read => {
                 self.write_out_unbegun(index, url, &error)?;
                 return Err(error);
@@ -168,7 +171,8 @@ enum Sent {
 }
 
 impl Sent {
-    /// The content, and the URL that it goes to: with the name of the file where that has to be added.
+    /// The content, and the URL that it goes to: with the name of the file where that has to be
+    /// added.
     fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<Part>)> {
         let request = &operation.stages[0].request;
         Ok(match self {

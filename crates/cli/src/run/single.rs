@@ -41,7 +41,8 @@ pub(super) const NULL: &str = "/dev/null";
 pub(super) struct Job<'a> {
     /// The URL.
     pub(super) url: &'a str,
-    /// The URL as it was given: without the appended name of the uploaded file, which `-O` would otherwise overwrite.
+    /// The URL as it was given: without the appended name of the uploaded file, which `-O` would
+    /// otherwise overwrite.
     pub(super) given: &'a str,
     /// The index of the URL's source.
     pub(super) index: usize,
@@ -51,7 +52,8 @@ pub(super) struct Job<'a> {
     pub(super) upload: Option<Part>,
 }
 
-/// The target that a URL of a stage names: with the query that is added to each, if its scheme may be used.
+/// The target that a URL of a stage names: with the query that is added to each, if its scheme may
+/// be used.
 pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     let redirect = &stage.transfer.redirect;
     let shown = || crate::usage::shown_url(url);
@@ -74,8 +76,8 @@ pub(super) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
     Err(Error::new(ErrorKind::UnsupportedScheme, message))
 }
 
-/// Takes a file's name for a URL of the first stage; `false` if the file is there already, and such files are passed over. In curl's
-/// place the last URL of a name has it.
+/// Takes a file's name for a URL of the first stage; `false` if the file is there already, and such
+/// files are passed over. In curl's place the last URL of a name has it.
 ///
 /// # Errors
 /// When another URL of the run has taken it.
@@ -97,7 +99,8 @@ pub(super) fn is_named_by_response(operation: &Operation, output: &Output) -> bo
     operation.remote_header_name && *output == Output::RemoteName
 }
 
-/// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there (`-n`).
+/// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there
+/// (`-n`).
 pub(super) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.request.auth.netrc == Netrc::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
@@ -205,7 +208,8 @@ fn conclude(
     if failed_to_write(std::io::ErrorKind::BrokenPipe) {
         return Ok(ErrorKind::Write.exit_code());
     }
-    // The name that the reply gave is there already: that is known only now, and no failure where such files are passed over.
+    // The name that the reply gave is there already: that is known only now, and no failure where
+    // such files are passed over.
     if operation.existing == Existing::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }

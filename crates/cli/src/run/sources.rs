@@ -77,7 +77,8 @@ impl Sources {
             }
             return Ok(Some(Destination::Output));
         }
-        // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
+        // Only a name taken from the URL needs a URL that can be parsed; the engine says why
+        // another one cannot.
         let path_as_is = self.operation.stages[0].transfer.path_as_is;
         let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
@@ -99,7 +100,8 @@ impl Sources {
         }))
     }
 
-    /// A URL of the list as the engine takes it: with the query that is added to each, and its scheme if that is not http.
+    /// A URL of the list as the engine takes it: with the query that is added to each, and its
+    /// scheme if that is not http.
     fn prepared(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;

@@ -65,13 +65,15 @@ pub(super) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     open.map(|_| ()).map_err(cannot)
 }
 
-/// `--create-dirs`: makes the directories of a file that is no body, with the permissions of those of bodies.
+/// `--create-dirs`: makes the directories of a file that is no body, with the permissions of those
+/// of bodies.
 pub(super) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.
+/// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file
+/// if none is.
 pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));

@@ -1,4 +1,5 @@
-//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each operation.
+//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each
+//! operation.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -139,7 +140,8 @@ impl Stores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// The time limit of an operation: of one URL it counts from its beginning, of several from now.
+    /// The time limit of an operation: of one URL it counts from its beginning, of several from
+    /// now.
     fn deadline(&self, operation: &Operation) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| super::single_url(operation).is_some()).unwrap_or_else(Instant::now);
@@ -153,13 +155,15 @@ impl Stores {
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
-    /// Writes what an operation leaves in files, where the next one may read it; the answer is what could not be written.
-    /// `tells` is called with the reason when a lock of another process takes long.
+    /// Writes what an operation leaves in files, where the next one may read it; the answer is what
+    /// could not be written. `tells` is called with the reason when a lock of another process takes
+    /// long.
     pub(super) fn save(&self, operation: &Operation, tells: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let patiently = |save: &dyn Fn(Option<Instant>) -> Result<()>| patiently(self.deadline(operation), tells, save);
         for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
-            // Cookies that were not read are not kept, as in curl: a new login has none of the old session.
+            // Cookies that were not read are not kept, as in curl: a new login has none of the old
+            // session.
             let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
             let save = |by| if is_fresh { jar.replace_by(path, by) } else { jar.save_by(path, by) };
             failed.extend(patiently(&save).err());

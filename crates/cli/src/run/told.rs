@@ -56,7 +56,8 @@ impl Told<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// The URL as it was given; in haul's own name without a password, for what is printed ends up in logs.
+    /// The URL as it was given; in haul's own name without a password, for what is printed ends up
+    /// in logs.
     pub(super) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
         match persona {
             Persona::Curl => Cow::Borrowed(self.url),

@@ -233,7 +233,8 @@ fn sent_head(head: &str) -> String {
     format!("{head}\n").replace('\n', "\r\n")
 }
 
-/// A response's head for people, its lines ended as they came. A cookie or token that a server sets is as good as a password.
+/// A response's head for people, its lines ended as they came. A cookie or token that a server sets
+/// is as good as a password.
 fn shown_head(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut shown = String::with_capacity(text.len());
@@ -254,8 +255,9 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Hides what precedes the host of the URL in this line. Text that is not a URL may have a password up to any `@`
-/// ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is shown.
+/// Hides what precedes the host of the URL in this line. Text that is not a URL may have a password
+/// up to any `@` ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is
+/// shown.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();

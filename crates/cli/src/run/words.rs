@@ -1,7 +1,8 @@
 //! The user's message about a failure: a line, in haul's words or in curl's.
 //!
-//! haul's own line says the URL, what happened and why. Scripts that were written for curl look for curl's: those words are given wherever curl has
-//! one sentence for a failure; where it has many (TLS), the cause is given as it is.
+//! haul's own line says the URL, what happened and why. Scripts that were written for curl look for
+//! curl's: those words are given wherever curl has one sentence for a failure; where it has many
+//! (TLS), the cause is given as it is.
 
 use std::time::Duration;
 
@@ -183,7 +184,8 @@ fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
     })
 }
 
-/// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if it has no number.
+/// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if
+/// it has no number.
 pub(super) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
     let number = |why: &str| of_openssl(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);

@@ -48,7 +48,8 @@ pub enum Token {
     HeaderJson,
     /// `%header{name}`: the first field of this name.
     Field(String),
-    /// `%header{name:all:separator}`: all fields of this name, of the redirects that were followed, too.
+    /// `%header{name:all:separator}`: all fields of this name, of the redirects that were followed,
+    /// too.
     Fields(String, String),
     /// `%time{format}`: what the clock says.
     Time(String),
@@ -141,7 +142,8 @@ impl WriteOut {
                     tokens.text(b"%");
                     rest = &after[1..];
                 }
-                // As by curl: what stands behind it is taken with it, so that `100%\n` has no new line.
+                // As by curl: what stands behind it is taken with it, so that `100%\n` has no new
+                // line.
                 (b'%', Some(&other)) => {
                     tokens.text(&[b'%', other]);
                     rest = &after[1..];
@@ -201,7 +203,8 @@ impl WriteOut {
     }
 }
 
-/// `%header{name}`, `%output{file}` and `%time{format}` at the beginning of the text, and what follows.
+/// `%header{name}`, `%output{file}` and `%time{format}` at the beginning of the text, and what
+/// follows.
 fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.

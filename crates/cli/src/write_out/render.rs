@@ -103,7 +103,8 @@ pub struct TransferFacts<'a> {
 }
 
 impl TransferFacts<'_> {
-    /// All fields with this name, of one reply after the other up to the first without it, as in curl.
+    /// All fields with this name, of one reply after the other up to the first without it, as in
+    /// curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =

@@ -8,8 +8,8 @@
 //!                                      ◀── Done (facts, error)                 the descriptor is closed by then
 //! ```
 //!
-//! A frame is its length in four bytes, its kind in one, and its content ([`wire`](super::wire)). Nothing here reads or
-//! writes a socket: [`Frames`] takes bytes, however they were cut.
+//! A frame is its length in four bytes, its kind in one, and its content ([`wire`](super::wire)).
+//! Nothing here reads or writes a socket: [`Frames`] takes bytes, however they were cut.
 //!
 //! ```
 //! use haul_cli::agent::protocol::{Event, Frames, Order};
@@ -135,7 +135,8 @@ impl From<Failure> for Error {
 pub struct Stamp {
     /// The path of the file.
     pub path: PathBuf,
-    /// Device, inode, length and the time of the last change in nanoseconds; all zero where it is not there.
+    /// Device, inode, length and the time of the last change in nanoseconds; all zero where it is
+    /// not there.
     pub what: [u64; 4],
 }
 
@@ -157,8 +158,8 @@ impl Stamp {
     }
 }
 
-/// The kinds of failure that an agent's transfers end with, each at the place that stands for it in a frame. Any other
-/// goes as the first of its exit code, or else as the last of all.
+/// The kinds of failure that an agent's transfers end with, each at the place that stands for it in
+/// a frame. Any other goes as the first of its exit code, or else as the last of all.
 const KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,

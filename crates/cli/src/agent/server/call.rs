@@ -1,4 +1,5 @@
-//! One call in the agent: its descriptor, to which the worker writes, and its socket, on which the result is sent.
+//! One call in the agent: its descriptor, to which the worker writes, and its socket, on which the
+//! result is sent.
 //!
 //! ```text
 //!   worker ──▶ CallSink ──▶ Call { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
@@ -161,7 +162,8 @@ impl Call {
         }
     }
 
-    /// Says something on the socket. Frames are few and small: one that does not take them is no caller of ours.
+    /// Says something on the socket. Frames are few and small: one that does not take them is no
+    /// caller of ours.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -184,7 +186,8 @@ impl Call {
 /// Writes a body to its call's descriptor.
 pub(super) struct CallSink {
     call: Arc<Call>,
-    /// The descriptor again where bytes can be moved to it: a file. (A pipe would have to be waited for.)
+    /// The descriptor again where bytes can be moved to it: a file. (A pipe would have to be waited
+    /// for.)
     file: Option<OwnedFd>,
     written: bool,
 }

@@ -5,8 +5,10 @@
 //!                 no call for `idle` seconds ─▶ end                               connections, TLS, names stay warm
 //! ```
 //!
-//! Both threads sleep without a time limit while calls are open or, for the main thread, until the idle time is over: an idle agent wakes up only
-//! once. The data of a call (URL, fields, credentials) is dropped with its transfer; connections, TLS sessions and names stay, under the pool's keys.
+//! Both threads sleep without a time limit while calls are open or, for the main thread, until the
+//! idle time is over: an idle agent wakes up only once. The data of a call (URL, fields,
+//! credentials) is dropped with its transfer; connections, TLS sessions and names stay, under the
+//! pool's keys.
 
 mod call;
 mod work;
@@ -50,12 +52,14 @@ const READ_ON: Duration = Duration::from_secs(2);
 /// # Errors
 /// Those of the event loop. What goes wrong with a call is that call's.
 pub fn serve(listener: OwnedFd, place: Place, idle: Duration) -> io::Result<()> {
-    // Signals of the caller's terminal are not for us. It fails for a leader of a process group: then that is so already.
+    // Signals of the caller's terminal are not for us. It fails for a leader of a process group:
+    // then that is so already.
     let _ = rustix::process::setsid();
     let work = Arc::new(Work::default());
     let supply: Arc<dyn Supply> = work.clone();
     thread::Builder::new().name("haul-agent".to_owned()).spawn(move || {
-        // One connection a host would do for most; calls at the same time have one each, or share it by HTTP/2.
+        // One connection a host would do for most; calls at the same time have one each, or share
+        // it by HTTP/2.
         let workers = Workers { threads: 1, depth: 1, per_host: usize::MAX };
         if let Err(error) = worker::run(&Client::new(), &supply, workers) {
             supply.end(error);
@@ -74,7 +78,8 @@ struct Agent {
     work: Arc<Work>,
     peers: HashMap<usize, Peer>,
     outlets: HashMap<usize, Arc<Call>>,
-    /// Calls whose callers are gone while their responses are still read, and until when; the earliest first.
+    /// Calls whose callers are gone while their responses are still read, and until when; the
+    /// earliest first.
     deserted: VecDeque<(Instant, u64)>,
     /// Files as the first call that named them knew them.
     files: HashMap<PathBuf, [u64; 4]>,
@@ -246,7 +251,8 @@ impl Agent {
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
     }
 
-    /// Begins a call; `Some(false)` where it has to go without us, `None` for one that makes no sense.
+    /// Begins a call; `Some(false)` where it has to go without us, `None` for one that makes no
+    /// sense.
     fn begin(&mut self, token: usize, request: &[u8], files: &[Stamp]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;

@@ -66,7 +66,8 @@ impl Work {
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
         if let Some(place) = state.waiting.iter().position(|transfer| transfer.tag == id) {
-            // The worker has not taken it, and could not find it: it would take it after the message.
+            // The worker has not taken it, and could not find it: it would take it after the
+            // message.
             let transfer = state.waiting.remove(place);
             let call = state.calls.remove(&id);
             drop(state);

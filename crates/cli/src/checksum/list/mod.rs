@@ -7,8 +7,8 @@
 //! HEX                  a file of its own for one checksum; so is `HEX  -`
 //! ```
 //!
-//! Other lines (comments, PGP armour, other algorithms) are passed over; but a bare digest counts only where nothing else
-//! stands, so that an error page is no list.
+//! Other lines (comments, PGP armour, other algorithms) are passed over; but a bare digest counts
+//! only where nothing else stands, so that an error page is no list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use super::{Algorithm, Digest};
 
-/// The longest list worth reading, in bytes. The largest that distributions publish have a tenth of it.
+/// The longest list worth reading, in bytes. The largest that distributions publish have a tenth of
+/// it.
 pub const LIST_MAX: usize = 16 << 20;
 
 /// The reason why a list has no digest for a file.
@@ -49,12 +50,14 @@ impl std::error::Error for NoDigest {}
 
 /// A list of checksums that is read once and answers for any number of files.
 ///
-/// Building it takes time and memory linear in the text, but for the sort; a look-up takes a few comparisons.
+/// Building it takes time and memory linear in the text, but for the sort; a look-up takes a few
+/// comparisons.
 #[derive(Debug)]
 pub struct List {
     /// The text, and behind it the names that were unescaped.
     text: Vec<u8>,
-    /// Sorted by the parts of their names, the last part first: names with a common end are neighbours.
+    /// Sorted by the parts of their names, the last part first: names with a common end are
+    /// neighbours.
     entries: Vec<Entry>,
     /// The digest of a list that holds nothing else.
     bare: Option<Sum>,
@@ -100,9 +103,9 @@ impl List {
 
     /// Returns the digest of the file at this path, which may be that of a URL.
     ///
-    /// Lists are made in other directories than files are fetched to, so names are compared from their end. The entry counts
-    /// that has most parts in common with the path, and among those one that has no further parts. Of several algorithms the
-    /// strongest counts.
+    /// Lists are made in other directories than files are fetched to, so names are compared from
+    /// their end. The entry counts that has most parts in common with the path, and among those one
+    /// that has no further parts. Of several algorithms the strongest counts.
     ///
     /// # Errors
     /// [`NoDigest`]: nothing is guessed where the list does not say one thing.

@@ -167,7 +167,8 @@ fn bytes_of_any_kind_are_survived_and_never_a_wrong_digest() {
             assert!(cut >= first.len() && digest == right, "cut at {cut}");
         }
     }
-    // Every byte changed in several ways: the digest is the listed one, unless the change hit its own digits.
+    // Every byte changed in several ways: the digest is the listed one, unless the change hit its
+    // own digits.
     let digits = first.len() - 64..first.len();
     for at in 0..list.len() {
         for change in [0x00, 0x0a, 0x20, 0x28, 0x29, 0x3d, 0x5c, 0x30, 0x80, 0xff] {
