@@ -110,7 +110,7 @@ typedef enum {
   HAUL_STATUS_TLS_HANDSHAKE = 35,
   // The content changed during the transfer.
   HAUL_STATUS_CHANGED = 36,
-  // That interface or local address cannot be used.
+  // The interface or local address cannot be used.
   HAUL_STATUS_INTERFACE = 45,
   // More redirects than allowed.
   HAUL_STATUS_TOO_MANY_REDIRECTS = 47,
@@ -144,7 +144,7 @@ typedef enum {
   HAUL_STATUS_INTERNAL = 255,
 } haul_status;
 
-// How to authenticate (RFC 9110 section 11).
+// The method of authentication (RFC 9110 section 11).
 typedef enum {
   // No authentication.
   HAUL_AUTH_NONE = 0,
@@ -190,10 +190,10 @@ typedef enum {
 // Many requests. It belongs to one thread at a time.
 typedef struct haul_batch haul_batch;
 
-// What requests share: settings, connections, a jar.
+// State that requests share: settings, connections, a jar.
 typedef struct haul_client haul_client;
 
-// Why something failed.
+// The reason for a failure.
 typedef struct haul_error haul_error;
 
 // Cookies, for any number of clients and threads.
@@ -214,15 +214,15 @@ typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 typedef struct {
   // The first byte; NULL if there is no value.
   const char *data;
-  // How many.
+  // Number of bytes.
   size_t len;
 } haul_slice;
 
 // A header field.
 typedef struct {
-  // Its name.
+  // Name of the field.
   haul_slice name;
-  // Its value, any bytes except CR, LF and NUL.
+  // Value of the field: any bytes except CR, LF and NUL.
   haul_slice value;
 } haul_header;
 
@@ -240,19 +240,19 @@ typedef struct {
   uint16_t status;
   // 10, 11 or 20: HTTP/1.0, 1.1, 2.
   uint16_t version;
-  // How many redirects were followed.
+  // Number of redirects followed.
   uint32_t redirects;
   // The reason phrase; empty in HTTP/2.
   haul_slice reason;
   // The final URL, after redirects, without credentials and fragment.
   haul_slice url;
-  // Its header fields in order, with names as they were sent (lower case in HTTP/2).
+  // Header fields in order, with names as they were sent (lower case in HTTP/2).
   const haul_header *headers;
-  // How many.
+  // Number of header fields.
   size_t header_count;
   // The whole body; NULL if a haul_body_fn took it, or if it is still to be read.
   const char *body;
-  // How long it is, after decoding.
+  // Length of the body, after decoding.
   size_t body_len;
   // haul has decoded the body, although Content-Encoding is among the headers.
   bool decoded;
@@ -285,7 +285,7 @@ typedef struct {
   // Header fields of this request; several of the same name are all sent. They replace the client's and haul's own of
   // that name. A field whose value has `data` NULL only removes those.
   const haul_header *headers;
-  // How many.
+  // Number of header fields.
   size_t header_count;
   // The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB are sent together with the head.
   haul_slice body;
@@ -299,9 +299,10 @@ typedef struct {
   int64_t read_length;
   // Called with the head before the body; may be NULL.
   haul_head_fn on_head;
-  // Where the body goes: into your memory,
+  // Called for the memory that receives the body; may be NULL.
   haul_reserve_fn reserve;
-  // or piece by piece to this function. Both NULL: into haul's memory, which `response` keeps.
+  // Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
+  // into haul's memory, which `response` keeps.
   haul_body_fn on_body;
   // For `on_head`, `reserve` and `on_body`.
   void *user;
@@ -322,15 +323,15 @@ typedef struct {
 
 // A cookie.
 typedef struct {
-  // Its name.
+  // Name of the cookie.
   haul_slice name;
-  // Its value, as it is sent.
+  // Value of the cookie, as it is sent.
   haul_slice value;
   // The host, or the domain to whose hosts it is sent; without a leading dot.
   haul_slice domain;
   // The path at or below which it is sent.
   haul_slice path;
-  // When it expires, in seconds since 1970; 0: with the session.
+  // Time of expiry, in seconds since 1970; 0: with the session.
   int64_t expires;
   // Sent to that host only, not to subdomains.
   bool host_only;
@@ -426,9 +427,9 @@ void haul_client_free(haul_client *client);
 // connection is only used by clients whose settings match it (certificates, proxies, interface).
 haul_status haul_client_share(haul_client *client, const haul_client *with, uint32_t what);
 
-// How many idle connections are kept in all, how many to one server, and for how long. 0: the default, which is 256, no
-// limit of its own, and 118,000 ms. This gives the client a new, empty pool; clients that share a pool share its
-// limits.
+// Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
+// default, which is 256, no limit of its own, and 118,000 ms. This gives the client a new, empty
+// pool; clients that share a pool share its limits.
 haul_status haul_client_set_pool(haul_client *client,
                                  size_t max_idle,
                                  size_t max_idle_per_server,
@@ -437,8 +438,9 @@ haul_status haul_client_set_pool(haul_client *client,
 // Closes the idle connections.
 void haul_client_close_idle(haul_client *client);
 
-// Whether there is an idle connection for a request to `url` that is open and silent now. `false` if `url` is not a
-// valid URL. Another thread may take the connection, or its server may close it, before it is used.
+// Returns whether there is an idle connection for a request to `url` that is open and silent now.
+// `false` if `url` is not a valid URL. Another thread may take the connection, or its server may
+// close it, before it is used.
 bool haul_client_is_warm(const haul_client *client, const char *url);
 
 // Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any
@@ -539,8 +541,8 @@ haul_status haul_request_add_part_file(haul_request *request,
                                        const char *filename,
                                        const char *content_type);
 
-// Why the last failed call in this thread failed. Valid until another call in this thread fails; NULL if none has
-// failed.
+// Returns the error of the last failed call in this thread. Valid until another call in this
+// thread fails; NULL if none has failed.
 const haul_error *haul_last_error(void);
 
 // A copy to keep; NULL for NULL.
@@ -580,7 +582,7 @@ bool haul_error_is_usage(const haul_error *error);
 // A callback asked to stop.
 bool haul_error_is_interrupted(const haul_error *error);
 
-// What a haul_status means, in a few words; "unknown" if it is not one. Never NULL.
+// Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.
 const char *haul_status_text(int status);
 
 // Creates an empty jar.
@@ -662,8 +664,8 @@ haul_status haul_request_set_max_size(haul_request *request, uint64_t bytes);
 // The credentials, as for haul_client_set_auth.
 haul_status haul_request_set_auth(haul_request *request, int kind, const char *user, const char *secret);
 
-// Where the reply goes, as in haul_call. Each may be NULL; at most one of `reserve` and `on_body` may be set. Ignored
-// by a batch, which holds bodies itself.
+// Sets where the reply goes, as in haul_call. Each function may be NULL; at most one of `reserve`
+// and `on_body` may be set. Ignored by a batch, which holds bodies itself.
 haul_status haul_request_set_output(haul_request *request,
                                     haul_head_fn on_head,
                                     haul_reserve_fn reserve,
@@ -691,7 +693,7 @@ haul_slice haul_response_reason(const haul_response *response);
 // The final URL, after redirects, without credentials and fragment.
 haul_slice haul_response_url(const haul_response *response);
 
-// How many header fields there are.
+// Returns the number of header fields.
 size_t haul_response_header_count(const haul_response *response);
 
 // The name of a header field; `data` is NULL past the last one.
@@ -715,17 +717,18 @@ haul_slice haul_response_body(const haul_response *response);
 // The address that the reply came from, such as "127.0.0.1"; NULL if unknown. `port` (may be NULL) receives its port.
 const char *haul_response_peer(const haul_response *response, uint16_t *port);
 
-// When each step was done.
+// Returns the time at which each step was done.
 haul_times haul_response_times(const haul_response *response);
 
-// How many redirects were followed to get here.
+// Returns the number of redirects that were followed.
 size_t haul_response_redirect_count(const haul_response *response);
 
 // Copies a redirecting reply into `reply`, counted from the first: status, version, reason, URL and headers, without a
 // body. HAUL_STATUS_SETUP past the last one.
 haul_status haul_response_redirect(const haul_response *response, size_t index, haul_reply *reply);
 
-// Why the request failed; NULL if it did not. It belongs to the response.
+// Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
+// response.
 const haul_error *haul_response_error(const haul_response *response);
 
 // Sets the jar. The client keeps a reference of its own, so you may free yours. NULL, the default: cookies are not
@@ -745,15 +748,17 @@ haul_status haul_client_set_timeout(haul_client *client, uint64_t ms);
 // Time limit for connecting, in milliseconds. 0: the default, 300,000.
 haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
 
-// How long the server may stay silent before and during a reply, in milliseconds. 0, the default: no limit.
+// Sets how long the server may stay silent before and during a reply, in milliseconds. 0, the
+// default: no limit.
 haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
 
 // The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
 haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
 
-// How often to retry after a transient failure (a broken connection, a time limit, a status of 408, 429, 500, 502, 503,
-// 504, 522 or 524), with growing pauses. Only methods that may be repeated are retried. Default 0. An idle connection
-// that turns out to be closed is replaced once in any case.
+// Sets how often to retry after a transient failure (a broken connection, a time limit, a status
+// of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that may be
+// repeated are retried. Default 0. An idle connection that turns out to be closed is replaced once
+// in any case.
 haul_status haul_client_set_retries(haul_client *client, uint32_t max);
 
 // The maximum size of a body in bytes, as announced, received or decoded; beyond it HAUL_STATUS_TOO_LARGE. 0, the
@@ -771,8 +776,8 @@ haul_status haul_client_set_decode(haul_client *client, bool on);
 // reaches 520, bombs reach 1,000. Beyond either, HAUL_STATUS_TOO_LARGE.
 haul_status haul_client_set_decode_limits(haul_client *client, uint64_t max_bytes, uint64_t max_ratio);
 
-// How long to wait for the server's consent before sending a body of more than 1 MiB or of unknown length (Expect:
-// 100-continue), in milliseconds; 0: do not ask. Default 1,000.
+// Sets how long to wait for the server's consent before sending a body of more than 1 MiB or of
+// unknown length (Expect: 100-continue), in milliseconds; 0: do not ask. Default 1,000.
 haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
 
 // Sends paths as given: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off. For

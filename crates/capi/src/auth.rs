@@ -7,7 +7,7 @@ use haul::state::auth::{Allowed, Auth, Credentials};
 use crate::error::Fault;
 use crate::text;
 
-/// How to authenticate (RFC 9110 section 11).
+/// The method of authentication (RFC 9110 section 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_auth {

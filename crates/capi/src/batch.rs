@@ -52,7 +52,8 @@ pub struct haul_batch {
     options: RefCell<BatchOptions>,
     /// Begun with the first request: the settings hold from then on.
     batch: OnceCell<Batch>,
-    /// What the caller gave with each request that was not taken yet, and whether it decodes.
+    /// The caller's pointer for each request that was not taken yet, and whether the request
+    /// decodes.
     users: RefCell<HashMap<u64, (User, bool)>>,
     fd: OnceCell<OwnedFd>,
 }

@@ -56,7 +56,7 @@ pub struct haul_call {
     /// Header fields of this request; several of the same name are all sent. They replace the client's and haul's own of
     /// that name. A field whose value has `data` NULL only removes those.
     pub headers: *const haul_header,
-    /// How many.
+    /// Number of header fields.
     pub header_count: usize,
     /// The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB are sent together with the head.
     pub body: haul_slice,
@@ -70,9 +70,10 @@ pub struct haul_call {
     pub read_length: i64,
     /// Called with the head before the body; may be NULL.
     pub on_head: haul_head_fn,
-    /// Where the body goes: into your memory,
+    /// Called for the memory that receives the body; may be NULL.
     pub reserve: haul_reserve_fn,
-    /// or piece by piece to this function. Both NULL: into haul's memory, which `response` keeps.
+    /// Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
+    /// into haul's memory, which `response` keeps.
     pub on_body: haul_body_fn,
     /// For `on_head`, `reserve` and `on_body`.
     pub user: *mut c_void,

@@ -24,25 +24,25 @@ use crate::request::parse_url;
 use crate::settings::limit;
 use crate::text;
 
-/// How many redirects are followed where nobody says.
+/// Maximum number of redirects followed if the caller sets none.
 const MAX_REDIRECTS: u32 = 20;
 
-/// What requests share: settings, connections, a jar.
+/// State that requests share: settings, connections, a jar.
 pub struct haul_client {
     shared: RwLock<Shared>,
 }
 
-/// What a request takes from its client.
+/// The part of a client that a request copies.
 #[derive(Clone)]
 pub(crate) struct Shared {
     /// Connections, names, TLS sessions.
     pub(crate) engine: Client,
-    /// What is asked for besides what a request says itself.
+    /// Request options of the client, which a request's own settings override.
     pub(crate) options: Arc<RequestOptions>,
 }
 
 impl haul_client {
-    /// What a request begins with.
+    /// Returns the state with which a new request begins.
     pub(crate) fn shared(&self) -> Shared {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn haul_client_share(
     })
 }
 
-/// How many idle connections are kept in all, how many to one server, and for how long. 0: the default, which is 256, no
-/// limit of its own, and 118,000 ms. This gives the client a new, empty pool; clients that share a pool share its
-/// limits.
+/// Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
+/// default, which is 256, no limit of its own, and 118,000 ms. This gives the client a new, empty
+/// pool; clients that share a pool share its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(
     client: *mut haul_client,
@@ -164,8 +164,9 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
     });
 }
 
-/// Whether there is an idle connection for a request to `url` that is open and silent now. `false` if `url` is not a
-/// valid URL. Another thread may take the connection, or its server may close it, before it is used.
+/// Returns whether there is an idle connection for a request to `url` that is open and silent now.
+/// `false` if `url` is not a valid URL. Another thread may take the connection, or its server may
+/// close it, before it is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
     guard_or(false, || {

@@ -1,4 +1,4 @@
-//! What a request sends: bytes, a file, what a callback gives, a form.
+//! Content of a request: bytes, a file, output of a callback, a form.
 //!
 //! ```
 //! use haul_c::content::haul_request_add_form_field;
@@ -31,7 +31,7 @@ use crate::text;
 /// Up to so many bytes are taken together, to leave in one write with the head.
 const TOGETHER: usize = 64 << 10;
 
-/// What a request sends.
+/// The content of a request.
 #[derive(Clone, Default)]
 pub(crate) enum Content {
     #[default]
@@ -106,7 +106,7 @@ pub(crate) struct Callback {
     rewind: haul_rewind_fn,
     user: User,
     length: Option<u64>,
-    /// It was begun to be read once.
+    /// Set once the callback was read from.
     was_read: Arc<AtomicBool>,
 }
 
@@ -150,7 +150,7 @@ struct CallbackReader {
     user: User,
 }
 
-/// What a haul_read_fn returns that has failed.
+/// The result of a haul_read_fn that failed.
 const READ_ERROR: usize = usize::MAX;
 
 impl Read for CallbackReader {

@@ -1,4 +1,4 @@
-//! What a call that failed leaves behind: a number, and behind it an error that says more.
+//! Errors of failed calls: a status number, and an error object with the details.
 //!
 //! Every function here that can fail goes through `guard`: a panic becomes [`haul_status::Internal`], a [`Fault`] becomes
 //! the thread's last error. Keeping it by thread spares every function an argument that most callers would pass as NULL.
@@ -61,7 +61,7 @@ pub enum haul_status {
     TlsHandshake = 35,
     /// The content changed during the transfer.
     Changed = 36,
-    /// That interface or local address cannot be used.
+    /// The interface or local address cannot be used.
     Interface = 45,
     /// More redirects than allowed.
     TooManyRedirects = 47,
@@ -95,7 +95,7 @@ pub enum haul_status {
     Internal = 255,
 }
 
-/// Why something failed.
+/// The reason for a failure.
 #[derive(Debug, Clone)]
 pub struct haul_error {
     status: haul_status,
@@ -106,7 +106,7 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// Why a call failed, on its way to `guard`.
+/// The reason for a failed call, on its way to `guard`.
 #[derive(Debug)]
 pub struct Fault(Box<haul_error>);
 
@@ -252,8 +252,8 @@ pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     guard_new(|| Ok(body())).unwrap_or(or)
 }
 
-/// Why the last failed call in this thread failed. Valid until another call in this thread fails; NULL if none has
-/// failed.
+/// Returns the error of the last failed call in this thread. Valid until another call in this
+/// thread fails; NULL if none has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_last_error() -> *const haul_error {
     let found = LAST.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> 
     unsafe { haul_error_code(error) == haul_status::Interrupted }
 }
 
-/// What a haul_status means, in a few words; "unknown" if it is not one. Never NULL.
+/// Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_status_text(status: c_int) -> *const c_char {
     words(status).as_ptr()

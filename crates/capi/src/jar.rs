@@ -34,15 +34,15 @@ pub struct haul_jar {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_cookie {
-    /// Its name.
+    /// Name of the cookie.
     pub name: haul_slice,
-    /// Its value, as it is sent.
+    /// Value of the cookie, as it is sent.
     pub value: haul_slice,
     /// The host, or the domain to whose hosts it is sent; without a leading dot.
     pub domain: haul_slice,
     /// The path at or below which it is sent.
     pub path: haul_slice,
-    /// When it expires, in seconds since 1970; 0: with the session.
+    /// Time of expiry, in seconds since 1970; 0: with the session.
     pub expires: i64,
     /// Sent to that host only, not to subdomains.
     pub host_only: bool,

@@ -1,4 +1,5 @@
-//! Where the body of a reply goes: memory that the caller gives, a function of the caller's, or memory of haul's own.
+//! Destinations of a reply's body: memory of the caller, a function of the caller, or memory of
+//! haul.
 //!
 //! The first and the last take what the socket has without a copy of it in between.
 
@@ -20,7 +21,7 @@ use crate::text::haul_slice;
 /// The most that an announced length makes haul ask for at once: a false length costs no memory.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// What the caller says of where a reply goes.
+/// The caller's choice of where a reply goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     pub(crate) on_head: haul_head_fn,
@@ -56,13 +57,13 @@ impl Output {
 /// A body that has come, or as much as came of it.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
-    /// Where haul keeps it. Its memory stays for the next reply.
+    /// The body in haul's own memory. The memory is used again for the next reply.
     pub(crate) kept: Vec<u8>,
     /// The caller's memory where it is, or NULL.
     pub(crate) lent: haul_slice,
-    /// How long it is, wherever it went.
+    /// Length of the body, wherever it is.
     pub(crate) len: u64,
-    /// It is in `kept`.
+    /// The body is in `kept`.
     pub(crate) is_kept: bool,
 }
 
@@ -90,7 +91,7 @@ impl Filler {
         self.output.reserve.is_none() && self.output.on_body.is_none()
     }
 
-    /// So much is announced, if that is known.
+    /// Prepares for a body of the announced length, if it is known.
     pub(crate) fn expect(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
         if self.is_kept() {

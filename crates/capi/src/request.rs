@@ -45,7 +45,7 @@ pub struct haul_request {
     pub(crate) output: Output,
 }
 
-/// What a request has of its own that is rarely its own.
+/// Settings of one request that most requests do not have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Own {
     pub(crate) without: Vec<String>,
@@ -125,7 +125,7 @@ pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, Fault> {
     Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
 }
 
-/// What is wrong with a URL, without the URL itself: it may have a password in it.
+/// Returns the fault of a URL without the URL itself, which may contain a password.
 pub(crate) fn url_fault(error: &TargetError) -> Fault {
     let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
     Fault::new(status, format!("the URL cannot be used: {error}"))
@@ -278,8 +278,8 @@ pub unsafe extern "C" fn haul_request_set_auth(
     }
 }
 
-/// Where the reply goes, as in haul_call. Each may be NULL; at most one of `reserve` and `on_body` may be set. Ignored
-/// by a batch, which holds bodies itself.
+/// Sets where the reply goes, as in haul_call. Each function may be NULL; at most one of `reserve`
+/// and `on_body` may be set. Ignored by a batch, which holds bodies itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_output(
     request: *mut haul_request,

@@ -56,19 +56,19 @@ pub struct haul_reply {
     pub status: u16,
     /// 10, 11 or 20: HTTP/1.0, 1.1, 2.
     pub version: u16,
-    /// How many redirects were followed.
+    /// Number of redirects followed.
     pub redirects: u32,
     /// The reason phrase; empty in HTTP/2.
     pub reason: haul_slice,
     /// The final URL, after redirects, without credentials and fragment.
     pub url: haul_slice,
-    /// Its header fields in order, with names as they were sent (lower case in HTTP/2).
+    /// Header fields in order, with names as they were sent (lower case in HTTP/2).
     pub headers: *const haul_header,
-    /// How many.
+    /// Number of header fields.
     pub header_count: usize,
     /// The whole body; NULL if a haul_body_fn took it, or if it is still to be read.
     pub body: *const c_char,
-    /// How long it is, after decoding.
+    /// Length of the body, after decoding.
     pub body_len: usize,
     /// haul has decoded the body, although Content-Encoding is among the headers.
     pub decoded: bool,
@@ -136,7 +136,7 @@ impl haul_response {
         }
     }
 
-    /// Whether what was sent is coded, and is decoded here.
+    /// Returns whether the content received is coded, and is decoded here.
     pub(crate) fn is_decoded(&self) -> bool {
         self.is_decoded
     }
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> ha
     unsafe { look(response, haul_slice::NONE, |response| haul_slice::of(response.url.as_bytes())) }
 }
 
-/// How many header fields there are.
+/// Returns the number of header fields.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port
     })
 }
 
-/// When each step was done.
+/// Returns the time at which each step was done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> haul_times {
     let times = |response: &haul_response| {
@@ -376,7 +376,7 @@ pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> 
     unsafe { look(response, haul_times::default(), times) }
 }
 
-/// How many redirects were followed to get here.
+/// Returns the number of redirects that were followed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
@@ -401,7 +401,8 @@ pub unsafe extern "C" fn haul_response_redirect(
     })
 }
 
-/// Why the request failed; NULL if it did not. It belongs to the response.
+/// Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
+/// response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
     let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -409,7 +410,7 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
     unsafe { look(response, std::ptr::null(), error) }
 }
 
-/// What a look at a response says; `or` for NULL.
+/// Returns the result of `look` for the response, or `or` if the response is NULL.
 ///
 /// # Safety
 /// `response` is NULL or one that lives and is not changed meanwhile.

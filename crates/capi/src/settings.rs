@@ -24,7 +24,7 @@ use crate::error::{Fault, guard, haul_status};
 use crate::jar::haul_jar;
 use crate::text;
 
-/// How connections are made where nobody says: as long as that.
+/// Time limit for making connections if the caller sets none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The change of one setting.
@@ -125,7 +125,8 @@ pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_clien
     }
 }
 
-/// How long the server may stay silent before and during a reply, in milliseconds. 0, the default: no limit.
+/// Sets how long the server may stay silent before and during a reply, in milliseconds. 0, the
+/// default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -154,14 +155,15 @@ pub(crate) fn set_redirects(options: &mut RequestOptions, max: u32) {
     options.redirects.max = max;
 }
 
-/// Whether [`set_redirects`] would change nothing.
+/// Returns whether [`set_redirects`] would change nothing.
 pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
 
-/// How often to retry after a transient failure (a broken connection, a time limit, a status of 408, 429, 500, 502, 503,
-/// 504, 522 or 524), with growing pauses. Only methods that may be repeated are retried. Default 0. An idle connection
-/// that turns out to be closed is replaced once in any case.
+/// Sets how often to retry after a transient failure (a broken connection, a time limit, a status
+/// of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that may be
+/// repeated are retried. Default 0. An idle connection that turns out to be closed is replaced once
+/// in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -191,7 +193,7 @@ pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
     options.decode_limits.max_output = options.max_size;
 }
 
-/// Whether [`set_max_size`] would change nothing.
+/// Returns whether [`set_max_size`] would change nothing.
 pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
     let size = (bytes > 0).then_some(bytes);
     options.max_size == size && options.decode_limits.max_output == size
@@ -231,8 +233,8 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
     }
 }
 
-/// How long to wait for the server's consent before sending a body of more than 1 MiB or of unknown length (Expect:
-/// 100-continue), in milliseconds; 0: do not ask. Default 1,000.
+/// Sets how long to wait for the server's consent before sending a body of more than 1 MiB or of
+/// unknown length (Expect: 100-continue), in milliseconds; 0: do not ask. Default 1,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.

@@ -99,7 +99,7 @@ pub(crate) unsafe fn answered(
     })
 }
 
-/// What an error of reading was before it became one.
+/// Returns the fault inside an error of reading.
 fn of_read(error: std::io::Error) -> Fault {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),

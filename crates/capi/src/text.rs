@@ -1,4 +1,4 @@
-//! What C hands over, checked: pointers that may be NULL, strings that may be anything.
+//! Checks of values from C: pointers that may be NULL, and strings with any bytes.
 //!
 //! One place for all of it, so that every function refuses the same things in the same words: NULL where something must be,
 //! strings that are no UTF-8, header lines that would end early.
@@ -24,12 +24,12 @@ use crate::error::{Fault, haul_status};
 pub struct haul_slice {
     /// The first byte; NULL if there is no value.
     pub data: *const c_char,
-    /// How many.
+    /// Number of bytes.
     pub len: usize,
 }
 
 impl haul_slice {
-    /// Nothing, by the pointer NULL.
+    /// The slice without data: its pointer is NULL.
     pub const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
     /// A view of `bytes`.
@@ -68,9 +68,9 @@ impl haul_slice {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_header {
-    /// Its name.
+    /// Name of the field.
     pub name: haul_slice,
-    /// Its value, any bytes except CR, LF and NUL.
+    /// Value of the field: any bytes except CR, LF and NUL.
     pub value: haul_slice,
 }
 
@@ -144,8 +144,8 @@ pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result
     Ok(unsafe { haul_slice { data, len }.bytes() })
 }
 
-/// Whether a header field can be sent: its name a token (RFC 9110 section 5.1), and nothing in its value that would end
-/// the line (section 5.5).
+/// Checks that a header field can be sent: its name is a token (RFC 9110 section 5.1), and no byte
+/// of its value would end the line (section 5.5).
 ///
 /// # Errors
 /// It cannot.

@@ -1,4 +1,4 @@
-//! Which haul is linked.
+//! The version of the linked haul.
 //!
 //! ```
 //! assert_eq!(haul_c::version::haul_version_number() / 1_000_000, 0);
