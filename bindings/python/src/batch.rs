@@ -29,7 +29,7 @@ use crate::stop::signals;
 use crate::upload::Raised;
 use crate::url::Last;
 
-/// What is kept of a request until it has ended.
+/// The state of a request that has not ended.
 struct Pending {
     url: String,
     cookie: Option<Vec<u8>>,
@@ -156,7 +156,7 @@ impl Batch {
         Ok(fd.insert(self.batch.fd()?).as_raw_fd())
     }
 
-    /// How many have not been taken yet.
+    /// Returns the number of results that have not been taken yet.
     fn __len__(&self) -> usize {
         self.batch.outstanding()
     }

@@ -17,7 +17,7 @@ use crate::text::latin1_or_utf8;
 use crate::upload::{Raised, body_of};
 use crate::url::{Last, Prepared, prepare, prepare_as_is};
 
-/// What the requests of a session share: connections, names, TLS.
+/// State that the requests of a session share: connections, names, TLS.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Client {
     pub(crate) client: haul::Client,

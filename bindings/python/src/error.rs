@@ -1,4 +1,5 @@
-//! What went wrong, as Python sees it: one exception with the kind, which `haul.exceptions` turns into requests' tree.
+//! Errors for Python: one exception with the kind, which `haul.exceptions` turns into requests'
+//! tree.
 //!
 //! ```python
 //! try: client.send(plan, "GET", "http://127.0.0.1:9/")
@@ -18,12 +19,12 @@ pyo3::create_exception!(
     "What the engine says of a request that failed: (kind, message, url, phase)."
 );
 
-/// How far a request had got: for time limits, requests makes a difference.
+/// The progress of a request. Requests distinguishes time limits by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing was sent: there was no connection.
+    /// Nothing was sent, as there was no connection.
     Connect,
-    /// It was sent, but no head was received.
+    /// The request was sent, but no head was received.
     Wait,
     /// In the body.
     Body,
@@ -55,7 +56,7 @@ pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
 }
 
 thread_local! {
-    /// What a signal handler raised in this thread while a call waited.
+    /// The exception that a signal handler raised in this thread while a call waited.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// What a signal handler raised, if that is what this error stands for.
+/// Returns the exception that a signal handler raised, if this error stands for one.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

@@ -1,5 +1,5 @@
-//! What many requests share: where connections may go and how, fields, limits. Made once for a session's settings, used for every
-//! request while they last.
+//! Settings that many requests share: where connections may go and how, fields, limits. A plan is
+//! made once for a session's settings and used for every request until they change.
 //!
 //! ```python
 //! plan = Plan([("User-Agent", "me/1"), ("Accept", "*/*")], read_timeout=5.0)
@@ -124,7 +124,7 @@ impl Plan {
         Self { options: Arc::new(options) }
     }
 
-    /// Whether requests go through a proxy.
+    /// Returns whether requests go through a proxy.
     #[getter]
     fn proxied(&self) -> bool {
         self.options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
@@ -216,7 +216,8 @@ fn name_of(name: &Bound<'_, PyAny>) -> String {
     if end < text.len() { format!("{}...", &text[..end]) } else { text }
 }
 
-/// That a field cannot be sent. The message goes to logs, so it names the field and leaves its value out.
+/// Makes the exception for a field that cannot be sent. The message goes to logs, so it names the
+/// field and leaves its value out.
 fn invalid(what: &str, name: &str) -> PyErr {
     let message =
         format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
@@ -248,7 +249,7 @@ pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, V
     Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))
 }
 
-/// Whether a list like that of `no_proxy` includes the host of a URL.
+/// Returns whether a list like that of `no_proxy` includes the host of a URL.
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))

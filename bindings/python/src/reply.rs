@@ -27,7 +27,7 @@ pub(crate) struct Reply {
     pub(crate) times: Times,
 }
 
-/// What is kept of [`Facts`].
+/// The part of [`Facts`] that a reply keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
     first_byte: Duration,
@@ -99,7 +99,7 @@ impl Reply {
         (!values.is_empty()).then(|| from_latin1(py, &values.join(&b", "[..])))
     }
 
-    /// Whether there is a field of this name.
+    /// Returns whether there is a field of this name.
     fn has(&self, name: &str) -> bool {
         self.head.get(name).is_some()
     }
@@ -134,7 +134,7 @@ impl Reply {
         self.times.total.as_secs_f64()
     }
 
-    /// Whether the connection was reused.
+    /// Returns whether the connection was reused.
     #[getter]
     fn reused(&self) -> bool {
         self.times.connects == 0

@@ -1,4 +1,4 @@
-//! What ends a call that waits: Python's signal handlers, and another thread ([`Stop`]).
+//! Ends calls that wait: Python's signal handlers do so, and another thread ([`Stop`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

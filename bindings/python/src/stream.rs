@@ -16,10 +16,10 @@ use crate::error::{Phase, failure, interrupted};
 use crate::sink::decoder_for;
 use crate::stop::{Stop, has_signal};
 
-/// How much of a body is read at once by default.
+/// Default number of bytes of a body that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// How long a reader waits for another reader before it checks for signals.
+/// Time that a reader waits for another reader before it checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A body being received. If it is closed before its end, its connection is closed, too.
@@ -28,9 +28,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// asks whether it has ended, holds the interpreter, and must not wait for the network with it.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Stream {
-    /// Whether bytes are returned as they arrive, and not held back until there are as many as requested.
+    /// Bytes are returned as they arrive, not held back until there are as many as requested.
     is_prompt: bool,
-    /// It was closed: a reader returns soon.
+    /// Set when the stream is closed, so that a reader returns soon.
     stop: Stop,
     /// The body was read to its end, and all of it was taken.
     is_over: AtomicBool,
@@ -54,7 +54,7 @@ struct State {
     ended: bool,
     /// Some of it was decoded.
     decodes: bool,
-    /// Why it ended before its end: whoever reads on is told again, and not that this was all.
+    /// The failure that ended the body early. Further reads report it again instead of the end.
     broken: Option<Broken>,
     /// The stream's.
     stop: Stop,
@@ -193,14 +193,15 @@ impl Stream {
         py.detach(|| drop(state));
     }
 
-    /// Whether the body has ended.
+    /// Returns whether the body has ended.
     #[getter]
     fn ended(&self) -> bool {
         self.stop.is_set() || self.is_over.load(Ordering::Acquire)
     }
 }
 
-/// Whether the server sends data as it is produced: in chunks, or in HTTP/2 frames without a length.
+/// Returns whether the server sends data as it is produced: in chunks, or in HTTP/2 frames without
+/// a length.
 fn is_of_chunks(head: &Head) -> bool {
     match head.version() {
         Version::Http2 => head.get("content-length").is_none(),
@@ -208,7 +209,7 @@ fn is_of_chunks(head: &Head) -> bool {
     }
 }
 
-/// That a read ends early.
+/// Makes the error of a read that ends early.
 fn ended(why: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::Interrupted, why))
 }

@@ -22,7 +22,7 @@ use pyo3::types::{PyBytes, PyInt, PyString};
 use crate::error::{Phase, failure};
 use crate::text::Octets;
 
-/// What the program raised while it produced more.
+/// The exception that the program raised while it produced more.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -112,7 +112,8 @@ struct Rewindable {
     read: Py<PyAny>,
     seek: Py<PyAny>,
     position: Py<PyInt>,
-    /// How many have begun. A thread may still read ahead for an earlier one: it would take bytes away from the last.
+    /// Number of sendings begun. A thread may still read ahead for an earlier sending, and would
+    /// take bytes away from the last.
     sendings: AtomicU64,
     /// Held during a read, and never waited for with the interpreter held.
     turn: Mutex<()>,
@@ -136,7 +137,7 @@ impl Sending {
 }
 
 enum Source {
-    /// Its `read`.
+    /// The `read` method of a file object.
     File(Py<PyAny>),
     Sending(Sending),
     Pieces(Py<PyAny>),
@@ -144,19 +145,19 @@ enum Source {
 
 struct Reader {
     source: Source,
-    /// What was produced but did not fit yet.
+    /// Bytes that were produced but did not fit yet.
     rest: Vec<u8>,
     at: usize,
     left: Option<Left>,
     raised: Raised,
 }
 
-/// What the announced length leaves to be sent.
+/// The part of the announced length that is still to be sent.
 #[derive(Clone, Copy)]
 struct Left {
     length: u64,
     bytes: u64,
-    /// Whether the program may be asked for more than that.
+    /// The program may be asked for more bytes than that.
     knows_more: bool,
 }
 

@@ -117,7 +117,7 @@ fn near(text: &str, other: &Target) -> Option<Target> {
     (target.shares_origin(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
-/// Whether a URL needs no normalisation, and its authority is shown as it is written.
+/// Returns whether a URL needs no normalisation and its authority is shown as it is written.
 fn is_plain(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
@@ -241,8 +241,8 @@ pub(crate) fn prepare_url(url: &str, query: Option<&str>) -> PyResult<String> {
     prepare(url, query).map(|prepared| prepared.url)
 }
 
-/// Where a Location leads from a prepared URL (RFC 3986 section 5): the URL, with the fragment of the one before unless it has its
-/// own (RFC 9110 section 10.2.2).
+/// Resolves a Location against a prepared URL (RFC 3986 section 5). The result keeps the fragment
+/// of the base URL unless the Location has one (RFC 9110 section 10.2.2).
 #[pyfunction]
 pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     let from = prepare(base, None)?;
@@ -281,7 +281,7 @@ pub(crate) fn location_text(value: &str) -> Option<String> {
     bytes.map(|bytes| haul_policy::redirect::location_text(&bytes))
 }
 
-/// Whether a request field of this name carries a secret.
+/// Returns whether a request field of this name carries a secret.
 #[pyfunction]
 pub(crate) fn is_secret_field(name: &str) -> bool {
     haul_policy::secrets::is_secret_field(name)
