@@ -163,7 +163,7 @@ pub struct Connector {
     failure: Option<(SocketAddr, io::Error)>,
     /// The failure that is kept is that of leaving from here.
     could_not_bind: bool,
-    /// Is told of each attempt.
+    /// The trace that receives each attempt.
     trace: Option<Arc<dyn Trace>>,
 }
 
@@ -199,7 +199,7 @@ impl Connector {
         }
     }
 
-    /// Tells who watches of each attempt.
+    /// Reports each attempt to this trace.
     #[must_use]
     pub fn watched(self, trace: Option<Arc<dyn Trace>>) -> Self {
         Self { trace, ..self }

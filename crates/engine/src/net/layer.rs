@@ -48,7 +48,7 @@ impl Secured {
         }
     }
 
-    /// Sends sealed bytes that are waiting, by `send`. `true` when none is left.
+    /// Sends waiting encrypted bytes by `send`. Returns true when none are left.
     pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         while self.sent < self.outgoing.len() {
             match send(&self.outgoing[self.sent..]) {
@@ -228,7 +228,8 @@ impl Transport {
 }
 
 impl Outer {
-    /// Fills the buffer as far as what has been received allows, and receives only where that is nothing.
+    /// Fills the buffer from bytes already received, and reads from the socket only if there are
+    /// none.
     fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         loop {

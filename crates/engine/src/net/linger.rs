@@ -1,8 +1,9 @@
 //! The last words of a connection that is closed over unread input.
 //!
-//! A socket that is closed with bytes in it, or that gets some afterwards, resets the connection, and the peer may lose what
-//! it has not read yet: the GOAWAY that says why, for one (RFC 9113 section 5.4.1; RFC 9112 section 9.6 describes the same).
-//! So our direction is ended first, and what still comes is dropped until the peer ends its own, within bounds.
+//! A socket that is closed with unread input, or receives some later, resets the connection. The
+//! peer may then lose what it has not read yet, such as the GOAWAY that gives the reason (RFC 9113
+//! section 5.4.1; RFC 9112 section 9.6 describes the same). Therefore, this module ends the sending
+//! direction first, and drops further input, within bounds, until the peer ends its own.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -102,7 +102,8 @@ pub struct Bind {
 }
 
 impl Bind {
-    /// As these say, but for the interface, whose addresses have to be looked up.
+    /// The settings of these options except for the interface, whose addresses have to be looked
+    /// up.
     #[must_use]
     pub fn of(options: &ConnectOptions) -> Self {
         Self {

@@ -316,7 +316,8 @@ impl<C: AsFd> Pool<C> {
         self.take_where(mark(&key.host, key.port), now, |other| other == key)
     }
 
-    /// The same for a request to this target, without making its key where that can be done.
+    /// Takes a connection for a request to this target. Avoids making the key of the request where
+    /// possible.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
             return self.take(&Key::new(target, options), now);

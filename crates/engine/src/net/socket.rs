@@ -234,9 +234,9 @@ impl Socket {
         self.arm(Waits::Receive, timeout)
     }
 
-    /// Sees to it that neither a blocking receive nor a blocking send waits longer than about this (a sixteenth more at
-    /// most); it may end earlier, as if the time were over, so the caller looks at the clock. `None` waits for ever. Where
-    /// the limits that are set fit, this is no system call.
+    /// Limits the wait of a blocking receive or send to about this time (a sixteenth more at most).
+    /// A call may end earlier as if the time were over, so the caller looks at the clock. `None`
+    /// waits for ever. If the present limits fit, no system call is made.
     ///
     /// # Errors
     /// Those of `setsockopt(2)`.

@@ -256,7 +256,7 @@ impl Stream {
         Ok(bytes.len())
     }
 
-    /// Sends sealed bytes that are waiting. `true` when none is left.
+    /// Sends waiting encrypted bytes. Returns true when none are left.
     ///
     /// # Errors
     /// The socket's.
@@ -309,8 +309,8 @@ fn tls_error(message: &str, error: io::Error) -> Error {
 }
 
 impl Drop for Stream {
-    /// Says that nothing follows, for each TLS that is spoken (RFC 8446 section 6.1), or why, if something was wrong. Nobody
-    /// waits for it: where there is no room it is not said.
+    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or the alert for a
+    /// failure. Does not wait: if the socket has no room, the alert is lost.
     fn drop(&mut self) {
         if self.is_secure() && self.generation == fork::generation() {
             let _ = self.transport.close(self.tls.take());

@@ -1,9 +1,9 @@
 //! Traffic counters of a connection, as the kernel keeps them (`TCP_INFO`): they need no packet
 //! capture and no privileges.
 //!
-//! Linux only; elsewhere [`read`] answers `None`. Fields that an older kernel does not know are zero: the kernel says
-//! how much it wrote, and what it did not write stays as it was. The counts cover TCP's payload and segments; headers
-//! below TCP are the caller's estimate.
+//! Linux only; elsewhere [`read`] returns `None`. Fields that an older kernel does not know are
+//! zero: the kernel reports how much it wrote, and the rest stays unchanged. The counts cover TCP's
+//! payload and segments; headers below TCP are the caller's estimate.
 //!
 //! ```no_run
 //! # let socket = std::net::TcpStream::connect("127.0.0.1:80").unwrap();

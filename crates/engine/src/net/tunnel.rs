@@ -5,8 +5,9 @@
 //!  writer ──▶ waiting ──▶ DATA ────▶ machine ──▶ [TLS with the proxy] ──▶ socket
 //! ```
 //!
-//! Each tunnel has a connection of its own. Several in one would gain nothing: requests to the same origin share a tunnel, and there are rarely so
-//! many origins behind a proxy that handshakes with it matter.
+//! Each tunnel has its own connection. Several in one would gain nothing: requests to the same
+//! origin share a tunnel, and there are rarely so many origins behind a proxy that handshakes with
+//! it matter.
 
 use std::io;
 use std::ops::Range;

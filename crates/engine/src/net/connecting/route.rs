@@ -34,7 +34,7 @@ impl Route {
     /// to be called again.
     ///
     /// # Errors
-    /// Where there is no way: a name without an address, or a proxy that cannot be used.
+    /// A name without an address, or a proxy that cannot be used.
     pub(super) fn find(
         key: &Key,
         mut ask: impl FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>>,

@@ -182,7 +182,7 @@ impl Resolver {
     /// back. HOST `*` stands for every host; a `+` lets the answer expire as a looked-up one would.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when the text is none of these.
+    /// [`ErrorKind::Setup`] if the text is not an override.
     pub fn add_override(&self, spec: &str) -> Result<()> {
         let expiry = clock::after(Instant::now(), self.shared.options.ttl);
         self.shared.lock().overrides.add(spec, expiry)
@@ -334,7 +334,7 @@ impl Shared {
         }
     }
 
-    /// Asks, keeps what comes, and tells those who wait.
+    /// Looks up a name, caches the answer, and wakes all who wait for it.
     fn answer(&self, name: &str) -> Answer {
         let answer = match self.look_up(name) {
             Ok(addresses) if addresses.is_empty() => Err(Failure::of_the_name("the name has no address")),
@@ -349,7 +349,8 @@ impl Shared {
         answer
     }
 
-    /// The answer of the system or of the program's own function. If that panics, there is no answer: nobody must wait for ever.
+    /// The answer of the system or of the program's own function. A panic counts as a failure, so
+    /// that no thread waits for ever.
     fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
         asked.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")))

@@ -9,7 +9,8 @@
 //!  preproxy  TCP SOCKS, and then any of these
 //! ```
 //!
-//! `haul_policy::proxy` decides which proxy a target takes and what it may be told; this module does the I/O.
+//! `haul_policy::proxy` decides which proxy a target takes and which data it may receive; this
+//! module does the I/O.
 //!
 //! ```
 //! use haul::net::proxy::{ProxyOptions, Via};
@@ -50,7 +51,7 @@ pub struct ProxyOptions {
     /// The variables of the environment. Default: none; a library does not read its host's environment unasked. Its `no_proxy` counts for
     /// [`ProxyOptions::proxy`], too.
     pub environment: Environment,
-    /// Hosts that are reached directly (`--noproxy`), instead of those that the environment names.
+    /// Hosts to reach directly (`--noproxy`), instead of the ones that the environment names.
     pub no_proxy: Option<NoProxy>,
     /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
     pub preproxy: Option<Proxy>,
@@ -63,8 +64,8 @@ pub struct ProxyOptions {
     pub tunnel: bool,
     /// CONNECT says HTTP/1.0 (`--proxy1.0`). Default no.
     pub http10: bool,
-    /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in requests that are forwarded. They replace those that
-    /// are made.
+    /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in forwarded requests. They
+    /// replace generated fields of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
     /// Fields that are made for HTTP proxies and left out (`--proxy-header NAME:`), by name; Host never is.
     pub without: Vec<String>,

@@ -26,10 +26,10 @@ pub enum Via {
     Unusable(ErrorKind, String),
 }
 
-/// A proxy and all that its connections are told apart by. `Debug` shows no secret.
+/// A proxy, with every setting that tells its connections apart. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// The proxy, with the credentials it is told.
+    /// The proxy, with the credentials to send to it.
     pub proxy: Proxy,
     /// The SOCKS proxy before it.
     pub preproxy: Option<Proxy>,
@@ -39,7 +39,7 @@ pub struct Hop {
     pub auth: ProxyAuth,
     /// CONNECT says HTTP/1.0.
     pub http10: bool,
-    /// Fields for it.
+    /// The fields to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
     /// Names of fields that it is not sent.
     pub without: Vec<String>,
@@ -147,7 +147,7 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
 }
 
 impl Hop {
-    /// The request target of a request that it is to forward, and the fields for it.
+    /// Returns the request target of a forwarded request, and the fields for the proxy.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
@@ -161,7 +161,7 @@ impl Hop {
         Ok((uri, fields))
     }
 
-    /// Takes out of the fields made for it those that it is not to be sent.
+    /// Removes the generated fields that are not to be sent to the proxy.
     pub(in crate::net) fn leave_out(&self, fields: &mut Fields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");

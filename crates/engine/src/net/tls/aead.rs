@@ -19,7 +19,7 @@ pub(super) enum Cipher {
     ChaCha20Poly1305,
 }
 
-/// One key. The caller sees to it that no nonce is used twice.
+/// A key. The caller must never use a nonce twice with it.
 pub(super) enum Aead {
     AwsLc(aws_lc::LessSafeKey),
     Ring(Box<ring_lib::LessSafeKey>),

@@ -1,8 +1,8 @@
 //! Checks of CA certificates that webpki leaves out (RFC 5280 sections 4.2.1 and 6.1.4).
 //!
 //! webpki takes a name and a key from a trusted certificate and ignores the rest, as section 6.2
-//! allows. A user who gives a file with `--cacert` expects what OpenSSL does: an authority that has
-//! expired, or that is none, signs nothing.
+//! allows. A user who gives a file with `--cacert` expects OpenSSL's behaviour: an expired
+//! authority, or a certificate that is not an authority's, signs nothing.
 //!
 //! | | intermediate: webpki | intermediate: here | trusted: here |
 //! |---|---|---|---|
@@ -27,8 +27,8 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// Extensions that may be critical: those read here or by webpki, then policies and points of
-/// distribution of revocation lists, which bound nothing where no policy is asked for.
+/// Extensions that may be critical: the ones that this module or webpki reads, then policies and
+/// distribution points of revocation lists, which restrict nothing if no policy is required.
 const KNOWN: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -42,8 +42,8 @@ const KNOWN: [ObjectIdentifier; 10] = [
     ObjectIdentifier::new_unwrap("2.5.29.54"),
 ];
 
-/// Accepts serial numbers of any length: authorities have issued longer ones than RFC 5280 section
-/// 4.1.2.2 allows, and their other fields count all the same.
+/// Accepts serial numbers of any length. Authorities have issued longer ones than RFC 5280 section
+/// 4.1.2.2 allows, and the other fields of such certificates still count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AnySerial;
 
@@ -107,7 +107,7 @@ pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFaul
 }
 
 /// Checks a trusted certificate as the issuer of a path. `below` is the number of CA certificates
-/// between it and the server's, those that have issued themselves not counted.
+/// between it and the server's, without self-issued ones.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -174,7 +174,7 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Refuses name constraints without a name (RFC 5280 section 4.2.1.10): whoever wrote them meant
+/// Refuses empty name constraints (RFC 5280 section 4.2.1.10): the issuer must have meant to name
 /// some.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };

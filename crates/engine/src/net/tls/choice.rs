@@ -30,8 +30,8 @@ const SUITES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's words for many suites at once, and what the names of those have in them. «!RC4» and its like are about suites that
-/// are not here.
+/// OpenSSL's words for groups of suites, and the text that the names of these suites contain.
+/// «!RC4» and the like refer to suites that this program does not have.
 const KINDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -61,8 +61,8 @@ const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// Leaves in the provider what the options name. Names that are not known are passed over, as OpenSSL does, as long as
-/// one is left; and so are those of a version that is not spoken.
+/// Restricts the provider to what the options name. Unknown names are ignored, as in OpenSSL, as
+/// long as one known name is left. So are names of suites for versions that are not in use.
 pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);

@@ -28,8 +28,8 @@ use crate::{Error, ErrorKind, Result};
 /// [`take_output`](Self::take_output) may have an alert for the peer.
 pub struct Tls {
     phase: Phase,
-    /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake message that goes
-    /// on in another record).
+    /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake
+    /// message that continues in another record).
     held: usize,
     agreed: Option<Agreed>,
     examiner: Option<(Examiner, ServerName<'static>)>,

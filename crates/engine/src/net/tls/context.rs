@@ -72,14 +72,14 @@ pub struct TlsOptions {
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
     pub ca_path: Option<PathBuf>,
-    /// Certificates to trust in PEM, of a program that has them in memory: with those of the file and the directory, in place
-    /// of the system's. Default none.
+    /// Trusted certificates in PEM from memory. Together with the file and the directory, they
+    /// replace the system's. Default none.
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: it is used after redirects, too, since servers request it on the
     /// connection.
     pub identity: Option<Identity>,
-    /// The same in memory: the certificate, those between it and an authority, and the key. It takes the place of
-    /// [`identity`](Self::identity). Default none.
+    /// The client's identity in memory: the certificate, its intermediates, and the key. Takes the
+    /// place of [`identity`](Self::identity). Default none.
     pub identity_pem: Option<Pem>,
     /// The passphrase of the identity's key, if that is encrypted (`--pass`). Default none.
     pub passphrase: Option<Passphrase>,
@@ -91,7 +91,8 @@ pub struct TlsOptions {
     pub alpn: Vec<Vec<u8>>,
     /// Sends the server's name in the handshake (SNI, RFC 6066 §3). Default yes.
     pub sni: bool,
-    /// The server's key must be one of these, besides all else (`--pinnedpubkey`). Default: any key will do.
+    /// Requires the server's key to be one of these, besides all other checks (`--pinnedpubkey`).
+    /// Default: any key is accepted.
     pub pins: Vec<Pin>,
     /// A PEM file of revocation lists (`--crlfile`): a certificate on one is refused. Default none.
     pub crl_file: Option<PathBuf>,
@@ -216,8 +217,9 @@ struct Built {
 }
 
 impl TlsContexts {
-    /// The context of these options. The system's roots are those of `rustls-native-certs`, which heeds
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; keys are logged where `SSLKEYLOGFILE` says.
+    /// Returns the context of these options. The system's roots come from `rustls-native-certs`,
+    /// which heeds `SSL_CERT_FILE` and `SSL_CERT_DIR`; `SSLKEYLOGFILE` names the file to log keys
+    /// to.
     ///
     /// Files that the options name are looked at again at most once a second. A certificate of the client that cannot be used, as
     /// between the replacement of its file and that of its key, leaves the last good one in use; a CA file that cannot be used is an

@@ -32,7 +32,8 @@ use crate::{Error, ErrorKind, Result};
 /// A client's certificate and key, by their files. Read when first used, and again by new connections once a file was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The certificate (`--cert`). A PEM file may go on with those between it and an authority that the server knows.
+    /// The certificate (`--cert`). A PEM file may continue with intermediate certificates up to an
+    /// authority that the server knows.
     pub certificate: PathBuf,
     /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. None: it is in the certificate's file.
     pub key: Option<PathBuf>,
@@ -162,7 +163,7 @@ fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>,
     }
 }
 
-/// The key in a file. A passphrase for one that needs none is not minded.
+/// Reads the key from a file. A passphrase for an unencrypted key is ignored.
 fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
     if !is_pem(&bytes) {
         return match EncryptedPrivateKeyInfoRef::try_from(bytes.as_slice()) {

@@ -76,7 +76,7 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// The pin of a public key's file: PEM or DER. `None` where there is no key in it.
+/// Returns the pin of a public key's file: PEM or DER. `None` if it contains no key.
 #[must_use]
 pub fn key_pin(file: &[u8]) -> Option<Pin> {
     let der = match SubjectPublicKeyInfoDer::from_pem_slice(file) {

@@ -256,7 +256,7 @@ impl Records {
         }
     }
 
-    /// Announces a new key under the old one, and goes on with it (RFC 8446 §4.6.3).
+    /// Announces a new key under the old one, and uses the new one from then on (RFC 8446 §4.6.3).
     fn renew_transmit_key(&mut self) -> Result<()> {
         const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         if self.version != TlsVersion::V1_3 {

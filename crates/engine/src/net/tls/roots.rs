@@ -7,8 +7,8 @@
 //! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL looks up one name in them when
 //! the bundle does not know an issuer; here they are read then, and only then.
 //!
-//! Rejected: a copy of the system's certificates in the program, as some clients have it. It is the administrator who says
-//! whom to trust.
+//! Rejected: a copy of the system's certificates in the program, as some clients have it. The
+//! administrator decides which authorities to trust.
 
 use std::fs;
 use std::path::{Path, PathBuf};

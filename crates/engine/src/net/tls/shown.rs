@@ -43,8 +43,9 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
     ]
 }
 
-/// A certificate in DER by curl's names (`CURLINFO_CERTINFO`): what it is of and by whom, the version as it is written (2 is the
-/// third), the serial number, the dates. Nothing of what cannot be read as one.
+/// Returns the contents of a certificate in DER under curl's names (`CURLINFO_CERTINFO`): subject
+/// and issuer, the version as encoded (2 is the third), the serial number, the dates. Empty if
+/// `der` cannot be read as a certificate.
 #[must_use]
 pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };

@@ -1,10 +1,11 @@
 //! Rules for acceptable server certificates, beyond those of webpki.
 //!
-//! webpki takes a trust anchor for an issuer only: a self-signed certificate that is its own CA is refused as a
-//! server's (`CaUsedAsEndEntity`), and a server's certificate listed by itself has an unknown issuer. Users of curl
-//! put just these into `--cacert`, and OpenSSL (with partial chains, as curl sets it) accepts them. So: what is listed
-//! byte for byte is trusted, if webpki found no other fault and the name fits. The handshake's signature still proves
-//! that the peer holds the key.
+//! webpki takes a trust anchor for an issuer only: a self-signed certificate that is its own CA is
+//! refused as a server's (`CaUsedAsEndEntity`), and a server's certificate listed by itself has an
+//! unknown issuer. Users of curl put just these into `--cacert`, and OpenSSL (with partial chains,
+//! as curl sets it) accepts them. Therefore, a certificate that is listed byte for byte is trusted
+//! if webpki found no other fault and the name fits. The handshake's signature still proves that
+//! the peer holds the key.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -32,11 +33,12 @@ use super::subject;
 pub(super) struct ListedOrSigned {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
-    /// Names and keys of those in the list that can be read, and where in the list each is.
+    /// The names and keys of the readable certificates in the list, and the position of each in the
+    /// list.
     anchors: Vec<TrustAnchor<'static>>,
     positions: Vec<usize>,
     revoked: Vec<CertRevocationList<'static>>,
-    /// As [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// Same as [`TlsOptions::common_name`](super::TlsOptions::common_name).
     common_name: bool,
 }
 
@@ -223,7 +225,7 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
 /// Finds the fault of a certificate that was accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct Examiner {
-    /// None where there is nothing to trust.
+    /// `None` if no certificate is trusted.
     verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 

@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Result};
 /// stale nonce for ever.
 const MAX_ROUNDS: u32 = 4;
 
-/// One CONNECT, repeated as often as the proxy may ask who we are.
+/// A CONNECT exchange, repeated for each challenge that the proxy may send.
 pub(super) struct Exchange {
     speaks: Speaks,
     hop: Arc<Hop>,
@@ -218,7 +218,7 @@ impl Exchange {
         }
     }
 
-    /// The machine goes on for the tunnel.
+    /// Hands the connection and the bytes received so far to the tunnel.
     fn opened(&mut self, ahead: Vec<u8>) -> Verdict {
         let none = Speaks::Http1 { conn: Box::new(h1::Conn::new(h1::Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
@@ -230,7 +230,8 @@ impl Exchange {
     /// The proxy said no.
     ///
     /// # Errors
-    /// That, unless it only asked who we are and can be answered: then it is to be asked again.
+    /// The refusal, unless it is a challenge that can be answered: then the request is to be sent
+    /// again.
     fn hear_refusal(&mut self, head: Head) -> Result<()> {
         self.status = head.status();
         let hop = &self.hop;
@@ -262,7 +263,8 @@ impl Exchange {
     }
 }
 
-/// A head that no peer may send has a number of its own, from a proxy as from a server.
+/// The kind of an error of the protocol machine. A malformed head has its own exit code, from a
+/// proxy as from a server.
 fn kind_of(error: h1::Error) -> ErrorKind {
     match error {
         h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,
