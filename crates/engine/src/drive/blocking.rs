@@ -38,10 +38,10 @@ use crate::split::{self, Scout};
 use crate::transfer::{After, Broke, Outcome, Transfer};
 use crate::{Error, ErrorKind, Result};
 
-/// In a blocking exchange the sink itself waits, so nobody is to be woken.
+/// The waker of a blocking exchange, which wakes no thread: the sink itself waits.
 const NOBODY: Waker<'static> = Waker { wake: None, token: 0 };
 
-/// With at least so much of a body to come, the waits are done by `poll`.
+/// If at least this much of a body is to come, the driver waits in `poll`.
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
@@ -158,7 +158,8 @@ impl Exchanges {
         }
     }
 
-    /// Goes on until the transfer is over, or `is_enough` says so after something has come.
+    /// Drives the transfer until it is over, or until `is_enough` returns true after input has
+    /// arrived.
     pub(crate) fn go_on(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<Ended> {
         loop {
             let mut live = match std::mem::replace(&mut self.state, State::Over) {
@@ -379,7 +380,7 @@ impl Live {
         }
     }
 
-    /// Sends what there is to send, and sees to it that sends and receives wait no longer than they may.
+    /// Sends the output, and limits the waits of sends and receives to the time that is left.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;

@@ -62,8 +62,8 @@ impl Bulk {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// From now on it is waited for pieces of this size. Where that is another, the proof begins anew. Answers the mark to set, if it
-    /// changes.
+    /// Sets the size of the pieces to wait for. If it changes, the proof begins anew. Returns the
+    /// mark to set, if it changes.
     pub fn wait_for(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;

@@ -94,7 +94,7 @@ pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
 }
 
-/// Waits until a pipe has room, or nobody reads it any more. `false` at the deadline.
+/// Waits until a pipe has room or has lost its reader. Returns false at the deadline.
 ///
 /// # Errors
 /// Those of `poll(2)`.
@@ -198,7 +198,7 @@ mod sys {
         }
     }
 
-    /// Moves bytes, and keeps a pipe for it once it needed one: one mover a driver.
+    /// Moves bytes, and keeps an intermediate pipe once one was needed. Each driver has one mover.
     #[derive(Debug, Default)]
     pub struct Mover {
         pipe: Option<Pipe>,

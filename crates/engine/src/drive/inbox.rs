@@ -38,7 +38,7 @@ impl Inbox {
     /// An inbox for the loop of this registry.
     ///
     /// # Errors
-    /// When the system has no descriptor left for it.
+    /// When the system has no descriptor left for the inbox.
     pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
         let waker = mio::Waker::new(registry, token)?;
         Ok(Self { messages: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), waker })

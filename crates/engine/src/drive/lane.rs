@@ -70,7 +70,8 @@ pub(crate) enum State {
 pub(crate) enum Advance {
     /// The lane can do nothing before the next event.
     Waits,
-    /// The addresses are known and nothing is connected yet. Call `advance` again if no open connection will do.
+    /// The addresses are known and nothing is connected yet. Call `advance` again if no open
+    /// connection fits.
     Resolved,
     /// The connection is open.
     Open,
@@ -170,8 +171,9 @@ impl Lane {
         self.depth() < self.depth && last.is_none_or(|last| transfer.may_follow(last))
     }
 
-    /// Queues a transfer after the others; on a shared connection before those of a higher rank, since the output may wait for one that is sent again
-    /// after a refusal. Returns whether it is the next one.
+    /// Queues a transfer after the others. On a shared connection, it goes before transfers of a
+    /// higher rank, since the output may wait for one that is sent again after a refusal. Returns
+    /// true if it is the next one.
     pub(crate) fn wait(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_until = [self.waiting_until, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -182,8 +184,8 @@ impl Lane {
         place == 0
     }
 
-    /// The transfers that have to leave: all where no more requests are taken, and the next one where those under way
-    /// wait for it and it for them.
+    /// Removes and returns the transfers that have to leave: all if the connection takes no more
+    /// requests, and the next one if it and the ones under way would wait for each other.
     pub(crate) fn evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             State::Open(link) if link.is_shared() && link.is_closing() => std::mem::take(&mut self.waiting),

@@ -1,10 +1,11 @@
 //! Limit on outstanding requests, for a peer that has left some unanswered on an earlier
 //! connection.
 //!
-//! Nothing tells beforehand that a server ends each connection after a few requests, or takes few at once: all that wait are
-//! sent, and most of them in vain. The next connection gets only so many as the last one bore, and then half as many at once
-//! as it has answered itself: more in each round as long as that proves right (like TCP's slow start), and never more in vain
-//! than half of what is answered. Where nothing bad is known, there is no limit.
+//! No message announces that a server ends each connection after a few requests, or takes few at
+//! once: all waiting requests are sent, and most of them in vain. The next connection gets only as
+//! many as the last one answered, and then half as many at once as it has answered itself. The
+//! limit grows in each round as long as the server keeps up (like TCP's slow start), and never more
+//! than half of the answered number is sent in vain. Without such an experience, there is no limit.
 //!
 //! ```
 //! use haul::drive::link::Allowance;
@@ -31,7 +32,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The last connection to this peer bore so many.
+    /// Notes that the last connection to this peer answered `bore` requests.
     pub fn expect(&mut self, bore: usize) {
         self.expected = Some(bore.max(1));
     }
@@ -43,18 +44,19 @@ impl Allowance {
         self.expected.is_none_or(|expected| unanswered() < expected.saturating_sub(answered).max(answered.div_ceil(2)))
     }
 
-    /// A request is sent on the idle connection, which has answered so many.
+    /// Notes that a request is sent on the idle connection, which has answered `answered` so far.
     pub fn begins_anew(&mut self, answered: usize) {
         self.answered_at_rest = answered;
     }
 
-    /// The peer refuses a request, and goes on with others.
+    /// Notes that the peer refused a request, and continues with others.
     pub fn refused(&mut self) {
         self.has_left_some = true;
     }
 
-    /// The peer ends the connection and leaves requests unanswered, after it has answered so many in all or is about to. If
-    /// there are none since the connection was idle, it was closed for being idle, or is broken: that says nothing.
+    /// Notes that the peer ended the connection and left requests unanswered; `answered` counts all
+    /// that it has answered or is about to. If it has answered none since the connection was idle,
+    /// the connection was closed for idleness, or is broken: that shows no limit.
     pub fn left_some(&mut self, answered: usize) {
         self.has_left_some |= answered > self.answered_at_rest;
     }

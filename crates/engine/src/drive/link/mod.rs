@@ -82,7 +82,8 @@ impl Waker<'_> {
         self.wake.is_none()
     }
 
-    /// Sees to it that nobody waits for this content who carries others.
+    /// Registers the driver with content that may have to wait, so that its source wakes the driver
+    /// instead of blocking a thread that serves other transfers.
     fn attend(&self, upload: Option<Box<dyn Upload>>) -> Option<Box<dyn Upload>> {
         let mut upload = upload?;
         if let Some(wake) = self.wake
@@ -308,7 +309,8 @@ impl Link {
         either!(self, link => link.has_output())
     }
 
-    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -396,7 +398,8 @@ impl Link {
         }
     }
 
-    /// The connection cannot go on: the transfer under way fails with `error`, the others with it.
+    /// Closes a connection that cannot continue: the transfer under way fails with `error`, the
+    /// others with it.
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
         either!(self, link => link.break_off(error, now, finished))
     }
@@ -440,7 +443,7 @@ impl Link {
         either!(self, link => link.front())
     }
 
-    /// The same, to be told so.
+    /// Returns the transfer under way, mutably, to report to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, link => link.front_mut())
     }

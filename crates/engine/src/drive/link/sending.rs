@@ -60,8 +60,8 @@ pub trait Machine {
     /// expects no more content, because the content is complete or the response came first.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
-    /// Takes so much content as there is credit for. Of the end of content whose length is known it says itself whether it
-    /// is too early.
+    /// Takes a piece of content within the credit. If the length of the content is known, the
+    /// machine itself reports an early end.
     ///
     /// # Errors
     /// Content that is not what was announced.
@@ -87,12 +87,12 @@ pub(super) enum Fed {
     All,
     /// The machine takes no more now, or the source would have to wait, which it must not before its earlier bytes were sent.
     Waits,
-    /// The source has nothing now. It wakes who sends, or there may be more at this moment.
+    /// The source has nothing now. It wakes the sender, or may have more at this time.
     Starved(Option<Instant>),
 }
 
-/// Puts content into the machine as far as both go, so that a head and a small body leave in one write. `given` is told of
-/// each piece.
+/// Puts content into the machine until one of them stops, so that a head and a small body leave in
+/// one write. `given` receives each piece.
 ///
 /// # Errors
 /// The source's, or content that is not what was announced.

@@ -1,12 +1,15 @@
-//! One connection for several hosts (RFC 9113 section 9.1.1): a request may use an open HTTP/2 connection to another host
-//! where that connection's certificate is good for its own host too, and one of its own addresses is where the connection
-//! goes. Every setting of TLS and of how to connect has to be the same.
+//! One connection for several hosts (RFC 9113 section 9.1.1): a request may use an open HTTP/2
+//! connection to another host if that connection's certificate is valid for the request's host too,
+//! and if the connection goes to one of that host's addresses. All settings for TLS and for
+//! connecting have to be the same.
 //!
-//! A server that does not serve the other host on that connection says 421 (RFC 9110 section 15.5.20). The transfer is
-//! tried once more then, on a connection of its own host's, and so are all others of that host from then on.
+//! A server that does not serve the other host on that connection responds with 421 (RFC 9110
+//! section 15.5.20). The transfer is then tried once more on its host's own connection, which all
+//! other transfers of that host use from then on.
 //!
-//! It is decided when the host's name is resolved and before anything is connected to. Who finds no such connection open
-//! makes one: to wait for another host's handshake would be slower where the server then says 421.
+//! The decision is made when the host's name is resolved and before any connection attempt. A
+//! transfer that finds no such connection open makes one: to wait for another host's handshake
+//! would be slower if the server then responds with 421.
 
 use std::sync::Arc;
 
@@ -17,8 +20,8 @@ use crate::drive::link::Link;
 use crate::net::pool::Key;
 
 impl Worker {
-    /// Moves the transfers of a lane whose name is resolved to an open connection that may carry them. `false` if there is none, and the lane has to
-    /// go on.
+    /// Moves the transfers of a lane whose name is resolved to an open connection that may carry
+    /// them. Returns false if there is none, and the lane has to connect.
     pub(super) fn join(&mut self, token: usize) -> bool {
         let Some(host) = self.find_host(token) else { return false };
         let Some(lane) = self.lanes.get_mut(token) else { return false };

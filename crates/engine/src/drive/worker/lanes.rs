@@ -166,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// Sees to it that new requests are sent: at once, or with others of this turn where they share a connection.
+    /// Sends new requests: at once, or, on a shared connection, together with others of this turn.
     fn send(&mut self, token: usize) {
         if !self.lanes.get(token).is_some_and(Lane::is_shared) {
             self.pump(token);
@@ -276,7 +276,8 @@ impl Worker {
         }
     }
 
-    /// A lane is open: those that waited because it was to be shared go elsewhere if it is not.
+    /// Handles a lane that has opened: if it turns out not to be shared, transfers that waited for
+    /// sharing go elsewhere.
     fn is_open(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         let State::Open(link) = &mut lane.state else { return };
@@ -314,8 +315,8 @@ impl Worker {
         }
     }
 
-    /// Ends transfers that have waited for a connection, or for their turn on it, longer than they may take. The
-    /// connection goes on for the others.
+    /// Ends transfers that have waited for a connection, or for their turn on it, longer than they
+    /// may. The connection stays open for the others.
     pub(super) fn end_late(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         let late = lane.overdue(self.now);

@@ -1,4 +1,4 @@
-//! The event loop: one a worker thread, each with connections and a read buffer of its own.
+//! The event loop: one per worker thread, each with its own connections and read buffer.
 //!
 //! A worker asks its [`Supply`] for transfers, keeps each of its connections busy with the next one for the same host,
 //! and sleeps in `epoll_wait` (or its like) when nothing moves. Readiness is edge-triggered and a descriptor is
@@ -76,7 +76,7 @@ const GATHERING: Duration = Duration::from_millis(1);
 /// Runs workers until the supply is over.
 ///
 /// # Errors
-/// When there is no event loop to be had, or the output is gone.
+/// When the system provides no event loop, or the output is gone.
 pub fn run(client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Result<()> {
     let mut first = Worker::new(0, client, supply, workers)?;
     let outcome = first.run();
@@ -90,7 +90,7 @@ pub fn run(client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Resul
 /// The same on this thread alone, with a connection on which a transfer is under way.
 ///
 /// # Errors
-/// The connection, when there is no event loop to be had: all is as it was.
+/// The unchanged connection, if the system provides no event loop.
 pub(crate) fn run_with(
     client: &Client,
     supply: &Arc<dyn Supply>,
@@ -308,7 +308,7 @@ impl Worker {
         }
     }
 
-    /// Passes gathered output on; when the output is full, sees to it that someone notices when it is not.
+    /// Passes gathered output on. If the output is full, watches it for room.
     fn flush(&mut self) -> Result<()> {
         if !self.supply.wants_flush() {
             self.gathering_since = None;
@@ -462,7 +462,7 @@ impl Worker {
         }
     }
 
-    /// Leaves the idle connections to the client, and gives parts under way back to those who split their body.
+    /// Leaves the idle connections to the client, and gives parts under way back to their split.
     fn leave(&mut self) {
         self.heed_closings();
         let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();

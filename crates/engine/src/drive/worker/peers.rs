@@ -13,7 +13,7 @@ use crate::transfer::Transfer;
 /// costs one more request sent in vain. The worst case is about 1 MiB for each reason.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Adds a peer to those remembered for a reason.
+/// Adds a peer to the set of peers that are remembered for a reason.
 #[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
 pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
     if keys.len() >= MAX_REMEMBERED {
@@ -23,7 +23,8 @@ pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
 }
 
 impl Worker {
-    /// Sends a peer one request at a time from now on; if it sent a response too many, each on a connection of its own.
+    /// Sends a peer one request at a time from now on; if it sent an extra response, each on a new
+    /// connection.
     pub(super) fn not_again(&mut self, key: Arc<Key>, has_shifted: bool) {
         let mut idle = Vec::new();
         for token in self.by_key.get(&key).into_iter().flatten() {

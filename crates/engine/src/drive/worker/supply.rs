@@ -17,19 +17,19 @@ pub trait Supply: Send + Sync {
     /// The next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
-    /// The slot of a transfer that is over is free: another one for it?
+    /// Frees the slot of a finished transfer, and returns another transfer for it, if there is one.
     fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
 
     /// A transfer is over.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
-    /// A transfer waits before it is tried again. Whether somebody else may use its share of the work meanwhile:
-    /// [`Supply::resumed`] is called then when it goes on.
+    /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
+    /// use its share of the work meanwhile: [`Supply::resumed`] is called when it continues.
     fn delayed(&self, _transfer: &Transfer) -> bool {
         false
     }
 
-    /// A transfer whose share was lent goes on.
+    /// Notes that a transfer whose share was lent continues.
     fn resumed(&self) {}
 
     /// The connection of this slot was left for another worker.
@@ -43,7 +43,7 @@ pub trait Supply: Send + Sync {
     /// The system has no descriptor left: this many at once are too many.
     fn fewer(&self);
 
-    /// Passes gathered output on. While it is full, the first worker is told to watch it.
+    /// Passes gathered output on. While the output is full, the first worker watches it.
     ///
     /// # Errors
     /// When the output is gone; the run is over.
@@ -65,8 +65,8 @@ pub trait Supply: Send + Sync {
     /// [`Supply::next`] was last called with.
     fn wakes_at(&self, now: Instant) -> Option<Instant>;
 
-    /// All that a wake-up has brought is dealt with, and the worker looks for more. When it wants to be told so again though
-    /// nothing happens by then.
+    /// Notes that the worker has handled all events of a wake-up, and looks for more. Returns the
+    /// time of the next such call, if one is needed without an event.
     fn turned(&self, _now: Instant) -> Option<Instant> {
         None
     }

@@ -13,7 +13,7 @@ use crate::net::stream::Stream;
 use crate::sink::memory::Memory;
 use crate::{RequestOptions, Target};
 
-/// A supply without transfers that fails as told.
+/// A supply without transfers that fails in the given way.
 #[derive(Default)]
 struct Faulty {
     panics: bool,
@@ -131,7 +131,7 @@ fn is_placed(worker: &mut Worker, lane: usize, method: &str) -> bool {
     worker.lanes.get(lane).is_some_and(|lane| matches!(&lane.state, State::Open(link) if link.depth() > 0))
 }
 
-/// Waits until something has come. The worker has not slept since, and so no event has told it.
+/// Waits until input has arrived. The worker has not slept since, so it has seen no event for it.
 fn wait_for_news(worker: &Worker, lane: usize) {
     let State::Open(link) = &worker.lanes[lane].state else { panic!("it is open") };
     while peek_idle(link.stream().socket()) == Idle::Silent {

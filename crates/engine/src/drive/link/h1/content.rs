@@ -47,7 +47,8 @@ impl Content {
         self.may_block && self.is_left()
     }
 
-    /// Puts it into the machine as far as it takes it; `given` is told of each piece. A slow source is not waited for before the rest was sent.
+    /// Puts content into the machine, as much as it takes; `given` receives each piece. Does not
+    /// wait for a slow source before the rest is sent.
     pub(super) fn feed(&mut self, conn: &mut Conn, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {

@@ -117,7 +117,8 @@ impl Link {
         }
     }
 
-    /// Receives body bytes into memory of the sink, where it has some and nobody else has to see them.
+    /// Receives body bytes into memory of the sink, if it offers some and no other party has to see
+    /// the bytes.
     pub(super) fn receive_past(&mut self, credit: u64, waker: Waker<'_>, finished: &mut Finished) -> Option<Progress> {
         let most = self.remaining().min(credit);
         if most == 0 || self.stream.is_secure() || self.stream.has_ahead() || self.has_output() {

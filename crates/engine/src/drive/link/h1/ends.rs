@@ -14,7 +14,7 @@ use crate::transfer::{After, Broke};
 use crate::{Error, ErrorKind};
 
 impl Link {
-    /// The transfer under way has all that it wants of a response that goes on.
+    /// Ends the transfer under way because it has all that it wants of a response that continues.
     pub(super) fn leave_off(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;
         self.finish_front(now, finished);
@@ -68,7 +68,8 @@ impl Link {
         }
     }
 
-    /// The connection cannot go on: the transfer at the front fails with `error`, the others with it.
+    /// Closes a connection that cannot continue: the transfer at the front fails with `error`, the
+    /// others with it.
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
@@ -93,7 +94,7 @@ impl Link {
         }
     }
 
-    /// Gives back the transfers that were not answered: their requests may be sent again where that is safe
+    /// Gives back the unanswered transfers: their requests may be sent again where that is safe
     /// (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;

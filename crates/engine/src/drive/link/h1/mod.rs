@@ -136,7 +136,8 @@ impl Link {
         self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
     }
 
-    /// The transfer whose request was sent last, of those that wait: for a response, or for the end of the turn.
+    /// Returns the transfer whose request was sent last, among the ones that wait for a response or
+    /// for the end of the turn.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.turn.last())
@@ -273,7 +274,8 @@ impl Link {
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
     }
 
-    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -407,13 +409,13 @@ impl Link {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// The same, to be told so.
+    /// Returns the transfer under way, mutably, to report to it.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 
-/// Tells a transfer of the content that goes out for it.
+/// Reports the content that is sent for a transfer to that transfer.
 fn told<'a>(transfer: &'a RefCell<Option<&mut Transfer>>) -> impl FnMut(&[u8]) + 'a {
     move |piece| {
         if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {

@@ -61,7 +61,7 @@ impl Link {
         }
     }
 
-    /// Steps the machine over what it could not use before.
+    /// Steps the machine over the bytes that it could not use before.
     pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut Finished) -> Result<()> {
         let mut tail = std::mem::take(&mut self.tail);
         let end = tail.len();
@@ -180,8 +180,8 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds one, if the body has `remaining` bytes with those that were added before. `false` when it does not belong to
-    /// them, or there is no room.
+    /// Adds a range, if the body has `remaining` bytes including the ranges added before. Returns
+    /// false if it does not belong to them, or if there is no room.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
         let bytes = self.bytes + range.len() as u64;
         let fits = self.count < GATHERED && bytes <= remaining;

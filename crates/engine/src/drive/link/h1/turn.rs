@@ -131,7 +131,7 @@ impl Link {
         Some(Progress::More)
     }
 
-    /// Receives behind the end of our side: the peer's end, or bytes that nobody asked for.
+    /// Receives after the end of our side: the peer's end, or unsolicited bytes.
     pub(super) fn receive_surplus(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut Finished) -> Progress {
         let room = buffer.len().min(LARGEST_RECORD);
         match self.stream.receive(&mut buffer[..room]) {

@@ -100,7 +100,8 @@ impl Link {
         self.break_off(error, now, finished)
     }
 
-    /// The connection cannot go on: its transfers are given back, to be tried again where that is safe.
+    /// Closes a connection that cannot continue: its transfers are given back, to be tried again
+    /// where that is safe.
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
         // The machine's remaining output says why.
         let _ = self.pump();

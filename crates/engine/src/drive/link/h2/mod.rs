@@ -280,7 +280,8 @@ impl Link {
         !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
     }
 
-    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -425,13 +426,14 @@ impl Link {
         only(&self.active).map(|active| &*active.transfer)
     }
 
-    /// The same, to be told so.
+    /// Returns the transfer under way, mutably, to report to it; `None` unless there is exactly
+    /// one.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }
 
-/// The one that is under way, where there is just one.
+/// Returns the active stream if there is exactly one.
 fn only(active: &ByNumber<Active>) -> Option<&Active> {
     if active.len() == 1 { active.values().next() } else { None }
 }
