@@ -1,4 +1,5 @@
-//! Alternative services (RFC 7838): what the origin is told of the one it is asked at, and what becomes of one that fails.
+//! Alternative services (RFC 7838): the Alt-Used field of a request, and the return to the origin
+//! when a service fails.
 
 use haul_policy::alt_svc::Protocol;
 

@@ -29,7 +29,7 @@ impl Transfer {
         self.given().is_some()
     }
 
-    /// The content of the request that was put into a connection's machine; none where there is nothing to send.
+    /// The content to put into a connection's machine; `None` if there is nothing to send.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();

@@ -25,7 +25,7 @@ impl Cut {
         Arc::new(Self { at: AtomicU64::new(u64::MAX), ..Self::default() })
     }
 
-    /// The transfer shall stop here; [`u64::MAX`] lets it go on.
+    /// Sets the byte at which the transfer stops; [`u64::MAX`] removes the limit.
     pub(crate) fn set(&self, at: u64) {
         self.at.store(at, Ordering::SeqCst);
         self.wake();
@@ -63,8 +63,9 @@ impl Cut {
         room
     }
 
-    /// For the bytes from `at` to `came_to`, received together, the end of those to deliver. Bytes after a tentative cut, as in a TLS record that was
-    /// opened whole, are delivered: they would be missing if the cut were lifted.
+    /// Returns the end of the bytes to deliver among those from `at` to `came_to`, which were
+    /// received together. Bytes after a tentative cut, as in a TLS record that was opened whole,
+    /// are delivered: they would be missing if the cut were lifted.
     pub(super) fn shorten(&self, at: u64, came_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { came_to.min(self.at().max(at)) } else { came_to }
     }

@@ -1,4 +1,4 @@
-//! The end of an exchange: whether the transfer is over, goes on elsewhere, or is tried again.
+//! The end of an exchange: the transfer is over, continues at another target, or is tried again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -16,7 +16,7 @@ use crate::facts::{Phase, Progress};
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
-/// A transfer that could be resumed and got so much further since it last failed has all its retries again.
+/// The progress since the last failure after which a resumable transfer has all its retries again.
 const PROGRESS: u64 = 256 << 10;
 
 impl Transfer {
@@ -121,7 +121,7 @@ impl Transfer {
         }
     }
 
-    /// The next try, where the response that was delivered asked for it.
+    /// Returns the next try, if the delivered response asked for one.
     fn try_behind(&mut self, now: Instant) -> Option<After> {
         let wait = self.tries_behind.take()?;
         // What cannot be taken back stays where it is.
@@ -316,7 +316,7 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// The end: the body path gives back what it holds.
+    /// Ends the transfer. The body path returns what it holds.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {

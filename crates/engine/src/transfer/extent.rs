@@ -139,9 +139,9 @@ impl Extent {
         self.at - u64::from(self.looks_back)
     }
 
-    /// A server that says neither what there is behind the bytes that are there, nor how long the whole is, may say so of the
-    /// last of them: whether to ask for it, once. Apache and lighttpd send no Content-Range with a 416, though they should
-    /// (RFC 9110 section 15.5.17).
+    /// Returns true, once, if the request may ask for the last existing byte. A server that reports
+    /// neither the rest nor the total length may report them for that byte: Apache and lighttpd
+    /// send no Content-Range with a 416, though they should (RFC 9110 section 15.5.17).
     pub(super) fn may_look_back(&mut self, head: &Head) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.looks_back;
@@ -167,7 +167,7 @@ impl Extent {
         };
     }
 
-    /// A 206 continues: what it says of the total.
+    /// Notes the total length from a 206 that continues the extent.
     pub(super) fn continues(&mut self, head: &Head) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
@@ -270,8 +270,8 @@ impl Extent {
     }
 }
 
-/// Every response that begins a body is asked for it, and most have an entity-tag, which decides alone if it is one; the rest
-/// is done in one pass.
+/// Returns the strong validator of a response. Runs for every response that begins a body. Most
+/// have an entity-tag, which decides alone if it is a strong one; the rest is done in one pass.
 fn strong_validator(head: &Head) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {
@@ -299,7 +299,7 @@ fn content_range_of(head: &Head) -> Option<content_range::ContentRange> {
     content_range::parse(only)
 }
 
-/// The content coding of a response: none is empty.
+/// Returns the content coding of a response; empty if it has none.
 fn coding(head: &Head) -> Vec<u8> {
     let mut text = Vec::new();
     for (index, value) in head.get_all("content-encoding").enumerate() {

@@ -27,7 +27,8 @@ pub(super) type Field = (String, Vec<u8>);
 /// A field as a machine takes it.
 pub(super) type Line<'a> = (&'a str, &'a [u8]);
 
-/// The caller's fields, as far as they may go where the request goes, and what they mean for those that the engine makes.
+/// The caller's fields, as far as they may go to the request's target, and their effect on the
+/// engine's fields.
 pub(super) struct Callers<'a> {
     shared: &'a [Field],
     own: &'a [Field],
@@ -261,8 +262,8 @@ impl Transfer {
         self.options.liberties.codings && callers.leave_to_engine("TE")
     }
 
-    /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
-    /// curl's ways the jar's have a field beside it.
+    /// The cookies of the jar, then the ones that the user gave as text (as in curl). A Cookie
+    /// field of the user replaces both; in curl's mode, the jar's cookies have a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.as_curl.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));

@@ -9,7 +9,7 @@ use haul_proto::head::Head;
 use super::Transfer;
 
 impl Transfer {
-    /// Keeps its cookies, and what it says about how to reach its host.
+    /// Stores the response's cookies, and its instructions for reaching its host (HSTS, Alt-Svc).
     pub(super) fn leave_behind(&self, head: &Head) {
         let (options, target) = (&self.options, &self.aim.target);
         if let Some(jar) = &options.jar {

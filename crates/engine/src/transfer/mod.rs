@@ -84,8 +84,8 @@ const MAX_RESTARTS: u32 = 2;
 /// as it may.
 const MOST_HEADS: usize = 1 << 20;
 
-/// A transfer under way. What few have, or what is handed on, is in boxes of its own: of memory up to 1,032 bytes glibc's malloc has some
-/// at hand, for more it goes a long way.
+/// A transfer under way. Rare state, and state that is handed on, is boxed: glibc's malloc has
+/// memory of up to 1,032 bytes at hand, and takes much longer for more.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     own: Particulars,
@@ -106,11 +106,11 @@ pub struct Transfer {
     wants_part: bool,
     /// Allows requests for ranges: the method is GET, and the caller has no range of its own.
     may_range: bool,
-    /// The sink was asked what it has already.
+    /// True once the sink was asked for its existing content.
     has_looked: bool,
     /// A request of its was handed to a connection, whatever came of it.
     has_sent: bool,
-    /// The sink has been told of a response, and has what came of it.
+    /// The sink has received a head, and holds the content that followed.
     has_begun: bool,
     /// The transfer continues the user's existing content, and cannot start without it.
     is_fixed: bool,
@@ -140,7 +140,7 @@ pub struct Transfer {
     tries_behind: Option<Duration>,
     /// The pause that the last response asks for on behalf of its host.
     asked_pause: Option<Duration>,
-    /// The request under way tells a proxy who asks.
+    /// The request under way contains credentials for a proxy.
     proxy_answered: bool,
     /// The number of challenges from a proxy.
     proxy_rounds: u32,
@@ -152,9 +152,10 @@ pub struct Transfer {
     proxy_host: Option<Box<str>>,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
-    /// The last of them that was no response to a request of its own: a proxy's, or an interim one.
+    /// The last of these heads that is no final response of the origin: a proxy's, or an interim
+    /// one.
     aside: Option<Box<Head>>,
-    /// The redirects so far, where they are to be told of.
+    /// The redirects so far, if they are to be reported.
     history: Vec<Redirected>,
     trailers: Option<Fields>,
     /// The facts known so far.
@@ -213,7 +214,7 @@ impl Transfer {
         Self::with(target, options, Particulars::default(), body, now, tag)
     }
 
-    /// The same with what this request has of its own.
+    /// Makes a transfer with the particulars of this request.
     #[must_use]
     pub fn with(
         target: Target,
@@ -289,7 +290,8 @@ impl Transfer {
         transfer
     }
 
-    /// Makes it ready to be tried again though it is over, as if nothing had come of it. `false` where that cannot be.
+    /// Prepares a finished transfer for another try, as if it had received nothing. Returns false
+    /// if that is impossible.
     pub fn revive(&mut self) -> bool {
         let may = retry::is_idempotent(&self.aim.method) && self.body.restart();
         if may {
@@ -299,7 +301,7 @@ impl Transfer {
         may
     }
 
-    /// As if nothing had come of it yet.
+    /// Resets the state of the response, as if nothing had been received.
     fn start_over(&mut self) {
         self.extent = match self.options.span {
             Some(Span::Rest { .. }) => Extent::of(&self.options),
@@ -312,7 +314,7 @@ impl Transfer {
         self.facts.body_bytes = 0;
     }
 
-    /// As if nothing had been asked for yet: what redirects led to is left.
+    /// Resets the state of the request, as if nothing had been sent: redirects are forgotten.
     fn ask_anew(&mut self) {
         self.start_over();
         self.leave_redirects();
@@ -356,7 +358,7 @@ impl Transfer {
         self.options.retry.may_repeat(&self.aim.method) && !self.is_once()
     }
 
-    /// Sees to it that it waits behind nobody if all the others wait for it.
+    /// Gives the transfer rank 0, so that it waits behind no other, if all others wait for it.
     pub fn take_precedence(&mut self) {
         if self.body.is_awaited() {
             self.rank = 0;

@@ -72,7 +72,8 @@ impl Transfer {
         Watch(std::mem::replace(&mut self.pace, rest))
     }
 
-    /// From now on it goes on alone, from where it is or, in a file, from the first byte that is missing.
+    /// Continues alone after a split, from the present position or, in a file, from the first
+    /// missing byte.
     pub(crate) fn end_split(&mut self) {
         self.is_part = false;
         self.cut = None;
@@ -93,8 +94,9 @@ impl Transfer {
         self.body.counter()
     }
 
-    /// A request for a part of what it fetches; the `ordinal` spreads them over the addresses of the host. It offers what
-    /// this one offers, so it fits the connection that this one had.
+    /// Makes a request for a part of this transfer's body; `ordinal` spreads parts over the
+    /// addresses of the host. It has the same TLS options as this transfer, so it fits the same
+    /// connection.
     pub(crate) fn part(
         &self,
         body: &Splittable,
@@ -166,7 +168,7 @@ impl Transfer {
         self
     }
 
-    /// The mark that its crew knows it by; none is the first stream's.
+    /// Returns the number of this part in its crew; `None` for the first stream.
     pub(crate) fn crew_id(&self) -> Option<usize> {
         self.crew_id
     }
