@@ -1,8 +1,10 @@
-//! The parts of one body at work: who fetches what, what came, and whether another connection would help.
+//! Coordination of the parts of one body: the range of each part, the bytes received, and the
+//! choice whether another connection would help.
 //!
-//! The first stream keeps its transfer, and with it the sink, until it reaches the first part; from then on the crew holds
-//! it, and bytes go out through it in order. A part is tried once: what it did not bring is anybody's, from the exact byte.
-//! When that happens too often the crew gives up, and the transfer goes on alone, with all the retries that it was given.
+//! The first stream keeps its transfer, and with it the sink, until it reaches the first part. From
+//! then on, the crew holds the transfer, and bytes go out through it in order. A part is tried
+//! once: any other part may fetch what it did not bring, from the exact byte. When that happens too
+//! often, the crew gives up, and the transfer continues alone, with all of its retries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -39,7 +41,7 @@ const GOT_ON: u64 = 64 << 10;
 /// The time without any byte after which the crew gives up: a single stream does not depend on
 /// whatever the parts wait for.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A part may take so much longer to come than the first response took.
+/// The time by which a part may take longer to arrive than the first response took.
 const SLACK: Duration = Duration::from_millis(20);
 /// The pause after a failure. It doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -61,7 +63,7 @@ struct State {
     memory: u64,
     /// The time to the first response, including the time to connect.
     set_up: Duration,
-    /// The transfer, once it has no response of its own any more.
+    /// The first transfer, once its own response is over.
     first: Option<Box<Transfer>>,
     first_id: usize,
     first_at: u64,

@@ -80,7 +80,7 @@ pub(crate) enum After {
 /// Splits the transfer in progress on `link`, and returns the transfer with its result.
 ///
 /// # Errors
-/// The connection as it was, when there is no event loop to be had.
+/// The unchanged connection, if the system provides no event loop.
 ///
 /// # Panics
 /// If no transfer is under way there, or the scout has not asked for it.
