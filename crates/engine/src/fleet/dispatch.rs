@@ -33,7 +33,7 @@ const APPETITE: usize = 4096;
 pub enum Destination {
     /// The run's output, in its turn.
     Output,
-    /// A file of its own.
+    /// A separate file for this transfer.
     File {
         /// The path of the file.
         path: PathBuf,
@@ -380,7 +380,7 @@ impl State {
         Started { key: self.running.insert(job), stage, slot, order, destination, target, value }
     }
 
-    /// A job is over: what it was.
+    /// Removes a finished job, and returns it.
     pub(super) fn ended(&mut self, key: usize) -> Job {
         self.running.remove(key)
     }

@@ -97,7 +97,7 @@ pub struct FleetOptions {
     /// Is asked some 20 times a second whether to stop. Then the run outputs the values that were sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<Interrupt>,
-    /// The input may wait for somebody, so it is read on a thread of its own.
+    /// The input may block, so a separate thread reads it.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
     /// temporary files.
@@ -122,7 +122,7 @@ impl Default for FleetOptions {
     }
 }
 
-/// Is told of every transfer that is over; from any worker's thread, in any order.
+/// Receives a report of every finished transfer, from any worker's thread, in any order.
 pub trait Report: Send + Sync {
     /// A transfer has ended. The returned bytes are written after its body.
     fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>>;

@@ -70,7 +70,7 @@ pub(super) struct Sift {
 }
 
 impl Sift {
-    /// `unique` and `sort` as the stage says, with so much memory.
+    /// A filter with the stage's `unique` and `sort`, within `memory` bytes.
     pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn Outlet>) -> Self {
         Self {
             // A sorter that drops equals needs no other to do it.
@@ -153,8 +153,9 @@ pub(super) struct Feed {
 }
 
 impl Outlet for Feed {
-    /// Prints nothing of its own: the heads and reports of its pages have their turn in the output of the stage that is fed, between
-    /// the pages of the values before them and those of the values behind them.
+    /// Prints nothing itself. The heads and reports of its pages have their turn in the output of
+    /// the stage that is fed, between the pages of the values before them and those of the values
+    /// after them.
     fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();

@@ -33,7 +33,7 @@ use crate::sink::output::{Output, Room};
 use crate::transfer::{Outcome, Transfer};
 use crate::{Error, ErrorKind, Result};
 
-/// Extractors kept for the next body; each has a scratch space of its own.
+/// The number of extractors kept for later bodies; each has its own scratch space.
 const SPARE_EXTRACTORS: usize = 64;
 
 pub(super) struct Run {
@@ -148,8 +148,8 @@ impl Run {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes all workers look whether there is something for them. Also those that are awake: one may have looked
-    /// already and be about to sleep.
+    /// Makes all workers look for work, including those that are awake: one may have looked already
+    /// and be about to sleep.
     fn rouse(&self) {
         for colleague in self.colleagues().iter() {
             colleague.inbox.send(Message::Look);

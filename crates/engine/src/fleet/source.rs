@@ -1,7 +1,7 @@
 //! Source of a run's URLs: an iterator, pulled as transfers start.
 //!
-//! One that may wait for somebody (standard input, a FIFO) is read on a thread of its own, a bounded number of items
-//! ahead, so that a slow producer holds nothing up: what it gave is fetched while it thinks.
+//! An iterator that may block (standard input, a FIFO) is read on a separate thread, a bounded
+//! number of items ahead. A slow producer then delays no transfer of an earlier item.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};

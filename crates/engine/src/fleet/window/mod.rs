@@ -39,7 +39,7 @@ use crate::sink::records::Records;
 pub(super) enum Order {
     /// In the order of the input.
     Input,
-    /// As they are completed, each whole.
+    /// Bodies leave as they are completed, each whole.
     Whole,
     /// Bit by bit, as they come.
     Free,
@@ -60,7 +60,7 @@ pub(super) trait Outlet: Send {
     /// As [`Outlet::bytes`].
     fn records(&mut self, records: &mut Records) -> Result<Room>;
 
-    /// Passes on what it gathered.
+    /// Passes gathered content on.
     ///
     /// # Errors
     /// As [`Outlet::bytes`].
@@ -110,7 +110,7 @@ const SLOT_COST: usize = 256;
 pub(super) struct Window {
     order: Order,
     budget: usize,
-    /// The memory of decoders, of which a part counts as kept here: one of so many.
+    /// The memory of decoders, and the number of windows among whose budgets it is divided.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot.
     next: AtomicU64,
@@ -169,7 +169,7 @@ impl Window {
         }
     }
 
-    /// The memory of decoders is a part of the budgets of so many windows.
+    /// Counts the decoders' memory against the budgets of `windows` windows.
     pub(super) fn counting(mut self, decoders: &Arc<DecoderMemory>, windows: usize) -> Self {
         self.decoders = Some((Arc::clone(decoders), windows as u64));
         self
@@ -409,7 +409,8 @@ impl Window {
         Ok(())
     }
 
-    /// Wakes who can go on: the head when the outlet has room, all when a quarter of the budget is free.
+    /// Wakes the slots that can continue: the head when the outlet has room, all when a quarter of
+    /// the budget is free.
     fn wake(&self, state: &mut State, moved: bool) {
         if state.waiting.is_empty() {
             return;

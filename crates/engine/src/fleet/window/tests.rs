@@ -1,6 +1,6 @@
 use super::*;
 
-/// Collects what leaves, and has room only while told so.
+/// Collects what leaves; the flag says whether it has room.
 #[derive(Default, Clone)]
 struct Seen(Arc<Mutex<(Vec<u8>, bool)>>);
 
