@@ -284,7 +284,7 @@ pub struct ProxyLow {
 pub struct UserLow {
     /// The user.
     pub user: Vec<u8>,
-    /// The password; `None` where there was no colon: it is asked for.
+    /// The password; `None` without a colon: the program then asks for it.
     pub password: Option<Vec<u8>>,
 }
 

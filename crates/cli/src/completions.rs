@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    /// The shells that are there read their files.
+    /// The installed shells accept their files.
     #[test]
     fn shells_take_the_text() {
         for (shell, text) in [("bash", bash()), ("zsh", zsh()), ("fish", fish())] {

@@ -33,17 +33,16 @@ pub trait Files {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
-    /// The same for a config file. Of standard input no byte behind the last line that was asked
-    /// for is taken: what is there is for others to read. By default all are files.
+    /// Opens a config file. From standard input, the reader takes no byte behind the last line that
+    /// was requested: the rest is for other readers. By default every config file is opened like
+    /// other files.
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }
 
-    /// The size of a file that is to be read later: `None` if it has none that can be relied on, as
-    /// a pipe.
+    /// Returns the size of a file that is read later: `None` if it has no reliable size, as a pipe.
     ///
-    /// The file is not opened if it is none of the regular ones: whoever writes into a pipe would
-    /// take that for its end.
+    /// A file that is not regular is not opened: the writer of a pipe would take that for its end.
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
         self.open(path).map(|_| None)
     }
@@ -54,7 +53,7 @@ pub trait Files {
         None
     }
 
-    /// A variable of the environment. By default there are none.
+    /// Returns a variable of the environment. By default there are none.
     fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     match answer(persona, args) {
         Ok(code) => code,
         Err(error) => {
-            // Nobody is left to tell when stderr is closed.
+            // If stderr is closed, no reader can see the message.
             let _ = writeln!(std::io::stderr(), "{}", error.told_by(persona.name()));
             ExitCode::from(error.exit_code())
         }

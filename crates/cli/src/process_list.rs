@@ -52,7 +52,7 @@ pub fn blank(left: usize, secrets: &[SecretTail]) {
     if !secrets.is_empty() {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         let first = arguments.len().saturating_sub(left);
-        // Nobody is helped by a word about it: the request is what was asked for.
+        // A failure causes no message: the request itself is not affected.
         let _ = overwrite(&arguments, first, secrets);
     }
 }

@@ -241,7 +241,7 @@ impl UsageError {
         said
     }
 
-    /// In curl's place: what is wrong with the option that named the config file. Nobody named the
+    /// In curl's place: the error of the option that named the config file. No option names the
     /// default one.
     fn of_config(&self) -> Option<String> {
         let Place::Config { by: Some(by), .. } = &self.place else { return None };

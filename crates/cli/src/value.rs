@@ -37,7 +37,7 @@ impl<'a> FlagValue<'a> {
         !matches!(self, FlagValue::Switch(false))
     }
 
-    /// The bytes of the value; empty where there is none.
+    /// Returns the bytes of the value; empty without a value.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             FlagValue::Text(bytes) => bytes,

@@ -298,15 +298,15 @@ impl Relay<'_> {
     /// Waits for the agent, and for bytes if they are to be moved.
     ///
     /// # Errors
-    /// Nobody reads the output any more: what is on its way to it need not come.
+    /// The output has no reader any more, so that the rest of the body is of no use.
     fn wait(&self) -> io::Result<()> {
         let mut fds = [
             PollFd::from_borrowed_fd(self.out, PollFlags::empty()),
             PollFd::new(&self.pipe, PollFlags::IN),
             PollFd::new(&self.session.socket, PollFlags::IN),
         ];
-        // A descriptor that has hung up is always reported: one that is not to be looked at is left
-        // out.
+        // poll always reports a descriptor that has hung up. So a descriptor that must not be
+        // watched is left out.
         let watched = match (self.is_to_move(), self.is_alive) {
             (true, true) => &mut fds[..],
             (_, false) => &mut fds[..2],

@@ -46,7 +46,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request as bytes; `None` where it cannot go by the agent.
+    /// Returns the request as bytes; `None` if it cannot go by the agent.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut writer = Writer::default();

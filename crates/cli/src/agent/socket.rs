@@ -190,7 +190,7 @@ impl Place {
             fs::remove_file(&self.socket).map_err(|error| self.system(error))?;
         }
         let listener = UnixListener::bind(&self.socket).map_err(|error| self.system(error))?;
-        // Nobody else gets through the directory between these two.
+        // No other user gets through the directory between these two calls.
         fs::set_permissions(&self.socket, fs::Permissions::from_mode(0o600)).map_err(|error| self.system(error))?;
         Ok(listener)
     }
@@ -269,8 +269,8 @@ fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Makes sure that the other end is of our user. Where the system does not say who it is, the
-/// directory has to do.
+/// Checks that the peer belongs to our user. On a system that does not report the peer, the
+/// permissions of the directory have to suffice.
 ///
 /// # Errors
 /// [`Refusal::Unsafe`].

@@ -1,4 +1,4 @@
-//! Reaching the agent, and starting it when there is none.
+//! Connects to the agent, and starts it if none listens.
 //!
 //! ```text
 //!  connect ── somebody is there ──────────────────────────────▶ use it
@@ -10,9 +10,8 @@
 //!          bind + listen ─▶ start `haul`, the listener its standard input ─▶ connect ─▶ use it ─▶ unlock
 //! ```
 //!
-//! The socket is bound by the call, so the call need not wait for the agent to be up: its
-//! connection lies in the queue. And with the lock held there is at most one agent a socket,
-//! however many calls start at once.
+//! The call binds the socket, so that it need not wait until the agent is up: its connection lies
+//! in the queue. The lock ensures one agent per socket at most, however many calls start at once.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -38,7 +37,8 @@ use super::socket::{Place, Refusal};
 /// standard input.
 pub const SERVE: &str = "--agent-serve";
 
-/// The agent; it is started if it is not there, and will end when it was idle for so long.
+/// Connects to the agent, and starts it if none listens. The new agent ends after it was idle for
+/// this long.
 ///
 /// # Errors
 /// [`Refusal`]: the call goes without it.

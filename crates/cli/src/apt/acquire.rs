@@ -429,7 +429,7 @@ fn there_already(
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
-/// The environment as apt reads it: https goes by http's proxy where it has none.
+/// Returns a variable of the environment as apt reads it: https uses http's proxy if it has none.
 fn variable(name: &str) -> Option<Vec<u8>> {
     let of = |name| std::env::var_os(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
@@ -457,7 +457,8 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The fields that make it the rest of what is there, or nothing where nothing is new.
+/// Returns the fields that ask for the rest of the existing part, or for content only if it has
+/// changed.
 fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
@@ -490,7 +491,7 @@ fn unanswered(wanted: &Wanted<'_>, error: &Error) -> Failure {
 fn failure(error: &Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::Timeout => Some("Timeout"),
-        // A status is a proxy's, which is there.
+        // A status comes from a proxy, which was reached.
         ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
         ErrorKind::TooLarge => return Failure::of_size(&one_line(&error.cause())),

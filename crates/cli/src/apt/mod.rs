@@ -64,7 +64,7 @@ pub fn run() -> u8 {
 /// Serves one side of apt's protocol.
 ///
 /// # Errors
-/// Those of the streams, and what is no message: apt is gone or is not apt.
+/// The errors of the streams, and malformed messages: apt is gone or is not apt.
 pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let turns = Turns::new(to);
     let hello = Message::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");

@@ -11,8 +11,8 @@
 
 use rustix::process::geteuid;
 
-/// Becomes this user, if it is root that runs. Nobody, or root, is who stays. No other thread may
-/// run yet.
+/// Becomes this user, if the process runs as root. The name of root, or no name, changes nothing.
+/// No other thread may run yet.
 ///
 /// # Errors
 /// Why it cannot be done: then nothing may be fetched.

@@ -31,8 +31,8 @@ pub enum Checksum {
 
 /// The hash functions taken, the weakest first.
 ///
-/// MD5 is not among them: two files with one MD5 are made in seconds, and who publishes MD5 alone
-/// has not looked at the list for twenty years.
+/// MD5 is not among them: anyone can make two files with one MD5 in seconds. A list with MD5 alone
+/// has not been reviewed for twenty years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// SHA-1 (FIPS 180-4). Legacy: it finds damage, and no longer malice.

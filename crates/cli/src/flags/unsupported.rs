@@ -1,7 +1,7 @@
 //! Options that curl has and haul does not, and why: they get another message than unknown ones.
 //!
-//! Only looked at when an option is about to be refused, and for `docs/curl-compat.md`, so plain
-//! text does.
+//! The table is read only before an option is refused, and for `docs/curl-compat.md`. So plain text
+//! suffices.
 //!
 //! ```
 //! use haul_cli::flags::unsupported;

@@ -33,7 +33,7 @@ use word::Words;
 /// stack.
 const DEPTH_MAX: usize = 16;
 
-/// A form as given, files not yet looked at. `Debug` shows how many parts there are.
+/// A form as given, with files not read yet. `Debug` shows the number of parts.
 #[derive(Clone, Default)]
 pub struct FormLow {
     /// `--form-escape`.

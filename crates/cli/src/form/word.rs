@@ -89,8 +89,8 @@ fn is_ours(text: &[u8]) -> bool {
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
 }
 
-/// A word in double quotes and what follows; `None` if the quotes are not there or not closed, when
-/// they are part of the text.
+/// Splits off a word in double quotes. Returns `None` if the quotes are missing or not closed: they
+/// are then part of the text.
 fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut word = Vec::new();

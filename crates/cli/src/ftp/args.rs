@@ -22,7 +22,7 @@ pub struct Args {
     pub urls: Vec<String>,
     /// `-o`.
     pub output: Output,
-    /// `-C`: go on with what is there of the file.
+    /// `-C`: resume the existing part of the file.
     pub goes_on: bool,
     /// `-V` is false, `-v` true, none of them `None`: then it depends on the terminal.
     pub verbose: Option<bool>,

@@ -267,8 +267,8 @@ impl Fetcher {
     fn fetch_to_file(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str, path: &Path) -> Outcome {
         let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
         let mut options = options.clone();
-        // sysupgrade and syspatch make the file for a user who may write it, in a directory that is
-        // not that user's.
+        // sysupgrade and syspatch create the file for a user who may write it, in a directory that
+        // this user may not write.
         let in_place = there.is_some() && !may_rename_in(path);
         if self.args.goes_on && there.is_some() {
             let how = FileOptions { append: Some(Append::AtEnd), ..FileOptions::default() };

@@ -19,7 +19,7 @@ pub struct ConnectionArgs {
     pub unix_socket: Option<UnixSocket>,
     /// `--interface`: from where connections are made.
     pub interface: Option<Interface>,
-    /// `--local-port`: the ports to try in order as one's own, none of them 0.
+    /// `--local-port`: the local ports to try in order, none of them 0.
     pub local_port: Option<RangeInclusive<u16>>,
     /// `--ip-tos`: the type of service of what is sent.
     pub type_of_service: Option<u8>,

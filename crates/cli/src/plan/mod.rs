@@ -101,14 +101,14 @@ pub struct Global {
     pub unordered: bool,
     /// HTTP/1.1 requests on the way on one connection. Default 1: no pipelining.
     pub pipeline: usize,
-    /// `--rate`: the least time from one transfer's beginning to the next one's, of those one after
-    /// the other.
+    /// `--rate`: the least time between the beginnings of two transfers that run one after the
+    /// other.
     pub pace: Option<Duration>,
     /// Stop at the first failed transfer.
     pub fail_early: bool,
     /// Figures of the job on stderr at its end.
     pub stats: Option<StatsFormat>,
-    /// `--agent`: requests that can go by the agent do.
+    /// `--agent`: the agent that requests go through if they can.
     pub agent: Option<AgentArgs>,
     /// `--agent-idle`: how long an agent that is started waits for another call. Default 60 s.
     pub agent_idle: Duration,
@@ -306,7 +306,7 @@ pub enum Existing {
 pub enum ContinueAt {
     /// At this byte, counted from 0. In a plan never 0, which is no resumption.
     Offset(u64),
-    /// `-`: at the size that the output file has; a file that is not there begins at 0.
+    /// `-`: at the size of the output file; 0 if the file does not exist.
     OutputSize,
 }
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 /// The cookies of a stage, `-b TEXT` apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieArgs {
-    /// `-b FILE`, in order: read, never written. `-` is standard input. One that is not there holds
-    /// nothing.
+    /// `-b FILE`, in order: read, never written. `-` is standard input. A file that does not exist
+    /// holds nothing.
     pub files: Vec<PathBuf>,
     /// `-b ''`: keep what servers set, without any file.
     pub engine: bool,
@@ -43,6 +43,6 @@ pub enum Store {
     Off,
     /// In memory alone, for this run: an empty name.
     Memory,
-    /// In this file, which is read first and written at the end; it need not be there.
+    /// In this file, which is read first and written at the end. The file need not exist.
     File(PathBuf),
 }

@@ -22,8 +22,8 @@ pub enum Upload {
     Nothing,
     /// Standard input, with no known length.
     Stdin {
-        /// `.`: the reply is taken while the input still goes out, however slowly it comes. `-`:
-        /// the input goes first.
+        /// `.`: the response is read while the input is still being sent, however slowly it comes.
+        /// `-`: the response is read after the input.
         interleave: bool,
     },
     /// The files of this glob (unless `-g`, or it is no UTF-8), each to each URL of its source,
@@ -39,7 +39,7 @@ pub fn name_upload(url: &str, file: &OsStr) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);
     let start = place.find("://").map_or(0, |at| at + 3);
-    // As by curl 8: what has a query says all that is to be said.
+    // As in curl 8, a URL with a query gets no name.
     if rest.starts_with('?') {
         return url.to_owned();
     }

@@ -176,7 +176,7 @@ impl Resolver<'_> {
             let first = lines.len();
             let text = match self.file(&path, "--form") {
                 Ok(text) => text,
-                // To curl it is no more than lines that are not there.
+                // In curl, a file that cannot be read adds no lines, and is no error.
                 Err(error) if self.persona.is_curl() => {
                     if let Reason::Read { path, error } = error.reason() {
                         self.warnings.push(format!("Cannot read from {path}: {error}"));

@@ -26,7 +26,7 @@ impl Resolver<'_> {
         let is_alone = bearer.is_some() && given.is_none();
         let schemes = given.unwrap_or(Allowed { basic: !is_alone, ..Allowed::BASIC });
         let allowed = Allowed { bearer: bearer.is_some(), ..schemes };
-        // Nobody is asked for a password in vain.
+        // The program asks for no password that it does not need.
         let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
             Some(user) => self.credentials(user, "host", "--user")?,
             None => None,

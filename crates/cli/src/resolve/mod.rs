@@ -36,7 +36,7 @@ use crate::plan::{
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::write_out::WriteOut;
 
-/// Resolves a command line. [`LowArgs::special`] has to be looked at before.
+/// Resolves a command line. The caller handles [`LowArgs::special`] before.
 pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if low.global.persona.is_curl() { low.warnings.len() } else { 0 };
@@ -316,7 +316,7 @@ impl Resolver<'_> {
         Ok(fields)
     }
 
-    /// Refuses files of certificates and passwords that are not there, before anything is done.
+    /// Checks that the files of certificates and passwords exist, before anything is done.
     fn files_there(&mut self, group: &Group) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);

@@ -8,7 +8,7 @@ use super::{Resolver, misused};
 use crate::plan::{Upload, UrlList};
 use crate::usage::UsageError;
 
-/// Most files of one `-T` glob that are looked at before the first of them goes out.
+/// The number of files of one `-T` glob that are checked before the first one is sent.
 const CHECKED_MAX: u64 = 10_000;
 
 impl Resolver<'_> {

@@ -59,7 +59,7 @@ pub(super) fn fetch(
     }))
 }
 
-/// The URL as it is asked for: with its scheme, and the query that is added to each.
+/// Returns the complete URL of the request: with its scheme, and the query that the options add.
 fn absolute(operation: &Operation, url: &str) -> String {
     let stage = &operation.stages[0];
     let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));

@@ -29,7 +29,7 @@ impl LaterStage {
     /// The stage with this number, whose values these expressions of the stage before give.
     ///
     /// # Errors
-    /// When its output names a glob that there is none of.
+    /// The output names a glob that the URL does not have.
     pub(super) fn new(
         operation: &Operation,
         number: usize,
@@ -137,8 +137,8 @@ impl ByValue for LaterStage {
     }
 }
 
-/// Takes a file's name for a URL; `false` if the file is there already, and such files are passed
-/// over.
+/// Takes a file's name for a URL. Returns `false` if the file exists and existing files are
+/// skipped.
 ///
 /// # Errors
 /// When another URL of the run has taken it. Where files are numbered, none has to be the only one

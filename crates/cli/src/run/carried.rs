@@ -39,8 +39,8 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
         plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,
     };
-    // A range is asked for of what is fetched alone (RFC 9110 section 14.2): with content it says,
-    // as by curl, which part that is.
+    // A range asks for a part of the content only without a request body (RFC 9110 section 14.2).
+    // With one, as in curl, it names the part that is sent.
     let range = options.range.take().filter(|_| !matches!(body, plan::Body::Multipart(_)));
     options.content_range = range.zip(content.length()).map(|(range, length)| format!("{range}/{length}"));
     options.body = Some(content);
@@ -78,8 +78,8 @@ impl Part {
     /// carries the whole file.
     ///
     /// # Errors
-    /// The file cannot be read, or has nothing behind that offset: it is there already, says curl's
-    /// exit code.
+    /// The file cannot be read, or has no bytes behind that offset: the upload is complete already,
+    /// as curl's exit code says.
     pub(super) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = Piece::file(path).map_err(|error| unreadable(path, error))?;
         let Piece::File { offset, length, .. } = &mut piece else {

@@ -47,8 +47,8 @@ pub(crate) const NOT_MODIFIED: u16 = 304;
 /// The first piece of what may not be read to its end: two blocks of signify, and its header for
 /// packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
-/// The bytes that a reader which checks block by block has read before it can notice that its own
-/// reader is gone.
+/// The bytes that a block-checking reader has read before it can notice that its own reader is
+/// gone.
 const BLOCKS: u64 = 2 * BLOCK;
 /// A block that has its own signature (signify's `-z`).
 const BLOCK: u64 = 64 << 10;
@@ -112,7 +112,7 @@ impl<'a> Carrier<'a> {
         let first = self.piece(url, options, Some(Span::Opening(OPENING)), out);
         let Piece { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
-            // The range was our idea: what was asked for is there.
+            // The carrier added the range itself: the requested content is complete.
             outcome.facts.status = 200;
         }
         let (Ok(()), Some(total), Some(validator)) = (&outcome.result, told.total, told.validator) else {
@@ -149,9 +149,9 @@ impl<'a> Carrier<'a> {
         outcome
     }
 
-    /// Fetches a further piece from the mirror that had the first one: the caller's URL may lead to
-    /// another by now, whose content may differ. If that mirror does not have it any more, the
-    /// caller's URL is asked again.
+    /// Fetches a further piece from the mirror that sent the first one: the caller's URL may lead
+    /// to another mirror by now, whose content may differ. If the first mirror does not have the
+    /// content any more, the carrier requests the caller's URL again.
     fn next_piece(
         &mut self,
         url: &str,
@@ -212,7 +212,7 @@ impl<'a> Carrier<'a> {
                     }
                     return outcome;
                 }
-                // Nobody has seen the file yet: it begins anew.
+                // No reader has seen the file yet: the transfer begins anew.
                 self.session = None;
             }
         }

@@ -154,7 +154,7 @@ impl Reading<'_> {
         let Some(length) = length else {
             return if from == 0 { Ok((0, end)) } else { Err(not_resumed("its length is not known")) };
         };
-        // All of it may be there already.
+        // The output may be complete already.
         if from > length {
             return Err(not_resumed("it is not as long as that"));
         }
@@ -253,7 +253,8 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mu
     let mut options = File::options();
     options.create(true).append(goes_on.is_some()).write(true).truncate(goes_on.is_none());
     let mut file = options.mode(operation.create_file_mode.unwrap_or(0o644)).open(path).map_err(unwritable)?;
-    // An offset is counted off where the content is opened; how much is there is known only here.
+    // An offset is subtracted where the content is opened; the size of the output is known only
+    // here.
     let mut there = match goes_on {
         Some(ContinueAt::OutputSize) => file.metadata().map_err(unwritable)?.len(),
         _ => 0,
@@ -276,7 +277,7 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mu
     }
 }
 
-/// The next bytes of what is sent; 0 is the end. A pipe that has nothing yet is waited for.
+/// Reads the next bytes of the content; 0 is the end. Waits for a pipe that has no bytes yet.
 fn next(content: &mut dyn Upload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {

@@ -199,8 +199,8 @@ fn carry_out(
     }
 }
 
-/// `-D -` of many URLs whose bodies go to standard output, too: each head stands before its own
-/// body (`-i`), where it would stand amid another's if it were written as it comes.
+/// Writes each head of `-D -` before its own body (`-i`), if many URLs send bodies to standard
+/// output too. A head that is written as it arrives could land in another body.
 fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation> {
     let one_by_one = single_url(operation).is_some() || serial::is_wanted(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
@@ -234,7 +234,7 @@ fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
     error.exit_code()
 }
 
-/// Says what could not be written besides the content; the answer is the first one's exit code.
+/// Prints the errors of outputs besides the content. Returns the exit code of the first one.
 fn tell_lost(plan: &Plan, progress: &Progress, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();

@@ -88,8 +88,8 @@ pub(super) fn request(
         keep_history: tells(WriteOut::looks_back),
         ..RequestOptions::default()
     };
-    // A look at a certificate that is accepted whatever it is costs the certificates to trust: for
-    // those who read of it alone.
+    // To examine a certificate that is accepted anyway, the trusted certificates must be loaded.
+    // Only runs that print the result do so.
     options.tls.examine = transfer.tls.insecure && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = transfer.max_filesize;

@@ -1,4 +1,4 @@
-//! The names of the files that a run writes: no URL's file replaces another's.
+//! The names of the files that a run writes. No URL's file replaces that of another URL.
 //!
 //! Names are kept as hashes, and URLs, which only a message needs, in memory up to [`IN_MEMORY`]
 //! and then in a file without a name: a million files cost some 30 MB. Two names with one hash of
@@ -27,7 +27,7 @@ struct Taken {
     /// The offset in `urls` of the URL that took a name, by the name's hash.
     names: HashMap<u64, u64>,
     urls: SpooledTempFile,
-    /// The directory that was looked at last, and its canonical path.
+    /// The last directory that was resolved, and its canonical path.
     directory: Option<(PathBuf, PathBuf)>,
 }
 
@@ -89,7 +89,7 @@ impl Taken {
     fn hash(&mut self, path: &Path) -> u64 {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
-            // One that is to be made is as it is written.
+            // A directory that does not exist yet keeps the path as written.
             let canonical = parent.canonicalize().unwrap_or_else(|_| parent.components().collect());
             self.directory = Some((parent.to_owned(), canonical));
         }

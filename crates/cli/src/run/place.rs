@@ -34,8 +34,8 @@ impl Place {
             _ => {
                 let name = path.display();
                 let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
-                // Content may go to the same file (-D FILE -o FILE): what is written here comes
-                // behind whatever is there.
+                // Content may go to the same file (-D FILE -o FILE): each write appends to whatever
+                // the file has.
                 let mut options = File::options();
                 options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
                 Self::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))

@@ -271,7 +271,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Whole percents of the body, 100 only when all of it is there.
+    /// Returns the percentage of the body, which is 100 only for a complete body.
     fn percent(&self) -> Option<u64> {
         let total = u128::from(self.body.total?);
         let has = u128::from(self.has()).min(total);

@@ -44,7 +44,7 @@ impl Rate {
         self.per_second as u64
     }
 
-    /// In how many seconds `bytes` more are there at this speed; `None` if none come.
+    /// Returns the seconds until `bytes` more have arrived at this speed; `None` at speed 0.
     pub(super) fn time_for(&self, bytes: u64) -> Option<Duration> {
         let per_second = self.per_second();
         (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))

@@ -97,8 +97,8 @@ impl Serial<'_> {
             Sent::Nothing | Sent::Stdin => parts,
         };
         let sent = match upload.for_url(url, self.operation) {
-            // A file that is not there ends all, to curl too: the exit code of what follows would
-            // hide it.
+            // A missing file ends the run, as in curl: the exit code of a later URL would hide the
+            // error.
             Err(error) if error.kind() == ErrorKind::Read => {
                 self.write_out_unbegun(index, url, &error)?;
                 return Err(error);
@@ -126,7 +126,7 @@ impl Serial<'_> {
             super::tell_lost(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
         }
         let counts = match global.persona.is_curl() {
-            // With -Z no transfer hides another's failure.
+            // With -Z no success hides the failure of another transfer.
             true => code != 0 || !global.parallel,
             false => self.exit_code == 0,
         };

@@ -20,7 +20,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Waits for signals from now on; `None` if there is none to wait for.
+    /// Watches for signals from now on; `None` if all of them are ignored.
     pub(super) fn watch() -> Option<Self> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let ignored = ignored(&status)?;

@@ -76,8 +76,8 @@ pub(super) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
     Err(Error::new(ErrorKind::UnsupportedScheme, message))
 }
 
-/// Takes a file's name for a URL of the first stage; `false` if the file is there already, and such
-/// files are passed over. In curl's place the last URL of a name has it.
+/// Takes a file's name for a URL of the first stage. Returns `false` if the file exists and
+/// existing files are skipped. In curl's place the last URL of a name gets the file.
 ///
 /// # Errors
 /// When another URL of the run has taken it.
@@ -99,8 +99,8 @@ pub(super) fn is_named_by_response(operation: &Operation, output: &Output) -> bo
     operation.remote_header_name && *output == Output::RemoteName
 }
 
-/// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there
-/// (`-n`).
+/// Refuses a login in the URL that is not allowed (`--disallow-username-in-url`), and a missing
+/// netrc file that `-n` requires.
 pub(super) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.request.auth.netrc == Netrc::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
@@ -208,8 +208,8 @@ fn conclude(
     if failed_to_write(std::io::ErrorKind::BrokenPipe) {
         return Ok(ErrorKind::Write.exit_code());
     }
-    // The name that the reply gave is there already: that is known only now, and no failure where
-    // such files are passed over.
+    // The file that the response named exists. The name is known only now. Where existing files are
+    // skipped, this is no failure.
     if operation.existing == Existing::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }

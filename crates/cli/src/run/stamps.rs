@@ -72,8 +72,8 @@ pub(super) fn make_directories(operation: &Operation, path: &Path) -> std::io::R
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file
-/// if none is.
+/// Writes the entity tag of a response. A response without one keeps the existing file, or creates
+/// an empty one.
 pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));

@@ -30,7 +30,7 @@ pub(super) struct Stores {
 /// The wait for another process' lock after which a message says so.
 const TOLD_AFTER: Duration = Duration::from_secs(5);
 
-/// Saves a file whose lock another process may hold; it is waited for until the deadline.
+/// Saves a file whose lock another process may hold. Waits for the lock until the deadline.
 fn patiently(
     deadline: Option<Instant>,
     tells: &dyn Fn(&Error),

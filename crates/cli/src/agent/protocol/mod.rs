@@ -135,8 +135,8 @@ impl From<Failure> for Error {
 pub struct Stamp {
     /// The path of the file.
     pub path: PathBuf,
-    /// Device, inode, length and the time of the last change in nanoseconds; all zero where it is
-    /// not there.
+    /// Device, inode, length and the time of the last change in nanoseconds; all zero if the file
+    /// does not exist.
     pub what: [u64; 4],
 }
 
@@ -449,7 +449,7 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next frame, if it is there whole: its kind and content.
+    /// Returns the next complete frame: its kind and content.
     ///
     /// # Errors
     /// [`Malformed`] for one that is too long: nothing behind it can be read.

@@ -104,7 +104,7 @@ impl Call {
         }
     }
 
-    /// The descriptor can be written to again, or its reader is gone.
+    /// Writes on after the descriptor has become writable, or its reader is gone.
     pub(super) fn is_writable(&self) {
         let mut outlet = self.outlet();
         let Some(output) = &mut outlet.output else { return };
@@ -148,7 +148,8 @@ impl Call {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Closes the descriptor, then says how it ended: who hears it can rely on the first.
+    /// Closes the descriptor, then sends the end of the call. A caller that receives the end can
+    /// rely on the closed descriptor.
     fn close(&self, outlet: &mut Outlet) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
@@ -236,7 +237,7 @@ impl Sink for CallSink {
             validator: begin.validator.cloned(),
         });
         let mut outlet = self.call.outlet();
-        // A file that its caller has left may be another's by now.
+        // Another process may own a file that its caller has left.
         outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= WORTH_FINISHING);
         if !outlet.is_deserted && !self.call.send(&began.to_frame()) {
             if !outlet.is_short {

@@ -202,7 +202,7 @@ impl Agent {
         }
     }
 
-    /// A caller has said something, or is gone.
+    /// Reads from a caller that has sent something, or is gone.
     fn hear(&mut self, token: usize) {
         let Some(peer) = self.peers.get_mut(&token) else { return };
         let mut goes_on = peer.receive();

@@ -26,7 +26,7 @@ struct State {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<Call>>,
     inbox: Option<Arc<Inbox>>,
-    /// The worker is gone: nothing can be done any more.
+    /// The worker is gone: no transfer can run any more.
     is_over: bool,
 }
 
