@@ -427,7 +427,7 @@ impl Supply for Run {
         let pause = transfer.host_pause();
         let slot = transfer.slot;
         let (mut outcome, mut path) = transfer.into_outcome(result);
-        // Before its slot is finished, which wakes those that wait for memory.
+        // Released before its slot is finished, which wakes transfers that wait for memory.
         path.release();
         let mut job = {
             let mut state = self.dispatch.lock();

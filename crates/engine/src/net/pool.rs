@@ -141,7 +141,7 @@ impl Key {
                 && key.connect.unix_socket.is_none()
                 && (key.dial.0.as_str(), key.dial.1) == (key.host.as_str(), key.port)
         };
-        // A server that was not told a name may have shown a default certificate.
+        // Without SNI, the server may have shown a default certificate.
         self.tls.as_ref().is_some_and(|tls| tls.verify && tls.sni)
             && is_direct(self)
             && is_direct(other)

@@ -320,7 +320,7 @@ impl Crew {
         match file.writer(part.span.clone()) {
             Ok(writer) => Some(Box::new(FilePart { crew, id: part.id, writer })),
             Err(_) => {
-                // Nothing is lost without it: the active parts go on.
+                // Nothing is lost without the part: the active parts continue.
                 state.window.release(part.id);
                 state.failed(Instant::now());
                 None

@@ -44,7 +44,8 @@ impl Transfer {
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
             self.history.push(Redirected { target: self.aim.target.clone(), head: head.clone() });
         }
-        // If heads are shown, so are those with challenges, and those that end the transfer.
+        // If heads are delivered, so are the ones with challenges, and the ones that end the
+        // transfer.
         let stays = match &self.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
@@ -229,7 +230,8 @@ impl Transfer {
                 self.skip = there;
                 return Disposition::Deliver;
             }
-            // A further try of curl's goes on in the user's file, whatever its server makes of If-Range.
+            // A retry in curl's mode continues in the user's file, whatever its server makes of
+            // If-Range.
             Verdict::Repeats(there) if self.is_fixed && self.options.as_curl.retries_whole => {
                 self.skip = there;
                 return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);

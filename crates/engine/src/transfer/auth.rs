@@ -169,7 +169,7 @@ impl Transfer {
                     auth.memory.on_info(credentials, &self.aim.target, field);
                 }
             }
-            // Nobody asked: then the content may go as it is.
+            // The server asked for no authentication: the content is sent without it.
             if login.is_probe && head.status() < 300 {
                 self.login.is_unasked = true;
                 return Some(Disposition::Again);

@@ -71,7 +71,7 @@ impl Transfer {
         if field("transfer-encoding").is_some() || self.own.trailers.is_some() {
             return BodyLength::Chunked;
         }
-        // Who gives a reader may know how long it is.
+        // A caller who passes a reader may know its length.
         let announced = || std::str::from_utf8(field("content-length")?).ok()?.trim().parse().ok();
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }

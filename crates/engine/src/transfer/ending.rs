@@ -141,7 +141,7 @@ impl Transfer {
 
     /// The exchange broke: whether the transfer is over, or tried again.
     pub fn on_failure(&mut self, error: Error, broke: Broke, now: Instant) -> After {
-        // What was decided on the head stands, whatever happens to a body that nobody wants.
+        // The decision on the head stands, whatever happens to an unwanted body.
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
@@ -162,7 +162,8 @@ impl Transfer {
         }
         let may_repeat = self.options.retry.may_repeat(&self.aim.method);
         if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
-            // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
+            // The server most likely never saw the request (RFC 9112 section 9.3.1), so this does
+            // not count as an attempt.
             self.wants_fresh = true;
             self.facts.progress = Progress::Connecting;
             return After::Again(Duration::ZERO);
@@ -279,7 +280,7 @@ impl Transfer {
             validator: None,
             deadline: self.deadline(),
         };
-        // What made it end is told; that this could not be shown either, is the lesser trouble.
+        // The transfer reports its first error; a failure to deliver the heads matters less.
         let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
     }
 

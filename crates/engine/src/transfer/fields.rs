@@ -201,7 +201,7 @@ impl Transfer {
         fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
         fields.extend(written.authorization.as_deref().map(|value| ("Authorization", value)));
         fields.extend(written.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
-        // Most have no value, and need not be looked for among those that are given.
+        // Most have no value, and need no search among the given fields.
         let about_request = self.about_request(callers, forwarded, written).into_iter();
         let valued = about_request.filter_map(|(name, value)| Some((name, value?)));
         fields.extend(valued.filter(|(name, _)| callers.leave_to_engine(name)));

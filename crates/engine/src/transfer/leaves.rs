@@ -15,7 +15,8 @@ impl Transfer {
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
         }
-        // From who has not shown who he is, neither is believed (RFC 6797 section 8.1, RFC 7838 section 2.1).
+        // Neither field counts if the server has not proved its identity (RFC 6797 section
+        // 8.1, RFC 7838 section 2.1).
         if target.scheme() != Scheme::Https || !options.tls.verify {
             return;
         }

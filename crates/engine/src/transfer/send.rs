@@ -56,7 +56,7 @@ impl Transfer {
         }
         let options = Arc::clone(&self.options);
         let callers = Callers::of(&options, own, &self.aim);
-        // First who is named: content may have to wait until that is known.
+        // The credentials come first: content may have to wait until they are known.
         let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
         let spelled = self.spelled(&callers);
         let forwarded = self.forwarded(&options, spelled.as_ref())?;

@@ -43,7 +43,7 @@ impl Worker {
         let lane = self.lanes.get_mut(token)?;
         if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {
             let given_up = lane.waiting.remove(place);
-            // Nobody else waits for a connection that is in the making.
+            // No other transfer waits for a connection in the making.
             if lane.waiting.is_empty() && !matches!(lane.state, State::Open(_)) {
                 self.remove(token);
             }

@@ -246,7 +246,7 @@ impl Resolver {
             }
             let (sender, receiver) = mpsc::channel();
             match self.lookup(host, port, family, move || {
-                // Nobody listens any more once the deadline has passed.
+                // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             }) {
                 Lookup::Ready(answer) => return answer,

@@ -91,7 +91,8 @@ impl Memory {
         let mut known = self.lock();
         let answer = match choice {
             Choice::Digest(new) => match known.get(proxy) {
-                // Another connection may have had the same challenge, or learnt the new nonce first: its count goes on.
+                // Another connection may have had the same challenge, or learnt the new nonce
+                // first: its count continues.
                 Some(Answer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
                 // Another connection's newer nonce may have taken the place of the one that was answered to; stale
                 // says that the password was right.

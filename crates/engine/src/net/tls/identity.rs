@@ -193,7 +193,7 @@ fn opened(
     passphrase: Option<&Passphrase>,
 ) -> std::result::Result<PrivateKeyDer<'static>, String> {
     let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
-    // Which of the two it is, the wrong passphrase or an unknown cipher, cannot be told for certain.
+    // The error does not show reliably whether the passphrase is wrong or the cipher unknown.
     let key = sealed.decrypt(passphrase).map_err(|error| format!("the passphrase does not open it ({error})"))?;
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
 }

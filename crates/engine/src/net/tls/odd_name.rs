@@ -98,7 +98,7 @@ impl OddName {
 
     fn is_named(&self, presented: &str) -> bool {
         let is_below = |parent: &str| {
-            // Not `*.example`: nobody is given all of a top-level domain.
+            // Not `*.example`: no certificate covers all of a top-level domain.
             let rest = self.real.split_once('.').map(|(_, rest)| rest);
             parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
         };

@@ -38,7 +38,7 @@ fn is_name(common: &str, name: &ServerName<'_>) -> bool {
             let name = name.as_ref();
             let name = name.strip_suffix('.').unwrap_or(name);
             let is_below = |parent: &str| {
-                // Not `*.example`: nobody is given all of a top-level domain.
+                // Not `*.example`: no certificate covers all of a top-level domain.
                 let rest = name.split_once('.').map(|(_, rest)| rest);
                 parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
             };

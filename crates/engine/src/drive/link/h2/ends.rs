@@ -91,7 +91,7 @@ impl Link {
         let said = self.conn.close_reason();
         let error = from_machine(self.conn.end_of_input());
         let error = match said {
-            // It has told why.
+            // The GOAWAY gives the reason.
             Some(CloseReason::GoAway(code)) if error.kind() == ErrorKind::EmptyReply && code != ErrorCode::NO_ERROR => {
                 Error::new(ErrorKind::Receive, CloseReason::GoAway(code).to_string())
             }

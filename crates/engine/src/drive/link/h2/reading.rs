@@ -63,7 +63,7 @@ impl Link {
     fn gather(&mut self, id: RequestId, piece: Range<usize>, buffer: &[u8], now: Instant, finished: &mut Finished) {
         let bytes = piece.len() as u64;
         let Some(active) = self.active.get_mut(&id.0) else {
-            // Nobody wants it any more.
+            // The transfer is gone, so the bytes are dropped.
             self.conn.release(clock::time(now), id, bytes);
             return;
         };

@@ -169,7 +169,7 @@ impl Exchange {
                     self.heads.push(head);
                     return match self.status {
                         200..300 => Ok(Verdict::Open(input.split_off(at), None)),
-                        // 101 changes to a protocol that nobody asked for.
+                        // A 101 switches to a protocol that no request asked for.
                         _ => Err(self.refused()),
                     };
                 }
