@@ -1,4 +1,4 @@
-//! A descriptor that can be read while there is something to take: what foreign event loops watch.
+//! A descriptor that is readable while there is something to take. Foreign event loops watch it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! The memory budget for the bodies of a batch, both under way and complete but not yet taken.
 //!
-//! While the program has nothing to take, the first request under way goes on whatever the others hold: what the program
-//! waits for comes of it in the end. So a batch holds its budget and one body more.
+//! While the program has nothing to take, the first request under way may exceed the budget, since
+//! the program waits for its result. A batch therefore holds at most its budget and one body more.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -15,18 +15,18 @@ use crate::Result;
 use crate::buffer::Lease;
 use crate::sink::{Begin, Partial, Sink, Wake};
 
-/// No request.
+/// The number that stands for no request.
 const NONE: u64 = u64::MAX;
 /// A sink is not stopped for less room than this.
 const LEAST: u64 = 16 << 10;
 
-/// See the module.
+/// The memory budget of a batch.
 pub(super) struct Budget {
     most: u64,
     held: AtomicU64,
-    /// The first request under way.
+    /// Number of the first request under way.
     first: AtomicU64,
-    /// The one that the program waits for, in order of the input.
+    /// Number of the request that the program waits for, in the order of the input.
     head: AtomicU64,
     /// The program has nothing to take.
     is_hungry: AtomicBool,
@@ -69,7 +69,7 @@ impl Budget {
         was_full
     }
 
-    /// The next in order of the input is this one.
+    /// Records the number of the next request in the order of the input.
     pub(super) fn head_is(&self, id: u64) {
         self.head.store(id, Ordering::SeqCst);
     }
@@ -95,7 +95,7 @@ impl Budget {
         }
     }
 
-    /// The first of those under way.
+    /// Records the first of the requests under way.
     pub(super) fn first_is(&self, id: Option<u64>) {
         let id = id.unwrap_or(NONE);
         if self.first.swap(id, Ordering::SeqCst) != id {
@@ -115,7 +115,7 @@ impl Budget {
     }
 }
 
-/// A sink whose bytes count.
+/// A sink whose bytes count against a budget.
 pub(super) struct Counted {
     sink: Box<dyn Sink>,
     id: u64,
@@ -152,7 +152,7 @@ impl Counted {
         Self { sink, id, holds: Holds { bytes: 0, budget } }
     }
 
-    /// The sink, and the share that it keeps.
+    /// Returns the sink and the share that it keeps.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
         let bytes = std::mem::take(&mut self.holds.bytes);
         (self.sink, bytes)

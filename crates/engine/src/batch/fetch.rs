@@ -5,8 +5,9 @@ use crate::request::Request;
 use crate::response::Reply;
 use crate::{Client, Error, Result};
 
-/// The responses to many requests; from [`Client::fetch_all`]. Requests are taken from their iterator as responses are taken
-/// from this one, a bounded number ahead. Dropped, it ends those under way.
+/// The responses to many requests; made by [`Client::fetch_all`]. Takes requests from their
+/// iterator as the program takes responses, a bounded number ahead. Dropping it ends the requests
+/// under way.
 #[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,
@@ -34,8 +35,8 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 }
 
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
-    /// The place of the request in its iterator, and the response. When the hook ends the wait that is the error, and there
-    /// is nothing more. In a forked child there is nothing.
+    /// The number of the request in its iterator, and the response. When the hook ends the wait,
+    /// the response is the error, and the iteration ends. In a forked child the iterator is empty.
     type Item = (u64, Result<Reply>);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,8 +1,8 @@
-//! Many requests of a program at once: given one by one, or as an iterator; their responses whole, in the order of the
-//! requests or as they come.
+//! Many requests at once, given one by one or by an iterator. Responses are complete, and come in
+//! the order of the requests or of completion.
 //!
-//! One thread moves all of them; it starts with the first request and ends by itself. What bodies hold is bounded, and a
-//! program that takes no responses stops the servers.
+//! One thread serves all requests. It starts with the first request and ends by itself. The memory
+//! of bodies is bounded: if the program takes no responses, the servers are stopped.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -49,14 +49,14 @@ use budget::Counted;
 use hall::{Counts, Hall};
 use tray::{State, Tray};
 
-/// In which order responses are given out.
+/// The order in which responses are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Order {
     /// In the order of the requests. The default.
     #[default]
     Input,
-    /// As they complete.
+    /// In the order of completion.
     Completion,
 }
 
@@ -90,7 +90,8 @@ impl Default for BatchOptions {
 /// Many requests in progress. It may be used from any number of threads. Dropping it cancels all of them and closes their
 /// connections.
 ///
-/// In a forked child it serves no more: what is submitted is not sent, and [`Batch::next`] fails.
+/// In a forked child a batch does not work: submitted requests are not sent, and [`Batch::next`]
+/// fails.
 pub struct Batch {
     client: Client,
     hall: Arc<Hall>,
@@ -108,7 +109,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The number that [`Batch::submit`] gave it.
+    /// Returns the number that [`Batch::submit`] gave the request.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -120,7 +121,7 @@ impl Finished {
         &self.outcome
     }
 
-    /// The response with its body. (The body is empty if the request has a sink of its own.)
+    /// Returns the response with its body. (The body is empty if the request has its own sink.)
     ///
     /// # Errors
     /// The request failed.
@@ -178,12 +179,12 @@ impl Batch {
         if self.is_inherited() { 0 } else { self.tray.lock().outstanding }
     }
 
-    /// The next finished request, if there is one now.
+    /// Returns the next finished request, if there is one now.
     pub fn try_next(&self) -> Option<Finished> {
         self.try_bunch(1).pop()
     }
 
-    /// All finished requests that can be taken now, at most `most`.
+    /// Returns all finished requests that can be taken now, at most `most`.
     pub fn try_bunch(&self, most: usize) -> Vec<Finished> {
         if self.is_inherited() { Vec::new() } else { self.take(&mut self.tray.lock(), most) }
     }
@@ -196,7 +197,7 @@ impl Batch {
         self.next_by(None)
     }
 
-    /// The same, waiting at most until this moment; then `None`, too.
+    /// Waits like [`next`](Self::next), but at most until `deadline`; then returns `None`, too.
     ///
     /// # Errors
     /// As [`next`](Self::next).

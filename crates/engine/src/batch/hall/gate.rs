@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-/// Decides whether another request may start, and is told which are under way.
+/// Decides whether another request may start. The hall reports the requests under way to it.
 pub(crate) trait Gate: Send + Sync {
     /// Returns which requests may start now.
     fn admits(&self) -> Admitted;
 
-    /// The first of those under way.
+    /// Receives the number of the first request under way.
     fn first_is(&self, id: Option<u64>);
 
     /// Ends a turn: all events of the last wake-up are handled, and readers of results may be
@@ -28,9 +28,10 @@ pub(crate) struct Load {
 /// The part of the wait for a turn that counts as a request's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
-    /// All of it.
+    /// The whole wait counts.
     All,
-    /// The wait for a server counts, not the wait for other requests to end: the program chose how many run at once.
+    /// The wait for a server counts. The wait for other requests to end does not, since the program
+    /// chose how many run at once.
     Pauses,
 }
 
@@ -41,6 +42,6 @@ pub(crate) enum Admitted {
     Any,
     /// Only the request with this number, regardless of the caps. If none is running, any request.
     Only(u64),
-    /// None.
+    /// No request.
     None,
 }

@@ -1,14 +1,16 @@
-//! Requests that are given one by one, from any thread, to an event loop that runs as long as there is something to do.
+//! Accepts single requests from any thread for an event loop that runs as long as there is work.
 //!
-//! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, or can be any more, and the
-//! next request starts another. What becomes of a request is told to its [`Done`], on that thread.
+//! The first request starts a thread. The thread ends after a time without requests, or when none
+//! can come any more; the next request starts another. The thread passes each result to the
+//! request's [`Done`].
 //!
-//! The time of a request runs while a server wants its host to be left alone, and, as the hall's owner decides, while there is no
-//! place ([`Counts`]). One whose time runs out before its turn fails without having begun.
+//! A request's time runs while a server wants its host to be left alone and, as the hall's owner
+//! decides, while all slots are taken ([`Counts`]). A request whose time runs out before its turn
+//! fails without having begun.
 //!
-//! Streams, sinks and traces of the program run there, too. When one of them panics, all that was under way fails, for its
-//! connections are gone; what had not begun goes on, on a new event loop. (A reader has a thread of its own, and fails its own
-//! request.)
+//! The program's streams, sinks and traces run on the same thread. When one of them panics, all
+//! requests under way fail, since their connections are gone. Requests that have not begun continue
+//! on a new event loop. (A reader has a thread to itself, and fails only its own request.)
 
 mod gate;
 mod state;
@@ -38,10 +40,11 @@ use crate::{Client, Error, ErrorKind, threads};
 /// Time that the thread waits for another request before it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Is told what became of a request. The sink comes back, but not from a request that was lost with its thread.
+/// Receives the result of a request. The sink is returned, unless the request was lost with its
+/// thread.
 pub(crate) type Done = Box<dyn FnOnce(Outcome, Option<Box<dyn Sink>>) + Send>;
 
-/// See the module.
+/// The executor of single requests.
 pub(crate) struct Hall {
     state: Mutex<State>,
     workers: Workers,
@@ -64,7 +67,7 @@ impl Hall {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request; `prepare` gets its number and makes its parts. The numbers count from 0.
+    /// Accepts a request. `prepare` gets its number, counted from 0, and makes its parts.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,
@@ -99,8 +102,8 @@ impl Hall {
         id
     }
 
-    /// Gives a request up: its sink is dropped with it, and its connection if one was under way. `false` when it was over
-    /// already.
+    /// Cancels a request: drops its sink, and closes its connection if it is under way. Returns
+    /// `false` if it is finished already.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
         if let Some(job) = state.withdraw(id) {
@@ -135,8 +138,8 @@ impl Hall {
         self.rouse();
     }
 
-    /// Ends everything: requests in progress are closed, waiting ones are dropped, and nobody is told. Returns the thread that does so, if there is
-    /// one, so that it can be joined.
+    /// Closes the hall: closes requests in progress and drops waiting ones, without results.
+    /// Returns the thread that does so, if there is one, for joining.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -167,7 +170,7 @@ impl Hall {
             match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => self.fail_all(&error),
-                // It has been printed, and told to those that were under way.
+                // The panic has been printed and reported to the requests that were under way.
                 Err(_) => self.queue_anew(),
             }
             let mut state = self.lock();
@@ -175,7 +178,7 @@ impl Hall {
             state.is_over = state.is_closed;
             if state.is_closed || state.waiting.is_empty() {
                 state.has_worker = false;
-                // Nobody waits for these any longer.
+                // Nobody waits for these requests any longer.
                 let running = std::mem::take(&mut state.running);
                 drop(state);
                 drop(running);
@@ -184,7 +187,7 @@ impl Hall {
         }
     }
 
-    /// All that was asked for has failed.
+    /// Fails all requests.
     fn fail_all(&self, error: &Error) {
         let mut state = self.lock();
         let waiting = state.empty();
@@ -195,7 +198,7 @@ impl Hall {
         self.fail_running(error);
     }
 
-    /// All that was under way has failed.
+    /// Fails all requests under way.
     fn fail_running(&self, error: &Error) {
         let running = std::mem::take(&mut self.lock().running);
         for (_, (done, target)) in running {
@@ -204,7 +207,7 @@ impl Hall {
         self.tell_results();
     }
 
-    /// The slots of an event loop that panicked are free; what waits keeps its order.
+    /// Frees the slots of an event loop that panicked. Waiting requests keep their order.
     fn queue_anew(&self) {
         let mut state = self.lock();
         let state = &mut *state;
@@ -216,21 +219,21 @@ impl Hall {
         }
     }
 
-    /// Results that did not come of a turn of the event loop are told of at once.
+    /// Reports at once results that did not come from a turn of the event loop.
     fn tell_results(&self) {
         if let Some(gate) = &self.gate {
             gate.turned(Load::default(), Instant::now());
         }
     }
 
-    /// Tells the gate which of those under way is the first.
+    /// Reports the first of the requests under way to the gate.
     fn tell_gate(&self, state: &State) {
         if let Some(gate) = &self.gate {
             gate.first_is(state.running.keys().next().copied());
         }
     }
 
-    /// Ends those whose time has run out before their turn.
+    /// Ends the waiting requests whose time has run out.
     fn end_late(&self, now: Instant) {
         let mut late = Vec::new();
         let mut state = self.lock();
@@ -273,7 +276,7 @@ impl Hall {
     }
 }
 
-/// The facts about a request without a result.
+/// Returns the outcome of a request without a result.
 pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let error = error.with_url(target.to_url());
     Outcome::unsent(target, error, Instant::now())

@@ -15,7 +15,7 @@ use crate::drive::inbox::Inbox;
 use crate::request::Request;
 use crate::sink::Sink;
 
-/// See the module.
+/// The requests and the thread of a hall.
 pub(super) struct State {
     pub(super) queue: Queue<()>,
     pub(super) waiting: HashMap<u64, Job>,
@@ -65,14 +65,14 @@ impl State {
         }
     }
 
-    /// Takes out what waits and is not wanted to begin.
+    /// Removes a waiting request that is no longer wanted.
     pub(super) fn withdraw(&mut self, id: u64) -> Option<Job> {
         let job = self.take(id)?;
         self.queue.remove(id);
         Some(job)
     }
 
-    /// Takes out all that waits.
+    /// Removes all waiting requests.
     pub(super) fn empty(&mut self) -> HashMap<u64, Job> {
         self.queue = Queue::new(self.queue.caps());
         self.due.clear();
@@ -87,7 +87,7 @@ impl State {
         Some(job)
     }
 
-    /// Starts nothing on a host for a while. Waiting requests may have less time than that.
+    /// Starts nothing on a host for `pause`. The time of waiting requests may run out earlier.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = clock::after(now, pause);
