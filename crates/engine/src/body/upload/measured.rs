@@ -1,4 +1,5 @@
-//! A stream of announced length: more than that would be left out, and the server would take a part for the whole.
+//! A stream of announced length. A stream that gives more fails: the excess would be left out, and
+//! the server would take a part for the whole.
 
 use std::error::Error;
 use std::io;
@@ -7,9 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-/// Fails if there is more than was announced. The piece that completes it waits until the stream has ended, which is not polled again then.
+/// Fails if the stream gives more than was announced. The piece that completes the length is held
+/// back until the stream has ended, which is not polled again then.
 pub(crate) struct Measured<S, B> {
-    /// None when it has ended.
+    /// `None` once the stream has ended.
     stream: Option<Pin<Box<S>>>,
     length: u64,
     left: u64,
@@ -64,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives its pieces once; to ask again is against the rules of streams.
+    /// A stream that gives its pieces once. Polling it again is against the rules of streams.
     struct Once(Option<Vec<&'static str>>);
 
     impl Stream for Once {

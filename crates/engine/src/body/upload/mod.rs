@@ -19,8 +19,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Reading waits where its source does, unless who sends it [attends](Upload::attend): a loop that carries other transfers
-//! waits for no body.
+//! Reading waits where its source does, unless the sender [attends](Upload::attend): a loop that
+//! serves other transfers must not wait for a body.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -85,13 +85,13 @@ pub enum Piece {
         /// Number of bytes.
         length: u64,
     },
-    /// All that a reader or a stream gives: of unknown length, and to be had once.
+    /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.
     Once(Once),
     /// A source of the program that can be read repeatedly: a generator, memory that must not be copied.
     Source(Source),
 }
 
-/// Gives its bytes anew each time that they are sent.
+/// A source that produces its bytes anew each time that they are sent.
 ///
 /// ```
 /// use haul::body::upload::{Body, Piece, Source};
@@ -112,15 +112,16 @@ pub trait Upload: Send {
     /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
 
-    /// The next bytes; 0 is the end. Fewer than fit are given at the end, or where waiting would begin.
+    /// Reads the next bytes; 0 is the end. Reads fewer than fit at the end, or where a read would
+    /// wait.
     ///
     /// # Errors
     /// The source's. Nothing more can be read then. `WouldBlock`, of one that is attended or that has a [source](Self::source): there
     /// is nothing now.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// The next bytes where they lie in memory, to be used in place of a read and then [consumed](Self::consume). Empty where
-    /// they have to be read, and at the end.
+    /// Returns the next bytes where they lie in memory, for use in place of a read and then for
+    /// [`consume`](Self::consume). Empty if the bytes have to be read, and at the end.
     fn ready(&self) -> &[u8] {
         &[]
     }
@@ -135,21 +136,22 @@ pub trait Upload: Send {
         false
     }
 
-    /// From now on no read waits: it says `WouldBlock`, and the waker is woken when another is worth trying, or that is worth
-    /// it [at a moment](Self::resumes_at).
+    /// Makes reads never wait: they return `WouldBlock`, and `waker` is woken when another read is
+    /// worthwhile. A read may also become worthwhile [at a given time](Self::resumes_at).
     fn attend(&mut self, _waker: Waker) {}
 
-    /// After `WouldBlock` of one that is not attended: what can be read when there is more.
+    /// Returns the descriptor to poll after `WouldBlock` of an upload that is not attended.
     fn source(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// After `WouldBlock`: when to try reading again, if no wake-up comes before.
+    /// Returns when to read again after `WouldBlock`, if no wake-up comes before.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Fields to send after it, requested at its end. Only for chunked content.
+    /// Returns the trailer fields to send after the content, once it has ended. Only for chunked
+    /// content.
     ///
     /// # Errors
     /// They cannot be made. The request cannot be completed then.
@@ -159,7 +161,8 @@ pub trait Upload: Send {
 }
 
 impl Body {
-    /// A file's content, as long as the file is now. Anything but a regular file (a pipe, a terminal) is read once, to its end.
+    /// Sends a file's content, up to the file's present length. Anything but a regular file (a
+    /// pipe, a terminal) is read once, to its end.
     ///
     /// # Errors
     /// The file is not there or may not be read.
@@ -167,13 +170,15 @@ impl Body {
         Piece::file(path).map(|piece| Self::pieces([piece]))
     }
 
-    /// All that a reader gives, by chunks. It can be sent once: a redirect that keeps the body, or a retry, fails.
+    /// Sends all that a reader gives, in chunks. The content can be sent once: a redirect that
+    /// keeps the body, or a retry, fails.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::pieces([Piece::Once(Once::new(reader))])
     }
 
-    /// All that a stream gives, by chunks; as [`Body::reader`] otherwise. An error of the stream breaks the request off. It is
-    /// polled by the task that awaits the response ([`send_async`](crate::Client::send_async)), else by the thread that sends the
+    /// Sends all that a stream gives, in chunks, and otherwise works like [`Body::reader`]. An
+    /// error of the stream aborts the request. The stream is polled by the task that awaits the
+    /// response ([`send_async`](crate::Client::send_async)), else by the thread that sends the
     /// request, and must not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
@@ -184,12 +189,13 @@ impl Body {
         Self::pieces([Piece::Once(Once::stream(stream))])
     }
 
-    /// Pieces, one behind the other.
+    /// Joins pieces, one behind the other.
     pub fn pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
         Self::Pieces(pieces.into_iter().collect())
     }
 
-    /// A form with this layout, whose pieces refer to `sources` by index. The caller sends its `content_type`.
+    /// Makes a form with this layout, whose pieces refer to `sources` by index. The caller sends
+    /// its `content_type`.
     ///
     /// # Errors
     /// A piece names a source that is not there.
@@ -253,7 +259,7 @@ impl Body {
         }
     }
 
-    /// The stream to poll, for the task that awaits the response.
+    /// Returns the streams to poll, for the task that awaits the response.
     pub(crate) fn feeders(&self) -> Vec<Feeder> {
         self.onces().filter_map(Once::feeder).collect()
     }
@@ -309,8 +315,8 @@ impl Piece {
 }
 
 impl Source {
-    /// The result of `open`, which is called each time that the content is sent. With a known length, exactly that many bytes are sent; fewer are an
-    /// error.
+    /// Makes a source of `open`, which is called each time that the content is sent. With a known
+    /// length, exactly that many bytes are sent; fewer are an error.
     pub fn new(
         length: Option<u64>,
         open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,

@@ -1,8 +1,9 @@
-//! Content that can be had once: what a reader or a stream gives.
+//! Content that can be read once: the output of a reader or a stream.
 //!
-//! Who sends one request at a time waits for it: in the read itself, or for what has a descriptor in `poll`, together with the server.
-//! A loop that carries others must not wait: there a stream wakes the loop itself, or the task that awaits the response polls it
-//! (`feed`), and a reader is read by a thread of its own, a little ahead of what was sent.
+//! A sender of one request at a time waits for the content: in the read itself, or, if the source
+//! has a descriptor, in `poll` together with the server. A loop that serves other transfers must
+//! not wait. There a stream wakes the loop itself, or the task that awaits the response polls the
+//! stream (`feed`); a reader runs in a separate thread, a little ahead of what was sent.
 //!
 //! ```text
 //!  reader ──thread──▶ at most AHEAD pieces ──▶ read, or WouldBlock; the loop is woken for each piece
@@ -28,7 +29,7 @@ use rustix::io::retry_on_intr;
 use super::feed::{Feeder, Trough};
 use crate::threads;
 
-/// The most that a thread asks its reader for at once.
+/// Maximum number of bytes that the thread requests from its reader at once.
 const PIECE: usize = 64 << 10;
 /// Pieces that wait to be sent, beside the one being read and the one being sent.
 const AHEAD: usize = 2;
@@ -57,14 +58,15 @@ impl Once {
         Self::of(Origin::Reader(Mutex::new(Box::new(reader))))
     }
 
-    /// Takes a pipe, a terminal, a socket. While nothing comes of it its server is heard, and limits of time hold.
+    /// Takes a pipe, a terminal or a socket. While it gives nothing, the server is still read from
+    /// and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
         Self::of(Origin::File(file, !is_regular))
     }
 
-    /// Takes the stream. Its error breaks the request off.
+    /// Takes the stream. An error of the stream aborts the request.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -78,7 +80,7 @@ impl Once {
         Self(Arc::new(Shared { origin, is_begun: AtomicBool::new(false), trough: Mutex::default() }))
     }
 
-    /// For the task that is to poll it: of a stream which nobody has begun to read.
+    /// Returns the feeder for the task that is to poll a stream, if nobody has begun to read it.
     pub(super) fn feeder(&self) -> Option<Feeder> {
         if !matches!(self.0.origin, Origin::Stream(_)) || self.is_begun() {
             return None;
@@ -96,7 +98,7 @@ impl Once {
         *lock(&self.0.trough) = None;
     }
 
-    /// The next bytes of a stream; 0 is the end.
+    /// Polls for the next bytes of a stream; 0 is the end.
     pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let Origin::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
         // The program's code: its panic is this request's failure, not that of others on the thread.
@@ -125,12 +127,12 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// With a waker a read does not wait.
+    /// Begins to read. With a waker, reads do not wait.
     pub(super) fn new(once: Once, waker: Option<Waker>) -> Self {
         Self { once, waker, ahead: None, trough: None }
     }
 
-    /// After `WouldBlock` without a waker: what to wait for.
+    /// Returns the descriptor to wait for after `WouldBlock` without a waker.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             Origin::File(file, _) => Some(file.as_fd()),
@@ -138,7 +140,7 @@ impl Reading {
         }
     }
 
-    /// The next bytes; 0 is the end.
+    /// Reads the next bytes; 0 is the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
             return ahead.read(buffer);
@@ -168,7 +170,7 @@ impl Reading {
         }
         self.ahead = self.waker.as_ref().and_then(|waker| Ahead::start(&self.once, waker));
         if self.ahead.is_none() {
-            // There is no thread to be had: it is waited for here.
+            // No thread can be started, so the read waits here.
             self.waker = None;
         }
         self.read(buffer)
@@ -185,7 +187,7 @@ fn has_come(file: &File) -> io::Result<bool> {
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// Waits until something has come of the file. `false` if that cannot be waited for.
+/// Waits until the file has data. Returns `false` if waiting is not possible.
 fn waits_for(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
@@ -216,7 +218,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// Begins to read. `None` where there is no thread to be had.
+    /// Begins to read. Returns `None` if no thread can be started.
     fn start(once: &Once, waker: &Waker) -> Option<Self> {
         let (sender, pieces) = sync_channel(AHEAD);
         let teller = Teller { sender: Some(sender), waker: waker.clone() };
@@ -245,8 +247,8 @@ impl Ahead {
     }
 }
 
-/// Passes on what the reader gives, to its end, which is an empty piece, or to an error; or until nobody wants it. A
-/// `file` that does not wait by itself is waited for.
+/// Passes on the reader's output up to its end, which is an empty piece, or to an error, or until
+/// nobody wants it. If a read would block, waits for data in `file`.
 fn read_all(reader: &mut dyn Read, file: Option<&File>, teller: &Teller) {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -263,14 +265,14 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, teller: &Teller) {
     }
 }
 
-/// Tells the loop of each piece, and when there will be none because the reader panicked.
+/// Reports each piece to the loop, and the end of pieces if the reader panicked.
 struct Teller {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,
 }
 
 impl Teller {
-    /// `false` where nobody listens any more.
+    /// Returns `false` if nobody listens any more.
     fn tell(&self, piece: io::Result<Vec<u8>>) -> bool {
         let is_told = self.sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok());
         self.waker.wake_by_ref();
@@ -285,9 +287,9 @@ impl Drop for Teller {
     }
 }
 
-/// Bytes that are there now or later.
+/// A source of bytes that are available now or later.
 trait PollRead: Send {
-    /// The next ones; 0 is the end.
+    /// Polls for the next bytes; 0 is the end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
 

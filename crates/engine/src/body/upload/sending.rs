@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use super::once::{Once, Reading};
 use super::{Piece, Upload};
 
-/// A source that takes so long for less than was asked is not asked for more before that is sent.
+/// Time after which a source that gave less than requested is not read again before its bytes are
+/// sent.
 const SLOW: Duration = Duration::from_millis(10);
 
 /// A sending of bytes that lie in one place.
@@ -50,7 +51,7 @@ impl Upload for Whole {
 /// A sending of pieces.
 pub(super) struct Sending {
     pieces: Arc<[Piece]>,
-    /// The piece under way.
+    /// Index of the piece under way.
     at: usize,
     /// Number of bytes of the piece already sent.
     done: u64,
@@ -88,7 +89,7 @@ impl Sending {
         self.open = Open::Nothing;
     }
 
-    /// Of the piece under way; 0 at its end.
+    /// Reads from the piece under way; 0 at its end.
     fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = &self.pieces[self.at];
         if let Piece::Bytes(bytes) = piece {
@@ -119,7 +120,7 @@ impl Sending {
     }
 }
 
-/// Begins to read a piece that does not lie in memory, `done` bytes of which are out.
+/// Begins to read a piece that is not in memory, of which `done` bytes were sent already.
 fn open(piece: &Piece, done: u64, waker: Option<&Waker>) -> io::Result<Open> {
     let reading = |once| Open::Once(Reading::new(once, waker.cloned()));
     Ok(match piece {
@@ -139,7 +140,7 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Bytes of which there must be some more.
+/// Fails if a read returned no bytes although some are missing.
 fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }
