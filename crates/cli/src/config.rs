@@ -1,4 +1,4 @@
-//! The text of a `-K` config file, as curl reads it: one option a line.
+//! Reads the text of a `-K` config file as curl does: one option a line.
 //!
 //! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
 //! A value in double quotes knows `\\ \" \t \n \r \v`. [`ConfigReader`] hands out one [`Entry`]
@@ -17,7 +17,7 @@
 //! assert!(reader.next_entry().unwrap().is_none());
 //! ```
 //!
-//! Left out: what an option means ([`crate::parse`]).
+//! Left out: the meaning of options ([`crate::parse`]).
 
 use std::fmt;
 use std::io::{self, Read};
@@ -72,7 +72,7 @@ impl fmt::Display for Oddity {
 /// The error that ends the reading of a config file.
 #[derive(Debug)]
 pub enum ConfigError {
-    /// The system said no.
+    /// A system call failed.
     Io(io::Error),
     /// The line with this number is longer than [`LINE_MAX`].
     LineTooLong(u64),
@@ -151,7 +151,7 @@ impl<R: Read> ConfigReader<R> {
         }
     }
 
-    /// Reads more behind the unread bytes, which move to the front of the buffer.
+    /// Reads more bytes after the unread ones, which move to the front of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -173,7 +173,7 @@ impl<R: Read> ConfigReader<R> {
     }
 }
 
-/// Splits a line, which begins with its option, as curl does.
+/// Splits a line into its option and value, as curl does.
 fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> Entry<'a> {
     let dashed = line.first() == Some(&b'-');
     let separates = |byte: &u8| is_blank(byte) || (!dashed && matches!(byte, b'=' | b':'));

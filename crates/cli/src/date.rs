@@ -56,7 +56,7 @@ const ZONES: &[(&str, i64)] = &[
     ("adt", -180),
 ];
 
-/// Seconds since 1970; `None` for what is no date of the years 1970 to 9999.
+/// Returns the seconds since 1970; `None` for a text that is no date of the years 1970 to 9999.
 pub fn parse(text: &str) -> Option<u64> {
     seconds(text)?.try_into().ok()
 }

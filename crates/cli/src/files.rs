@@ -117,7 +117,7 @@ fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// Standard output. ([`io::stdout`] says of one that is not open for writing that all was written.)
+/// Standard output. ([`io::stdout`] reports success if the descriptor is not open for writing.)
 pub(crate) struct Stdout;
 
 impl Write for Stdout {

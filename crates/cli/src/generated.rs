@@ -32,7 +32,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, String)> {
 /// Writes all of them below this directory.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn write(root: &Path) -> std::io::Result<()> {
     all().try_for_each(|(name, text)| {
         let path = root.join(name);

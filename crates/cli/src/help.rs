@@ -92,7 +92,8 @@ pub fn manual(persona: Persona) -> String {
 
 /// The text of `--version`.
 ///
-/// Scripts look for words of it: as curl, the features are those of curl's names that work here.
+/// Returns the text of `--version`. Scripts search it for words: as in curl, the features are those
+/// of curl's names that work here.
 pub fn version(persona: Persona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
@@ -109,7 +110,7 @@ fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
     subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
-/// The categories with what each is about; as curl, with curl's own.
+/// Returns the categories with their titles. In curl's place, curl's categories are among them.
 fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
     let ours = Category::ALL.iter().map(|category| (category.name(), category.about()));
     ours.chain(curls_help::categories().filter(|_| persona.is_curl())).collect()
@@ -142,8 +143,8 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&Spec) -> bool) {
     }
 }
 
-/// The names of an option and what it does, in a list. What is on is turned off by curl's list, and
-/// the defaults are curl's.
+/// Returns the names and the effect of an option for a list. In curl's list, an option that is on
+/// by default appears as the one that turns it off.
 fn as_listed(persona: Persona, spec: &Spec) -> (String, &'static str) {
     match curls_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),

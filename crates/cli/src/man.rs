@@ -102,7 +102,7 @@ fn option(text: &mut String, spec: &Spec) {
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
 }
 
-/// Text whose first character roff cannot take for a request.
+/// Returns a text line whose first character roff does not read as a request.
 fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -5,8 +5,8 @@
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! A persona is where all defaults come from: what a new group of options begins as, how the
-//! program calls itself in messages, how it ends. No other place asks for the program's name.
+//! A persona is the source of all defaults: the initial options of a group, the program's name in
+//! messages, its exit. No other place asks for the program's name.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -34,7 +34,7 @@ pub enum Persona {
     /// parallel.
     #[default]
     Haul,
-    /// curl's: what a script gets that was written for curl 8.
+    /// curl: a script written for curl 8 gets the same behaviour.
     Curl,
 }
 
@@ -68,7 +68,7 @@ impl Persona {
         self == Persona::Curl
     }
 
-    /// `User-Agent` where no `-A` says otherwise.
+    /// Returns the `User-Agent` without `-A`.
     pub fn user_agent(self) -> String {
         match self {
             Persona::Haul => format!("haul/{VERSION}"),

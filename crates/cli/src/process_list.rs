@@ -1,5 +1,5 @@
-//! Secrets of the command line, blanked where everybody sees it: `ps` and `/proc/PID/cmdline` show
-//! what is in this process's memory.
+//! Blanks the secrets of the command line, which every user can read: `ps` and `/proc/PID/cmdline`
+//! show this process's memory.
 //!
 //! The memory of the arguments is reached by `/proc/self/mem`, because std has no access to it and
 //! the C library has none that is portable. That needs no `unsafe` here, and it is safe in fact:
@@ -16,7 +16,7 @@ use std::io;
 
 use haul_policy::secrets::is_hidden_field;
 
-/// The end of an argument that is a secret: all of it, or what is glued to an option.
+/// The secret end of an argument: all of it, or the value that is attached to an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretTail {
     /// The argument's number, from 1; the program's name and a persona are not counted.

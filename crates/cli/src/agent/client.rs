@@ -67,7 +67,7 @@ pub enum Goal<'a> {
 pub struct Carried {
     /// Bytes that reached their goal.
     pub moved: u64,
-    /// The response whose body they are, if one began.
+    /// The response that the body belongs to, if one began.
     pub began: Option<Began>,
     /// The way in which the call ended.
     pub end: End,
@@ -251,7 +251,7 @@ struct Relay<'a> {
     moved: u64,
     began: Option<Began>,
     done: Option<Box<Done>>,
-    /// The agent may still say something.
+    /// The agent may still send messages.
     is_alive: bool,
     /// The pipe has come to its end.
     is_drained: bool,
@@ -322,7 +322,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Takes what the agent says; the end, if that is a refusal.
+    /// Reads the agent's messages. Returns the end of the call, if a message is a refusal.
     fn listen(&mut self) -> Option<End> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
@@ -396,7 +396,8 @@ pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))
 }
 
-/// Moves what is in a pipe to where it belongs, past our memory where the system can.
+/// Moves the bytes of a pipe to their destination, without a copy in user space where the system
+/// can.
 #[derive(Debug, Default)]
 struct Mover {
     buffer: Option<Vec<u8>>,

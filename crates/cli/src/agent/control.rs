@@ -17,7 +17,7 @@ use super::socket::{Place, Refusal};
 pub enum Command {
     /// Say how you are.
     Status,
-    /// End when what is under way is done.
+    /// End once the calls under way are done.
     Stop,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Display for NoAnswer {
     }
 }
 
-/// Asks it; the answer is what is printed.
+/// Sends the command to the agent. Returns the text to print.
 ///
 /// # Errors
 /// [`NoAnswer`]. No agent is started for this.

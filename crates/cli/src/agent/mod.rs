@@ -14,7 +14,7 @@
 //! | [`client`] | a call: handing it over, moving its body on, noticing that the agent died |
 //! | [`server`] | the agent |
 //!
-//! `docs/design/agent.md` says why it is as it is.
+//! `docs/design/agent.md` explains the design.
 
 pub mod client;
 pub mod control;

@@ -77,7 +77,7 @@ impl Request {
     }
 }
 
-/// `None` for what is not handed over.
+/// Writes the options; `None` if one of them cannot be handed over.
 fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
     let RequestOptions {
         method,
@@ -574,8 +574,8 @@ mod tests {
         assert!(Request::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
     }
 
-    /// A seed of another day reads as nothing, and all that is behind it is never tried. `UPDATE=1`
-    /// writes it anew.
+    /// A seed of another version cannot be read, and its fields would never be tried. `UPDATE=1`
+    /// writes a new seed.
     #[test]
     fn the_seed_of_the_fuzz_target_is_a_request_of_today() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");

@@ -52,7 +52,7 @@ pub enum Refusal {
         /// The reason why it is unsafe.
         why: &'static str,
     },
-    /// The system says no.
+    /// A system call failed.
     System {
         /// The path that the system call was for.
         path: PathBuf,

@@ -66,8 +66,8 @@ pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
     stream.ok_or_else(|| failed(io::ErrorKind::ConnectionRefused.into()))
 }
 
-/// The program that we are: it may have been called by another name, and the agent needs none of
-/// its manners.
+/// Returns the path of the running program. Its name on the command line may be another one, whose
+/// behaviour the agent does not need.
 ///
 /// # Errors
 /// The system's.

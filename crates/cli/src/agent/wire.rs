@@ -25,7 +25,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes that are not what was expected there.
+/// The bytes are no valid encoding of the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Puts values one behind the other.
+/// Writes values one after the other.
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,

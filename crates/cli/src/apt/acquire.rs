@@ -515,7 +515,7 @@ fn with_digests(done: Message, digests: Vec<(String, String)>) -> Message {
     digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
 }
 
-/// Reads what is left of a short answer.
+/// Reads the rest of a short response, so that its connection can serve the next request.
 fn spare(response: &mut Response) {
     let _ = io::copy(&mut response.take(SPARED), &mut io::sink());
 }

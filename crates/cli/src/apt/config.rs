@@ -91,7 +91,7 @@ fn truth(text: Option<&str>, usual: bool) -> bool {
     }
 }
 
-/// apt writes what could end a line or an item percent-encoded.
+/// Decodes the percent-encoding by which apt protects the ends of lines and items.
 fn unquoted(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

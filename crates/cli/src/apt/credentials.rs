@@ -1,5 +1,5 @@
-//! Users and passwords of apt_auth.conf(5): entries of netrc's kind whose `machine` may say scheme,
-//! port and path.
+//! Users and passwords of apt_auth.conf(5): entries as in netrc, whose `machine` may name a scheme,
+//! a port and a path.
 //!
 //! They are read before the method gives up its rights, since only root may read them.
 //!

@@ -91,8 +91,8 @@ pub(super) fn begins_at(response: &Response, first: u64) -> bool {
     range.and_then(|range| range.span).is_some_and(|span| span.start == first)
 }
 
-/// Writes an answer's content behind the first `start` bytes. The answer is the fields of the
-/// whole's digests.
+/// Writes the content of a response behind the first `start` bytes of the file. Returns the fields
+/// with the digests of the whole file.
 pub(super) fn take(
     response: &mut Response,
     path: &Path,
@@ -114,7 +114,7 @@ pub(super) fn take(
     Ok(writer.hashers.fields(start + length))
 }
 
-/// A file with a date, and the digests of what is written.
+/// A file with a date, and the digests of the bytes written to it.
 struct Dated {
     file: File,
     hashers: Hashers,

@@ -22,7 +22,7 @@ pub struct Turns<W>(Mutex<State<W>>);
 
 struct State<W> {
     to: W,
-    /// The number of the request whose messages are written at once.
+    /// The number of the request whose messages are written without delay.
     turn: u64,
     held: BTreeMap<u64, Held>,
 }

@@ -35,7 +35,7 @@ pub enum Checksum {
 /// has not been reviewed for twenty years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// SHA-1 (FIPS 180-4). Legacy: it finds damage, and no longer malice.
+    /// SHA-1 (FIPS 180-4). Legacy: it detects damage, but no longer malice.
     Sha1,
     /// SHA-256 (FIPS 180-4).
     Sha256,
@@ -85,7 +85,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm whose digests have this many bytes.
+    /// Returns the algorithm whose digests have this many bytes.
     fn of_length(length: usize) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
     }

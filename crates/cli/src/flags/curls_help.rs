@@ -106,7 +106,7 @@ const OFF: &[(&str, &str)] = &[
     ("sessionid", "Do not resume TLS sessions"),
 ];
 
-/// Each category with what it is about, sorted.
+/// Returns each category with its title, sorted.
 pub fn categories() -> impl Iterator<Item = (&'static str, &'static str)> {
     CATEGORIES.iter().map(|&(name, about, _)| (name, about))
 }

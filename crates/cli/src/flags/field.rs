@@ -6,7 +6,7 @@ use haul_policy::field::{is_token, is_value};
 use crate::plan::FieldArg;
 use crate::usage::Reason;
 
-/// No scheme: what the first `--basic` or `--digest` begins with.
+/// The empty set of schemes, to which the first `--basic` or `--digest` adds its own.
 pub(super) const NONE: Allowed = Allowed { basic: false, digest: false, bearer: false };
 
 /// Refuses CR, LF and NUL, by which a value would become another field or request

@@ -1,7 +1,6 @@
 //! `HOST:PORT:` lists, as `--resolve` and `--connect-to` take them.
 
-/// The part before the next colon, and what follows it; an address in brackets is one part and
-/// loses them.
+/// Splits off the part before the next colon. An address in brackets is one part and loses them.
 pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Some(match text.split_once(':') {

@@ -1,5 +1,5 @@
-//! Options that are accepted for compatibility with curl and have no effect; the doc of each says
-//! why. [`compat`](super::compat) lists them, too.
+//! The options that have no effect and are accepted for compatibility with curl. The doc of each
+//! one gives the reason. [`compat`](super::compat) lists them, too.
 
 use super::prelude::*;
 

@@ -243,7 +243,7 @@ pub trait Flag: Sync {
     /// Returns the names and the documentation of the flag.
     fn spec(&self) -> &'static Spec;
 
-    /// Stores the value, or says why it is not acceptable.
+    /// Stores the value, or returns the reason why it is refused.
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason>;
 }
 

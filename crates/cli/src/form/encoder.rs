@@ -1,5 +1,5 @@
 //! `;encoder=`: the transfer encodings of a form's parts (RFC 2045 section 6). RFC 7578 section 4.7
-//! has given them up and few servers undo them, but what is made for curl asks for them.
+//! has given them up and few servers decode them. But scripts that are written for curl use them.
 
 /// The encoding of a part's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ impl FormLow {
         self.parts.is_empty() && self.open.is_empty()
     }
 
-    /// Adds what one `-F` said.
+    /// Adds the item of one `-F`.
     pub fn push(&mut self, item: Item) -> Result<(), Reason> {
         match item {
             Item::Part(part) => self.list().push(part),
@@ -71,7 +71,7 @@ impl FormLow {
         Ok(())
     }
 
-    /// The parts; lists still open are closed, as by curl.
+    /// Returns the parts. Lists that are still open are closed, as in curl.
     pub fn into_parts(mut self) -> Vec<PartLow> {
         while let Some(part) = self.open.pop() {
             self.list().push(part);
@@ -92,7 +92,7 @@ impl FormLow {
 pub enum Item {
     /// A part.
     Part(PartLow),
-    /// `=(`: what follows goes into this list.
+    /// `=(`: the next parts go into this list.
     Open(PartLow),
     /// `=)`: the list ends.
     Close,
@@ -116,7 +116,7 @@ pub struct PartLow {
 }
 
 impl PartLow {
-    /// A field whose value is taken as it is: `--form-string`.
+    /// Makes a field whose value is taken literally: `--form-string`.
     pub fn literal(name: &[u8], value: &[u8]) -> Self {
         PartLow::new(name, ContentLow::Bytes(value.to_vec()))
     }
@@ -161,7 +161,7 @@ pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), Reason> {
     }
 }
 
-/// Reads the value of one `-F`, with warnings about what was left out.
+/// Reads the value of one `-F`. Returns the item and warnings about ignored text.
 pub fn parse(text: &[u8]) -> Result<(Item, Vec<String>), Reason> {
     let (name, content) = split(text)?;
     let mut reader = Reader { words: Words::new(content), warnings: Vec::new() };
@@ -227,7 +227,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One content and what stands behind it.
+    /// Reads one content and its parameters.
     fn part(&mut self, listed: bool) -> Result<(Vec<u8>, PartLow), Reason> {
         let content = self.words.word(listed, &mut self.warnings);
         let mut part = PartLow::new(b"", ContentLow::Bytes(Vec::new()));

@@ -182,7 +182,7 @@ impl Args {
     }
 }
 
-/// The letters of a grammar, and what each does to the arguments.
+/// The letters of a grammar, and their effect on the arguments.
 pub(super) struct Letters {
     /// The letters that take a value.
     pub(super) valued: &'static str,

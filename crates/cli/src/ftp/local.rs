@@ -1,5 +1,5 @@
-//! ftp(1) copies files of this machine, too (`file:PATH`): fw_update installs what it has fetched
-//! that way, and mirrors may be directories.
+//! Copies local files (`file:PATH`) as ftp(1) does: fw_update installs its downloads that way, and
+//! mirrors may be directories.
 
 use std::fs::{File, Metadata};
 use std::io;

@@ -88,7 +88,7 @@ pub fn called(mut words: Vec<OsString>) -> Option<(Program, Vec<OsString>)> {
     Program::of(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
-/// Does what the command line says; the answer is the exit code: 0, or 1 when something failed.
+/// Carries out the command line. Returns the exit code: 0, or 1 when something failed.
 #[must_use]
 pub fn run(program: Program, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
@@ -398,7 +398,7 @@ fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> 
     })
 }
 
-/// fetch(1)'s words: the URL, and what is wrong.
+/// Returns the message in the words of fetch(1): the URL, and the error.
 fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &Outcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {

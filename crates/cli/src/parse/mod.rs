@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a list of URLs as curl does: at once, each for itself, and none a glob.
+    /// Reads a list of URLs as curl does: at once, one by one, and without globs.
     fn list(&mut self, path: &Path) -> Result<(), Reason> {
         let unreadable = |error: &std::io::Error| Reason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A long option without its dashes; `written` is what messages show.
+    /// Reads a long option without its dashes; messages show `written`.
     fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
@@ -231,7 +231,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Letters behind one dash. The first that takes a value takes the rest of the argument.
+    /// Reads the letters of a bundle after one dash. The first that takes a value takes the rest of
+    /// the argument.
     fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {

@@ -1,6 +1,6 @@
-//! A config file on standard input may be followed by what its last option reads there: curl reads
-//! a file as soon as it meets the option that names it, and programs write options and content into
-//! one pipe.
+//! Finds the end of a config file on standard input, whose last option may read the rest as
+//! content. curl reads a file as soon as it meets the option that names it, and programs write
+//! options and content into one pipe.
 
 use crate::config::Entry;
 use crate::flags;

@@ -77,8 +77,8 @@ pub enum Netrc {
     /// The netrc file is not used.
     #[default]
     Off,
-    /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there
-    /// is not.
+    /// `--netrc-optional`: the URL takes precedence over the file. A missing optional file is
+    /// empty.
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),

@@ -1,4 +1,4 @@
-//! Texts behind `--then` in which `{}` stands for the value that a page was found by.
+//! Texts behind `--then` in which `{}` stands for the value that led to the page.
 //!
 //! ```
 //! use haul_cli::plan::{ByValue, ValueForm};
@@ -67,7 +67,7 @@ impl ByValue {
         made
     }
 
-    /// Adds a text behind.
+    /// Appends a text.
     pub fn push_text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -76,7 +76,7 @@ impl ByValue {
         }
     }
 
-    /// Adds another one behind.
+    /// Appends another text with values.
     pub fn append(&mut self, other: ByValue) {
         for part in other.parts {
             match part {

@@ -1,4 +1,4 @@
-//! Client certificates: files, and what opens them.
+//! Client certificates: their files, formats and passphrases.
 //!
 //! ```
 //! use haul_cli::plan::{CertFormat, ClientCert};
@@ -22,7 +22,7 @@ pub struct ClientCert {
     pub key: Option<PathBuf>,
     /// `--key-type`.
     pub key_format: CertFormat,
-    /// `--pass`, or what stands behind the colon of `-E`: opens an encrypted key.
+    /// `--pass`, or the text after the colon of `-E`: decrypts the key.
     pub passphrase: Option<Secret>,
 }
 

@@ -21,11 +21,11 @@ pub struct ConnectionArgs {
     pub interface: Option<Interface>,
     /// `--local-port`: the local ports to try in order, none of them 0.
     pub local_port: Option<RangeInclusive<u16>>,
-    /// `--ip-tos`: the type of service of what is sent.
+    /// `--ip-tos`: the type of service of sent packets.
     pub type_of_service: Option<u8>,
-    /// `--vlan-priority`: the priority of what is sent, 0 to 7.
+    /// `--vlan-priority`: the priority of sent packets, 0 to 7.
     pub priority: Option<u8>,
-    /// Head start of IPv6 (RFC 8305 section 5). Default 200 ms, as curl's.
+    /// Head start of IPv6 (RFC 8305 section 5). Default 200 ms, as in curl.
     pub happy_eyeballs: Duration,
     /// TCP keepalive; `None` is `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,

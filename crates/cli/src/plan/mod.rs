@@ -161,7 +161,7 @@ pub enum StatsFormat {
     Json,
 }
 
-/// The URLs of one `--next` group and what is done with them.
+/// The URLs of one `--next` group and the settings for them.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The sources of the first stage's URLs, in order. Never empty.
@@ -188,7 +188,7 @@ pub struct Operation {
     pub fsync: bool,
     /// `-R`: files get the date of their reply.
     pub remote_time: bool,
-    /// `--xattr`: files get attributes that say where they are from.
+    /// `--xattr`: files get attributes that name their origin.
     pub xattr: bool,
     /// Files are written in place, as curl does, and not beside their target until they are
     /// complete.
@@ -196,8 +196,8 @@ pub struct Operation {
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
     /// `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: what bodies are compared with. A [`Checksum::Digest`] stands only where there
-    /// is one URL.
+    /// `--checksum`: the expected digest, or the list of digests. A [`Checksum::Digest`] requires
+    /// that there is one URL.
     pub checksum: Option<Checksum>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
@@ -295,22 +295,22 @@ pub enum Existing {
     ReplaceOwn,
     /// `--clobber`: replaces the file, also if the response named it.
     Replace,
-    /// `--no-clobber`: `.1` to `.100` are tried behind the name, then the transfer fails (exit 23).
+    /// `--no-clobber`: tries `.1` to `.100` after the name, then the transfer fails (exit 23).
     Number,
-    /// `--skip-existing`: it is left alone, nothing is fetched, and that is a success.
+    /// `--skip-existing`: keeps the file and fetches nothing, which counts as success.
     Skip,
 }
 
 /// `-C`: the position at which a body resumes an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueAt {
-    /// At this byte, counted from 0. In a plan never 0, which is no resumption.
+    /// At this byte, counted from 0. In a plan never 0, which would not resume.
     Offset(u64),
     /// `-`: at the size of the output file; 0 if the file does not exist.
     OutputSize,
 }
 
-/// One stage: what is requested, and what is done with the responses.
+/// One stage: its requests, and the handling of their responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The template of the `--then` that opened this stage; `None` for the first.
@@ -381,14 +381,14 @@ pub struct RequestArgs {
     pub content_type: Option<String>,
     /// `--request-target`.
     pub request_target: Option<String>,
-    /// `-z`: what the reply's date has to be.
+    /// `-z`: the condition on the date of the content.
     pub time_cond: Option<TimeCond>,
     /// `--etag-save`.
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`.
     pub no_user_in_url: bool,
-    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not
-    /// along redirects. Behind `--then`, `{}` in it stands for the value that a page was found by.
+    /// `-G`, `--url-query`: appended to the query of each URL of the stage ([`append_query`]), not
+    /// to redirects. Behind `--then`, `{}` in it stands for the value that led to the page.
     pub query: Option<String>,
     /// `Range` without its `bytes=`.
     pub range: Option<String>,
@@ -428,9 +428,9 @@ impl RequestArgs {
 /// `-z`, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCond {
-    /// Only what is newer.
+    /// Only content that is newer.
     NewerThan(u64),
-    /// Only what is not: `-z -DATE`.
+    /// Only content that is not newer: `-z -DATE`.
     OlderThan(u64),
 }
 

@@ -24,7 +24,7 @@ pub struct ProxyArgs {
     pub choice: ProxyChoice,
     /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
     pub preproxy: Option<Proxy>,
-    /// `-U`; goes before what a proxy's URL says.
+    /// `-U`; takes precedence over the login in a proxy's URL.
     pub user: Option<Credentials>,
     /// The schemes that may be used with user and password. The default is Basic alone, which is
     /// sent at once.
@@ -33,7 +33,7 @@ pub struct ProxyArgs {
     pub tunnel: bool,
     /// `--proxy-http2`: HTTP/2 is offered to an https proxy.
     pub http2: bool,
-    /// `--proxy1.0`: CONNECT says HTTP/1.0.
+    /// `--proxy1.0`: sends CONNECT as HTTP/1.0.
     pub http10: bool,
     /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are
     /// printed.
@@ -76,14 +76,15 @@ pub enum ProxyChoice {
         /// For which hosts it does not count, unless there is a `--noproxy`.
         environment: Environment,
     },
-    /// `-x ''`: none, whatever the environment says.
+    /// `-x ''`: no proxy, whatever the environment says.
     Direct,
 }
 
 impl ProxyArgs {
     /// The proxy for this target, with its credentials; `None` goes direct. Redirects ask anew.
     ///
-    /// The error is that of a proxy in the environment, which is only read when it is needed.
+    /// Returns the proxy for a target. An error is that of a proxy in the environment, which is
+    /// only read when it is needed.
     pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyError> {
         let proxy = match &self.choice {
             ProxyChoice::Direct => return Ok(None),

@@ -18,9 +18,10 @@ pub struct CookieArgs {
     /// `-b FILE`, in order: read, never written. `-` is standard input. A file that does not exist
     /// holds nothing.
     pub files: Vec<PathBuf>,
-    /// `-b ''`: keep what servers set, without any file.
+    /// `-b ''`: keep the cookies of servers, without any file.
     pub engine: bool,
-    /// `-c`: read nothing, write what is held at the end; `-` is standard output.
+    /// `-c`: the file to which the cookies are written at the end; it is not read. `-` is standard
+    /// output.
     pub jar: Option<PathBuf>,
     /// Cookies are sent and written in curl's order, and by the host that a Host field names.
     pub as_curl: bool,

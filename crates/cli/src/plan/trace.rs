@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-/// `-v`, `--trace`, `--trace-ascii` and what goes with them.
+/// The options `-v`, `--trace`, `--trace-ascii` and their like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceArgs {
     /// The format of the trace.

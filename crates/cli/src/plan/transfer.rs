@@ -183,7 +183,7 @@ pub struct TlsArgs {
     pub cacert: Option<PathBuf>,
     /// `--capath`: trust the roots of this directory (PEM) instead of the system's.
     pub capath: Option<PathBuf>,
-    /// `--crlfile`: refuse what these lists (PEM) revoke.
+    /// `--crlfile`: a file of revocation lists (PEM).
     pub crlfile: Option<PathBuf>,
     /// `--pinnedpubkey`: a file, or hashes.
     pub pins: Option<String>,

@@ -1,4 +1,4 @@
-//! `-T`: what is uploaded where.
+//! `-T`: the files to upload, and their URLs.
 //!
 //! ```
 //! use haul_cli::plan::{append_query, name_upload};
@@ -53,7 +53,7 @@ pub fn name_upload(url: &str, file: &OsStr) -> String {
     format!("{place}{slash}{}{rest}", percent(name))
 }
 
-/// The URL with this behind its query: `-G` and `--url-query`.
+/// Appends a text to the query of a URL, for `-G` and `--url-query`.
 pub fn append_query(url: &str, query: &str) -> String {
     let end = url.find('#').unwrap_or(url.len());
     let (place, fragment) = url.split_at(end);

@@ -55,7 +55,7 @@ pub enum Order {
     },
     /// Asks for the agent's status.
     Status,
-    /// End when what is under way is done.
+    /// End once the calls under way are done.
     Stop,
 }
 
@@ -452,7 +452,7 @@ impl Frames {
     /// Returns the next complete frame: its kind and content.
     ///
     /// # Errors
-    /// [`Malformed`] for one that is too long: nothing behind it can be read.
+    /// [`Malformed`] for a frame that is too long: no later frame can be read.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
     pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, Malformed> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };

@@ -234,7 +234,7 @@ impl Agent {
         }
     }
 
-    /// Does what a caller asks. `false` ends the connection.
+    /// Carries out a caller's order. Returns `false` to end the connection.
     fn obey(&mut self, token: usize, order: Order) -> bool {
         let answer = match order {
             Order::Call { request, files } => match self.begin(token, &request, &files) {
@@ -297,7 +297,8 @@ impl Agent {
 }
 
 impl Peer {
-    /// Takes in what has come. `false` at the end.
+    /// Reads the bytes and descriptors that have arrived. Returns `false` at the end of the
+    /// connection.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; 16 << 10];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

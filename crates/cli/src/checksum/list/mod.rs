@@ -54,7 +54,7 @@ impl std::error::Error for NoDigest {}
 /// comparisons.
 #[derive(Debug)]
 pub struct List {
-    /// The text, and behind it the names that were unescaped.
+    /// The text, followed by the unescaped names.
     text: Vec<u8>,
     /// Sorted by the parts of their names, the last part first: names with a common end are
     /// neighbours.
@@ -108,7 +108,7 @@ impl List {
     /// that has no further parts. Of several algorithms the strongest counts.
     ///
     /// # Errors
-    /// [`NoDigest`]: nothing is guessed where the list does not say one thing.
+    /// [`NoDigest`]: the list has no digest for the file, or not exactly one.
     pub fn pick(&self, path: &str) -> Result<Digest, NoDigest> {
         match &self.bare {
             Some(Sum::Known(digest)) => return Ok(digest.clone()),
@@ -255,7 +255,7 @@ fn plain(line: &[u8]) -> Option<Line<'_>> {
     Some(Line { name, sum })
 }
 
-/// A backslash in front of a line says that its name is escaped.
+/// Splits off the backslash at the beginning of a line, which marks an escaped name.
 fn escaped(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),
