@@ -21,8 +21,8 @@ use haul_policy::urlencode::percent;
 /// Set in an end that closes the name of an input file.
 const FILE_BIT: u64 = 1 << 63;
 
-/// Set in an end that closes a URL of a list: no glob, and its file is named by it unless `-o` says
-/// otherwise.
+/// Set in an end that closes a URL of a list. Such a URL is no glob, and its path names the output
+/// file unless `-o` says otherwise.
 const LISTED_BIT: u64 = 1 << 62;
 
 const BITS: u64 = FILE_BIT | LISTED_BIT;

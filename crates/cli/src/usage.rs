@@ -43,7 +43,7 @@ pub enum Reason {
     BadNumber,
     /// The value is a negative number.
     Negative,
-    /// The value is a number beyond what the option can mean.
+    /// The number is too large for the option.
     TooLarge,
     /// The value is empty.
     Blank,
@@ -78,12 +78,12 @@ pub enum Reason {
     GlobName {
         /// The output as it was given.
         template: String,
-        /// The byte behind the name.
+        /// The position of the byte after the name.
         position: usize,
     },
     /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
     Encoder,
-    /// The option is used in a way that has no meaning; the text says which.
+    /// The use of the option has no meaning; the text explains why.
     BadUse(String),
     /// A file that an option names cannot be read.
     Read {
@@ -192,7 +192,7 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// The message, of several lines, as the program of this name says it, and where to read on.
+    /// Returns the message, of several lines, in the name of this program, with a hint at the help.
     pub fn told_by(&self, program: &str) -> String {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
@@ -283,7 +283,7 @@ pub fn tamed(text: &str) -> String {
     text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
-/// Longest text that is pointed into, as by curl.
+/// The longest text that is marked at a position, as in curl.
 const POINTED_MAX: usize = 511;
 
 /// The error, the text it is in, and a mark below the place.

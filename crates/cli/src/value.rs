@@ -58,7 +58,7 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as a file name, which is not empty.
+    /// Returns the value as a file name; an empty value is an error.
     pub fn path(self) -> Result<PathBuf, Reason> {
         match self.bytes() {
             b"" => Err(Reason::Blank),
@@ -80,8 +80,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds. curl takes any text behind the number, and so must what stands
-    /// in its place, though `5m` is hardly meant so.
+    /// Returns the value as decimal seconds. As in curl, text after the number is ignored in curl's
+    /// place, though `5m` is hardly meant so.
     pub fn seconds_for(self, persona: Persona) -> Result<Duration, Reason> {
         let bytes = self.bytes();
         let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');

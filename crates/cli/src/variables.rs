@@ -1,4 +1,4 @@
-//! `--variable` and `--expand-…`: text that options share, as curl 8 has it.
+//! `--variable` and `--expand-…`: texts that several options use, as in curl 8.
 //!
 //! ```
 //! use haul_cli::variables::Variables;
@@ -10,7 +10,7 @@
 //! assert!(variables.expand(b"{{who:shout}}").is_err());
 //! ```
 //!
-//! Left out: where values come from (files, the environment), which is the parser's.
+//! Left out: reading the values (files, the environment), which is the parser's task.
 
 use haul_policy::urlencode::percent;
 
@@ -95,8 +95,8 @@ impl Variables {
         self.all.push((name.to_owned(), value));
     }
 
-    /// The text with `{{name}}` replaced; one that is not set is empty. `\{{` stays as `{{`, and
-    /// what cannot be a name stays as it is.
+    /// Returns the text with `{{name}}` replaced by its value; an unset name is empty. `\{{`
+    /// becomes `{{`, and text that cannot be a name stays unchanged.
     pub fn expand(&self, text: &[u8]) -> Result<Vec<u8>, Reason> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;

@@ -209,7 +209,7 @@ fn is_named(line: &[u8], name: &str) -> bool {
     own.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// The type of a file whose name tells it.
+/// Returns the media type that a file's name implies; `None` if it implies none.
 fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
 }

@@ -8,7 +8,7 @@ use crate::usage::UsageError;
 use std::path::Path;
 
 impl Resolver<'_> {
-    /// `--etag-compare` as the field that it sends. As by curl, it stands behind the user's own.
+    /// Adds the field of `--etag-compare`. As in curl, it follows the user's own fields.
     pub(super) fn conditions(&mut self, low: &mut RequestLow, fields: &mut Vec<FieldArg>) -> Result<(), UsageError> {
         let set = |name: &str, value: &[u8]| FieldArg::Set { name: name.to_owned(), value: value.to_vec() };
         if let Some(path) = low.etag_compare.take() {

@@ -12,7 +12,7 @@ use crate::persona::Persona;
 use crate::plan::{ContinueAt, Output, Upload, UrlSource};
 use crate::usage::{Place, Reason, UsageError};
 
-/// Refuses what cannot be done together, and names what has no effect.
+/// Refuses options that contradict each other, and warns about options without effect.
 pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for stage in &group.stages {
         check_continued(group, stage, persona)?;
@@ -49,7 +49,7 @@ pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Resul
     }
 }
 
-/// `-C` with what decides otherwise about the bytes asked for, or about the file.
+/// Refuses `-C` with options that choose other bytes of the content, or another use of the file.
 fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
@@ -107,7 +107,7 @@ fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageErr
     Ok(())
 }
 
-/// `-T` beside what takes values from replies.
+/// Refuses `-T` with options that take values from responses.
 fn check_uploads(group: &Group) -> Result<(), UsageError> {
     let is_upload = |upload: &Upload| *upload != Upload::Nothing;
     let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();

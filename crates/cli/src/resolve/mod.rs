@@ -1,4 +1,4 @@
-//! From what was read to what is done: [`LowArgs`] to [`Plan`].
+//! Resolves the parsed options to a plan: [`LowArgs`] to [`Plan`].
 //!
 //! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords,
 //! fills in what haul sends by itself, pairs outputs with URLs, and refuses what contradicts
@@ -362,7 +362,7 @@ impl Resolver<'_> {
 /// The error when a stage that feeds another prints to standard output.
 const FED_TO_STDOUT: &str = "a stage that feeds a --then keeps its pages in files: name them by -o FILE or -O";
 
-/// Refuses to sort, or compare, what goes to a file for each page.
+/// Refuses to sort or compare values that go to one file for each page.
 fn check_values(operation: &Operation) -> Result<(), UsageError> {
     let Some(last) = operation.stages.last() else { return Ok(()) };
     let is_stdout = |source| operation.output_of(source).is_stdout();

@@ -37,8 +37,8 @@ impl Bar {
         self.is_hidden = is_hidden;
     }
 
-    /// A body begins, or begins again, behind `already` that the output has. `false` where there is
-    /// no bar for it.
+    /// Begins a body, or begins it again, after the `already` bytes that the output has. Returns
+    /// `false` if the body has no bar.
     pub(super) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| Body { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {

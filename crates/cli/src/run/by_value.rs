@@ -1,5 +1,5 @@
-//! A stage behind `--then`: the requests and files of its pages, by the values that their URLs were
-//! made of.
+//! A stage behind `--then`: the requests and files of its pages, made from the values that led to
+//! them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -26,7 +26,7 @@ pub(super) struct LaterStage {
 }
 
 impl LaterStage {
-    /// The stage with this number, whose values these expressions of the stage before give.
+    /// Makes the stage with this number. The expressions of the stage before yield its values.
     ///
     /// # Errors
     /// The output names a glob that the URL does not have.

@@ -157,8 +157,8 @@ fn is_encoded(part: &PartArg) -> bool {
     }
 }
 
-/// Makes bytes of all content that goes through an encoder. They are held in memory: the length of
-/// what is encoded is known then, so that the form needs no chunks and can be sent again.
+/// Encodes all content that goes through an encoder, and holds the result in memory. The length of
+/// the encoded content is known then, so that the form needs no chunks and can be sent again.
 fn encode(parts: &mut [PartArg]) -> Result<()> {
     for part in parts {
         if let PartContent::Mixed(parts) = &mut part.content {

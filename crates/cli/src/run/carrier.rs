@@ -44,8 +44,8 @@ use crate::agent::socket::Refusal;
 /// The file that the caller has is still good (RFC 9110 section 15.4.5).
 pub(crate) const NOT_MODIFIED: u16 = 304;
 
-/// The first piece of what may not be read to its end: two blocks of signify, and its header for
-/// packages of up to 15 MB.
+/// The first piece of content that a reader may not read to its end: two blocks of signify, and its
+/// header for packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
 /// The bytes that a block-checking reader has read before it can notice that its own reader is
 /// gone.
@@ -60,7 +60,7 @@ const HEADER_LINES: u64 = 512;
 /// The time that a reader which has read all available bytes may take to close the pipe before more
 /// is fetched: it has a block to check.
 const GRACE: Duration = Duration::from_millis(10);
-/// The longest time between two looks at whether all was read, for no event says so.
+/// The longest time between two checks whether the pipe is empty, which no event reports.
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 
 /// Carries requests out.
@@ -89,9 +89,9 @@ impl<'a> Carrier<'a> {
         Self { client, session: None }
     }
 
-    /// With the agent, which is started if necessary. A call with a limit on file sizes (`ulimit
-    /// -f`) goes without: the agent, which would write its files, has no such limit, or has
-    /// inherited it from the call that started it and would apply it to all.
+    /// Makes a carrier that uses the agent, and starts the agent if necessary. A call with a limit
+    /// on file sizes (`ulimit -f`) uses no agent: the agent, which would write its files, has no
+    /// such limit, or has inherited it from the call that started it and would apply it to all.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -352,7 +352,8 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<S
     may.then(|| outcome.target.to_url())
 }
 
-/// The same with what is left of the time for all requests together. `None` when it is over.
+/// Returns the options with the time that is left for all requests together. `None` if none is
+/// left.
 fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
     let total_time = match options.total_time {
         Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
@@ -395,7 +396,7 @@ fn broken(url: &str, options: &RequestOptions, began: Option<Began>, moved: u64,
     Outcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds what a further request for the same content cost.
+/// Adds the cost of a further request for the same content.
 fn add(facts: &mut Facts, more: &Facts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;
@@ -447,7 +448,7 @@ struct Skipped {
     of: Validator,
 }
 
-/// Notes what a response says of its content, and how much of it goes out.
+/// A sink that notes the response's facts about its content, and the number of bytes written.
 struct Noting {
     sink: Waiting,
     noted: Arc<Mutex<(Told, u64)>>,
@@ -511,7 +512,7 @@ impl Sink for Noting {
     }
 }
 
-/// A file that stays as it is when the server says that it has not changed.
+/// A file sink that keeps the file if the server reports unchanged content.
 struct UnlessUnchanged {
     sink: FileSink,
     is_unchanged: bool,

@@ -1,4 +1,4 @@
-//! `--checksum`: what a body is compared with, from the command line or from a list of checksums.
+//! The expected digest of a body (`--checksum`), from the command line or from a list of checksums.
 
 use std::io::Read;
 use std::path::Path;

@@ -237,7 +237,7 @@ fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     }
 }
 
-/// The names in a directory, a line each, but for hidden ones: as curl lists them, sorted.
+/// Returns the names in a directory, one a line, sorted. As in curl, hidden names are left out.
 fn names(directory: &Path) -> io::Result<Vec<u8>> {
     let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     names.retain(|name| !name.as_bytes().starts_with(b"."));

@@ -154,7 +154,7 @@ fn prints(plan: &Plan, operation: &Operation) -> bool {
     (prints_content || operation.stages.iter().any(tells)) && std::io::stdout().is_terminal()
 }
 
-/// `--stderr`: from here on, what goes to standard error goes to this file.
+/// Redirects standard error to the file of `--stderr`.
 fn divert(path: &Path) -> std::io::Result<()> {
     if path == Path::new("-") {
         rustix::stdio::dup2_stderr(std::io::stdout())?;
@@ -222,7 +222,7 @@ fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation
     in_turn
 }
 
-/// Says what kept a transfer from beginning; the answer is its exit code.
+/// Prints the error that kept a transfer from beginning. Returns its exit code.
 fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.

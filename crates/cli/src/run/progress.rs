@@ -101,7 +101,7 @@ impl Progress {
         self.is_hidden.store(prints, Ordering::Relaxed);
     }
 
-    /// A transfer begins, whose body goes to standard output or elsewhere.
+    /// Begins a transfer, whose body goes to standard output or elsewhere.
     pub(super) fn transfer_begins(&self, to_stdout: bool) {
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
@@ -173,8 +173,9 @@ impl Progress {
         self.draw();
     }
 
-    /// One body begins, or begins again, whose bytes [`Progress::body_bytes`] will tell: `length`
-    /// of them, if that is known, behind `already` that the output has from an earlier run or try.
+    /// Begins a body, or begins it again. [`Progress::body_bytes`] then counts its bytes: `length`
+    /// of them, if that is known, after the `already` bytes that the output has from an earlier run
+    /// or try.
     pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);

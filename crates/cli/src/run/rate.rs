@@ -6,10 +6,9 @@
 //! assert_eq!(rate.per_second(), 5_000);
 //! ```
 //!
-//! At first it is the average since the beginning; what came longer ago than [`MEMORY`] is
-//! forgotten exponentially. The exponential is taken in steps, by a division: the power function
-//! alone would bring in another library for each start of the program to load
-//! (docs/design/startup.md).
+//! At first the speed is the average since the beginning. Samples older than [`MEMORY`] lose weight
+//! exponentially. A division approximates the exponential: the power function alone would make each
+//! start of the program load another library (docs/design/startup.md).
 
 use std::time::Duration;
 

@@ -93,7 +93,7 @@ impl Reporter {
         self.before.pace.as_ref()
     }
 
-    /// The hook that says when the run is to end.
+    /// Returns the hook that ends the run early.
     pub(super) fn interrupt(&self) -> Option<&Interrupt> {
         self.before.interrupt.as_ref()
     }
@@ -103,7 +103,7 @@ impl Reporter {
         &self.before.names
     }
 
-    /// `-D` of what has no status line: a local file.
+    /// Writes the fields of a local file, which has no status line, to the file of `-D`.
     pub(super) fn dump_head(&self, fields: &[u8]) {
         if let Some(Some(tracer)) = self.traces.first() {
             tracer.dump_head(fields);
@@ -114,8 +114,8 @@ impl Reporter {
         &self.progress
     }
 
-    /// Tells of a transfer that is over; what belongs on standard output behind its body is
-    /// returned.
+    /// Reports the end of a transfer. Returns the text that belongs on standard output after its
+    /// body.
     pub(super) fn tell(&self, told: &Told<'_>) -> Option<Vec<u8>> {
         let error = told.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -162,8 +162,8 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Tells by `-w` of a URL that nothing could be asked for by; what belongs on standard output
-    /// is returned.
+    /// Writes the text of `-w` for a URL that no request can be made from. Returns the text that
+    /// belongs on standard output.
     pub(super) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
@@ -180,7 +180,7 @@ impl Reporter {
         Some(self.printed(write_out, &facts))
     }
 
-    /// Prints what goes to standard error and to files; the rest is returned.
+    /// Prints the parts of `-w` that go to standard error and to files. Returns the rest.
     fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
         let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
@@ -222,7 +222,8 @@ impl Reporter {
         }
     }
 
-    /// The file that content went to; `--out-null` leaves none, nor does what `-z` did not want.
+    /// Returns the file that received the content; `None` for `--out-null`, and if the condition of
+    /// `-z` was not met.
     fn file<'t>(&self, told: &Told<'t>) -> Option<&'t Path> {
         let is_dropped =
             told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
@@ -265,8 +266,8 @@ impl Reporter {
         }
     }
 
-    /// The exit code of an operation whose transfers ended with this one: in haul's own name, what
-    /// is lacking makes it a failure.
+    /// Returns the exit code of an operation from that of its transfers. In haul's own name, a
+    /// failed output besides the content is a failure too.
     pub(super) fn exit_code(&self, transfers: u8) -> u8 {
         let fails = transfers == 0 && !self.persona.is_curl() && self.is_lacking.load(Ordering::Relaxed);
         if fails { ErrorKind::Write.exit_code() } else { transfers }

@@ -1,4 +1,4 @@
-//! URLs one after the other, each with what is sent to it: uploads, and every URL as `curl` without
+//! Transfers one after the other, each with its upload: uploads, and every URL as `curl` without
 //! `-Z`.
 //!
 //! Each transfer is reported before the next one begins, and has the whole process to itself: the
@@ -49,7 +49,7 @@ pub(super) fn run(
     Ok(serial.exit_code)
 }
 
-/// Transfers one after the other. Each may be the last: `Break` says so.
+/// Runs transfers one after the other. `Break` ends the run.
 struct Serial<'a> {
     client: &'a Client,
     plan: &'a Plan,
@@ -88,7 +88,7 @@ impl Serial<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// One URL; `parts` is what its glob contributed to it.
+    /// Transfers one URL; `parts` holds the values of its globs.
     fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &Sent) -> Result<ControlFlow<()>> {
         let global = &self.plan.global;
         self.reporter.wait_for_pace();
@@ -144,7 +144,8 @@ impl Serial<'_> {
         Ok(code)
     }
 
-    /// `-w` of what was a transfer to curl, though it ended before it began.
+    /// Writes the text of `-w` for a transfer that failed before it began, which counts as a
+    /// transfer in curl.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
         match self.plan.global.persona.is_curl() && is_transfer {
@@ -166,7 +167,7 @@ fn ends_all(operation: &Operation, index: usize, upload: &Sent, error: &Error) -
 enum Sent {
     Nothing,
     Stdin,
-    /// A file, and what the globs of `-T` contributed to its name.
+    /// A file, with the values of the globs in its name.
     File(OsString, GlobValues),
 }
 

@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM where a run has something to say at its end: the figures of `--stats`, and
-//! values that are sorted then.
+//! SIGINT and SIGTERM for runs that print something at their end: the statistics of `--stats`, and
+//! sorted values.
 //!
 //! Any other run ends at once by the signal, which needs no help. Here the signals are blocked, and
 //! a separate thread waits for them: the first one ends the transfers, and the process ends by it
@@ -47,7 +47,7 @@ impl Signals {
         Some(Self { set, caught })
     }
 
-    /// A hook that ends what waits, once a signal has come.
+    /// Returns a hook that ends every wait once a signal has come.
     pub(super) fn interrupt(&self) -> Interrupt {
         let caught = Arc::clone(&self.caught);
         Interrupt::new(move || caught.load(Ordering::SeqCst) != 0)

@@ -31,10 +31,10 @@ use super::told::Told;
 use super::{by_agent, local, options, say, stamps};
 use crate::plan::{ContinueAt, Existing, Global, Netrc, Operation, Output, StageArgs, append_query};
 
-/// The file of a URL whose path has no name, as by curl.
+/// The output file of a URL whose path has no name, as in curl.
 const NAMELESS: &str = "curl_response";
 
-/// The file that takes what `--out-null` throws away.
+/// The file that discards the content of `--out-null`.
 pub(super) const NULL: &str = "/dev/null";
 
 /// One URL to fetch, or to send something to.
@@ -189,7 +189,7 @@ pub(super) fn run(
     conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
 }
 
-/// Tells what became of it; the answer is the exit code.
+/// Reports the outcome of the transfer. Returns the exit code.
 fn conclude(
     operation: &Operation,
     outcome: &Outcome,
@@ -278,7 +278,7 @@ pub(super) fn placed(operation: &Operation, name: OsString) -> PathBuf {
     }
 }
 
-/// A name with what the globs contributed to it. Bytes of it that are no UTF-8 stay as they are.
+/// Fills the values of the globs into a name. Bytes that are no UTF-8 stay unchanged.
 fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {

@@ -195,7 +195,7 @@ fn unreadable(name: &str, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
 }
 
-/// The next line that holds a URL, without what is around it.
+/// Returns the next line that holds a URL, without the blanks around it.
 fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
     loop {
         let mut line = Vec::new();

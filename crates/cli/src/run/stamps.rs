@@ -16,7 +16,7 @@ use crate::date;
 use crate::files::Stdout;
 use crate::plan::Operation;
 
-/// Stamps the file of a transfer that was a success; the answer is what could not be done.
+/// Stamps the file of a successful transfer. Returns the messages of the steps that failed.
 pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
@@ -55,7 +55,7 @@ fn without_user(url: &str) -> String {
 /// Checks that the file of `--etag-save` can be written, before anything is fetched.
 ///
 /// # Errors
-/// [`ErrorKind::Read`], as by curl.
+/// [`ErrorKind::Read`], as in curl.
 pub(super) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());

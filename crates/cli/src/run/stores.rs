@@ -68,7 +68,7 @@ impl Stores {
         };
     }
 
-    /// Gives a stage's requests what it shares with others.
+    /// Adds the shared stores to the options of a stage's requests.
     pub(super) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
         if transfer.cookies.is_on() {
@@ -148,16 +148,16 @@ impl Stores {
         from.checked_add(limit)
     }
 
-    /// Prints the jars of `-c -`; the answer is what could not be written.
+    /// Prints the jars of `-c -`. Returns the errors of the jars that could not be written.
     pub(super) fn print(&self, operation: &Operation) -> Vec<Error> {
         let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
         jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
-    /// Writes what an operation leaves in files, where the next one may read it; the answer is what
-    /// could not be written. `tells` is called with the reason when a lock of another process takes
-    /// long.
+    /// Writes an operation's stores to their files, so that the next operation may read them.
+    /// Returns the errors of the files that could not be written. Calls `tells` with the reason
+    /// when another process holds a lock for long.
     pub(super) fn save(&self, operation: &Operation, tells: &dyn Fn(&Error)) -> Vec<Error> {
         let mut failed = Vec::new();
         let patiently = |save: &dyn Fn(Option<Instant>) -> Result<()>| patiently(self.deadline(operation), tells, save);

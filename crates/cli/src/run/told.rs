@@ -1,4 +1,4 @@
-//! A finished transfer, and what is reported about it.
+//! A finished transfer, and the facts to report about it.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Told<'_> {
         (target.scheme().as_str(), url)
     }
 
-    /// The URL as it was given; in haul's own name without a password, for what is printed ends up
+    /// Returns the URL as given. In haul's own name it has no password, because printed URLs end up
     /// in logs.
     pub(super) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
         match persona {
@@ -157,7 +157,8 @@ fn without_user(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// A URL with the port that was written though it is its scheme's own, as curl tells it.
+/// Returns a URL with its port, if the port was written although it is the scheme's default, as
+/// curl prints it.
 fn with_port(target: &Target) -> String {
     let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
     match port {
@@ -168,7 +169,7 @@ fn with_port(target: &Target) -> String {
     }
 }
 
-/// A fragment is no part of a request, but of what the user wrote, or the server.
+/// Appends a fragment, which no request contains: it is the user's, or the server's in a redirect.
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),

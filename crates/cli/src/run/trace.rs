@@ -25,7 +25,7 @@ use super::{stamps, words};
 use crate::persona::Persona;
 use crate::plan::{Global, Operation, StageArgs, TraceArgs, TraceForm};
 
-/// Writes what is sent and received to the user's trace.
+/// An observer that writes the events of transfers to the user's trace.
 pub(super) struct Tracer {
     args: TraceArgs,
     out: Place,

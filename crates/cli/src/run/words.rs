@@ -29,7 +29,7 @@ pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -
     }
 }
 
-/// The options that help, behind an error; nothing where none does.
+/// Returns the options that help against an error; empty if none does.
 fn remedy(error: &Error) -> &'static str {
     let cause = error.cause();
     let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
@@ -156,12 +156,12 @@ fn certificate(cause: &str, target: &Target) -> String {
     format!("SSL certificate problem: {known}")
 }
 
-/// The engine's words for a certificate whose issuer is not trusted.
+/// The engine's message for a certificate whose issuer is not trusted.
 const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
-/// The engine's words for a certificate of a CA, which is no server's.
+/// The engine's message for a CA certificate that a server presents.
 const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// OpenSSL's number and words for what is wrong with a certificate.
+/// Returns OpenSSL's number and message for a certificate error.
 fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),

@@ -7,8 +7,8 @@ use crate::persona::{CURL_VERSION, Persona};
 use crate::usage::VERSION;
 use crate::variables::json as escaped;
 
-/// Every fact with its name; a number is one, what is not known is null, but for what curl has an
-/// empty text for.
+/// Writes every fact with its name. Numbers are JSON numbers. Unknown facts are null, except where
+/// curl writes an empty text.
 pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in Variable::NAMES {

@@ -51,7 +51,7 @@ pub enum Token {
     /// `%header{name:all:separator}`: all fields of this name, of the redirects that were followed,
     /// too.
     Fields(String, String),
-    /// `%time{format}`: what the clock says.
+    /// `%time{format}`: the current time.
     Time(String),
     /// `%{stdout}`, `%{stderr}`, `%output{file}`: where the following goes.
     Stream(Stream),
@@ -110,7 +110,7 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
-    /// Parses a format, and names what is unknown in it, which prints as nothing.
+    /// Parses a format. Returns it with the unknown names in it, which print as nothing.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = Tokens::default();
         let mut warnings = Vec::new();
@@ -203,8 +203,7 @@ impl WriteOut {
     }
 }
 
-/// `%header{name}`, `%output{file}` and `%time{format}` at the beginning of the text, and what
-/// follows.
+/// Splits off `%header{name}`, `%output{file}` or `%time{format}` at the beginning of the text.
 fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
@@ -236,7 +235,7 @@ fn field(text: &str) -> Token {
     }
 }
 
-/// A separator: `\n`, `\r` and `\t` are what they are in C, `\}` a brace.
+/// Decodes a separator: `\n`, `\r` and `\t` mean the same as in C, `\}` is a brace.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars();

@@ -1,5 +1,5 @@
-//! Parts of a URL as they were written: `-w` tells those by which a script finds again what it
-//! asked for.
+//! Parts of a URL in their original spelling: by these, a script recognises the URL that it asked
+//! for.
 
 /// Returns the host in the spelling of the URL, as curl prints it: `BÜCHER.example`, not
 /// `xn--bcher-kva.example`. Returns `None` if the URL has another spelling of an address, or no
