@@ -1,4 +1,4 @@
-//! The facts about a response besides its body.
+//! The metadata of a response.
 
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head, Version};
@@ -9,8 +9,8 @@ use crate::Result;
 use crate::facts::Facts;
 use crate::transfer::{Outcome, Redirected, bad_status};
 
-/// The head of a response, and how it came: what [`Response`](crate::Response) and
-/// [`AsyncResponse`](crate::AsyncResponse) show of theirs.
+/// The head of a response and the facts of its transfer, common to [`Response`](crate::Response)
+/// and [`AsyncResponse`](crate::AsyncResponse).
 #[derive(Debug, Clone)]
 pub struct About {
     pub(super) head: Head,
@@ -21,7 +21,7 @@ pub struct About {
 }
 
 impl About {
-    /// The status code (RFC 9110 section 15).
+    /// Returns the status code (RFC 9110 section 15).
     #[must_use]
     pub fn status(&self) -> u16 {
         self.head.status()
@@ -33,61 +33,65 @@ impl About {
         (200..300).contains(&self.status())
     }
 
-    /// The version that the server answered in.
+    /// Returns the HTTP version of the server's answer.
     #[must_use]
     pub fn version(&self) -> Version {
         self.head.version()
     }
 
-    /// The head: the reason phrase, all fields in their order and spelling, several of a name.
+    /// Returns the head: the reason phrase, and all fields in their order and spelling, including
+    /// repeated ones.
     #[must_use]
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The first value under this name, in any case, if it is text (visible ASCII or UTF-8).
+    /// Returns the first value under this name (case-insensitive), if it is text (visible ASCII or
+    /// UTF-8).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.head.get(name)?).ok()
     }
 
-    /// The target of the response, after redirects.
+    /// Returns the target of the response, after redirects.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// The same as text; never with a user or a password.
+    /// Returns the URL of the response as text, without user and password.
     #[must_use]
     pub fn url(&self) -> String {
         self.target.to_url()
     }
 
-    /// Times, addresses and sizes, as far as they are known: complete when the body was read.
+    /// Returns times, addresses and sizes, as far as they are known. They are complete once the
+    /// body was read.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The redirects that led here, the first one first.
+    /// Returns the redirects that were followed, the first one first.
     #[must_use]
     pub fn history(&self) -> &[Redirected] {
         &self.history
     }
 
-    /// The trailer section (RFC 9110 section 6.5), when the body was read to its end and had one.
+    /// Returns the trailer section (RFC 9110 section 6.5), if the body was read to its end and has
+    /// one.
     #[must_use]
     pub fn trailers(&self) -> Option<&Fields> {
         self.trailers.as_ref()
     }
 
-    /// The length of the body as announced; not of what it decodes to.
+    /// Returns the announced length of the body, before decoding.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
     }
 
-    /// The error, if its status is 400 or above.
+    /// Fails if the status is 400 or above.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] then.

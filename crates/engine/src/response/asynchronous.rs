@@ -1,7 +1,7 @@
-//! Responses for programs that must not wait: futures and streams of no runtime in particular.
+//! Responses for programs that must not wait: futures and streams for any runtime.
 //!
-//! The exchange runs on a thread of the client; what it brings wakes the task that asked. A body that is not taken stops
-//! its server: 256 KiB of it are held at most.
+//! The exchange runs on a thread of the client, which wakes the task when something has arrived. If
+//! the program does not read a body, the client stops its server: it buffers at most 256 KiB.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -39,7 +39,8 @@ use crate::body::{DecodeLimits, Decoder};
 use crate::request::Request;
 use crate::{Client, Error, Result};
 
-/// A request that is being sent: the future of its response. Dropped before that has come, it gives the request up.
+/// A request being sent: the future of its response. Dropping the future before the response has
+/// arrived cancels the request.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Sending {
     client: Client,
@@ -55,18 +56,18 @@ enum State {
     Over,
 }
 
-/// An exchange on the client's thread; dropped, it is given up.
+/// An exchange on the client's thread. Dropping it cancels the exchange.
 struct UnderWay {
     hall: Arc<Hall>,
     id: u64,
     outlet: Outlet,
     is_over: bool,
-    /// Streams that it sends.
+    /// The streams that the request sends.
     feeders: Vec<Feeder>,
 }
 
 impl UnderWay {
-    /// Sends on as much as is possible now.
+    /// Sends as much content as is possible now.
     fn feed(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.feed(context));
     }
@@ -131,7 +132,8 @@ impl Future for Sending {
     }
 }
 
-/// A response whose head has arrived; its body is received as it is awaited. It is also a [`Stream`] of pieces.
+/// A response whose head has arrived. Its body is received as the program awaits it. The response
+/// is also a [`Stream`] of pieces.
 ///
 /// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection,
 /// or the HTTP/2 stream.
@@ -167,7 +169,7 @@ impl AsyncResponse {
         })
     }
 
-    /// The same, without the bookkeeping for failures.
+    /// Polls for bytes like [`poll_fill`](Self::poll_fill), without recording failures.
     fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.feed(context);
         loop {
@@ -190,13 +192,13 @@ impl AsyncResponse {
         }
     }
 
-    /// The bytes that were filled in and not consumed.
+    /// Returns the bytes that were filled in and not consumed.
     #[must_use]
     pub fn ready(&self) -> &[u8] {
         self.unpacker.ready()
     }
 
-    /// Marks this many of the [`ready`](Self::ready) bytes as used.
+    /// Marks `amount` of the [`ready`](Self::ready) bytes as used.
     pub fn consume(&mut self, amount: usize) {
         self.unpacker.consume(amount);
     }
@@ -214,7 +216,7 @@ impl AsyncResponse {
         Poll::Ready(Ok(n))
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// Waits for the next piece of the body. Returns `None` at its end.
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill).
@@ -229,7 +231,7 @@ impl AsyncResponse {
         Poll::Ready(Ok(piece))
     }
 
-    /// The rest of the body.
+    /// Waits for the rest of the body.
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill).
@@ -242,7 +244,8 @@ impl AsyncResponse {
         Ok(all)
     }
 
-    /// The rest of the body as text, as by [`Response::text`](super::Response::text).
+    /// Waits for the rest of the body, and returns it as text like
+    /// [`Response::text`](super::Response::text).
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill).
@@ -251,7 +254,7 @@ impl AsyncResponse {
         Ok(text::decode(self.bytes().await?, charset.as_deref()))
     }
 
-    /// The rest of the body as a value, from JSON.
+    /// Waits for the rest of the body, and parses it as JSON.
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.

@@ -1,4 +1,4 @@
-//! Content that is decoded as it is taken.
+//! Decodes content as the program reads it.
 
 use crate::Result;
 use crate::body::Decoder;
@@ -12,7 +12,7 @@ const MOST: usize = 64 << 10;
 /// Number of decoded bytes that one step should produce at most.
 const WANTED: usize = 128 << 10;
 
-/// A piece of a body on its way to the program, and its decoder where the content is coded.
+/// A piece of a body on its way to the program, and the decoder of coded content.
 pub(super) struct Unpacker {
     decoder: Option<Decoder>,
     piece: Option<Chunk>,
@@ -34,7 +34,7 @@ impl Unpacker {
         self.decoder.is_none()
     }
 
-    /// The bytes that can be taken now.
+    /// Returns the bytes that can be taken now.
     pub(super) fn ready(&self) -> &[u8] {
         match (&self.decoder, &self.piece) {
             (None, Some(piece)) => &piece.bytes()[self.at..],
@@ -49,7 +49,8 @@ impl Unpacker {
         *at += n;
     }
 
-    /// Gets on with the piece. `false` when another is needed, or nothing more comes of this one.
+    /// Decodes more of the piece. Returns `false` if another piece is needed, or if this one gives
+    /// nothing more.
     ///
     /// # Errors
     /// Those of the decoder.
@@ -74,13 +75,13 @@ impl Unpacker {
         Ok(true)
     }
 
-    /// The next piece, when all that came of the last one was taken.
+    /// Adds the next piece, once everything from the last one was taken.
     pub(super) fn put(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;
     }
 
-    /// The body has ended.
+    /// Ends the body.
     ///
     /// # Errors
     /// Coded content that ended too early.

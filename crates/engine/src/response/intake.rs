@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 /// program.
 pub(crate) const ROOM: u64 = 256 << 10;
 
-/// The most that an announced length makes the whole body's memory to begin with.
+/// Maximum size up to which the announced length determines the initial memory of a whole body.
 const TRUSTED: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -29,27 +29,27 @@ struct Held {
     pieces: VecDeque<Chunk>,
     bytes: u64,
     has_begun: bool,
-    /// The program has seen the response: it cannot be taken back.
+    /// The program has seen the response, so that it cannot be discarded for a retry.
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// Received and future bytes are wanted in one piece.
+    /// The whole body in one piece, if the program wants it so.
     whole: Option<Vec<u8>>,
-    /// The program does not want the rest.
+    /// The program does not want the rest of the body.
     is_given_up: bool,
     /// The driver that waits for room.
     driver: Option<(Arc<dyn Wake>, usize)>,
     /// The reader that waits for bytes.
     reader: Option<Waker>,
-    /// The program is on another thread than the driver, and what it is to know is kept here.
+    /// The program runs on another thread than the driver; the metadata for it is kept here.
     is_remote: bool,
     about: Option<Box<About>>,
     end: Option<Box<Outcome>>,
 }
 
-/// The state found without waiting.
+/// The result of a look for bytes without waiting.
 pub(crate) enum Next {
-    /// Bytes.
+    /// Bytes of the body.
     Piece(Chunk),
     /// The exchange is over, with this result.
     End(Box<Outcome>),
@@ -57,13 +57,13 @@ pub(crate) enum Next {
     Later,
 }
 
-/// The driver's side.
+/// The driver's side of the buffer.
 pub(crate) struct Intake(Arc<Mutex<Held>>);
 
-/// The program's side.
+/// The program's side of the buffer.
 pub(crate) struct Outlet(Arc<Mutex<Held>>);
 
-/// Both sides.
+/// Makes both sides of a buffer.
 pub(crate) fn pair() -> (Intake, Outlet) {
     let held = Arc::new(Mutex::new(Held::default()));
     (Intake(Arc::clone(&held)), Outlet(held))
@@ -103,7 +103,7 @@ impl Sink for Intake {
 
     fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut held = lock(&self.0);
-        // A driver that waits stops by itself as soon as there is something.
+        // A waiting driver stops by itself as soon as there are bytes.
         let Some(waker) = waker.filter(|_| held.whole.is_none() && !held.is_given_up) else { return u64::MAX };
         let room = ROOM.saturating_sub(held.bytes);
         if room == 0 {
@@ -156,11 +156,11 @@ impl Outlet {
         }
     }
 
-    /// The response, once it has begun, or its failure; the waker otherwise.
+    /// Returns the response once it has begun, or its failure. Otherwise keeps the waker.
     pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<About>, Box<Outcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
-            // From now on it cannot be taken back.
+            // The response cannot be discarded for a retry from now on.
             held.is_shown = true;
             return Some(Ok(about));
         }
@@ -171,7 +171,7 @@ impl Outlet {
         None
     }
 
-    /// The next bytes, or the end. Whom to wake otherwise.
+    /// Returns the next bytes or the end. Otherwise keeps the waker.
     pub(crate) fn next_or(&self, waker: &Waker) -> Next {
         if let Some(piece) = self.take() {
             return Next::Piece(piece);
@@ -188,7 +188,7 @@ impl Outlet {
         Next::Later
     }
 
-    /// The rest is not wanted.
+    /// Records that the program does not want the rest.
     pub(crate) fn give_up(&self) {
         lock(&self.0).is_given_up = true;
     }
@@ -198,7 +198,8 @@ impl Outlet {
         lock(&self.0).has_begun
     }
 
-    /// From now on it cannot be taken back. Answers the codings of the content.
+    /// Records that the program has seen the response, so that it cannot be discarded for a retry.
+    /// Returns the codings of the content.
     pub(crate) fn show(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
         held.is_shown = true;
@@ -210,7 +211,7 @@ impl Outlet {
         !lock(&self.0).pieces.is_empty()
     }
 
-    /// The next bytes.
+    /// Takes the next bytes.
     pub(crate) fn take(&self) -> Option<Chunk> {
         let mut held = lock(&self.0);
         let piece = held.pieces.pop_front()?;
@@ -223,7 +224,7 @@ impl Outlet {
         Some(piece)
     }
 
-    /// The rest is wanted in one piece, behind these bytes.
+    /// Collects the rest of the body in one piece, behind the bytes of `first`.
     pub(crate) fn gather(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;

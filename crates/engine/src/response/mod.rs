@@ -1,4 +1,4 @@
-//! Responses: a head that has come, and a body that is read as it comes.
+//! Responses: a head that has arrived, and a body that is read as it arrives.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -46,8 +46,8 @@ use crate::{Client, Error, ErrorKind, Result, fork};
 use decode::Unpacker;
 use intake::Outlet;
 
-/// A response whose head has arrived. Read its body through [`Read`] or [`BufRead`], or as a whole; at most 256 KiB are
-/// buffered at a time, however long it is.
+/// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
+/// or as a whole. At most 256 KiB of it are buffered at a time, however long it is.
 ///
 /// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection.
 /// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) includes the body.
@@ -60,7 +60,7 @@ pub struct Response {
     outlet: Outlet,
     unpacker: Unpacker,
     source: Source,
-    /// Of the process that it belongs to ([`fork`]).
+    /// Generation of the process that the response belongs to ([`fork`]).
     generation: u32,
 }
 
@@ -70,7 +70,7 @@ enum Source {
     Here(Box<Exchanges>),
     /// The body has ended, with this result.
     Over(Result<()>),
-    /// The program was told that it has ended.
+    /// The end of the body was reported to the program.
     Told,
     /// The transfer broke; further reads report the same error.
     Broken(Error),
@@ -134,7 +134,7 @@ impl Response {
         self.check_status().map(|()| self)
     }
 
-    /// The rest of the body.
+    /// Returns the rest of the body.
     ///
     /// # Errors
     /// The transfer or the decoding failed.
@@ -154,8 +154,8 @@ impl Response {
         Ok(all)
     }
 
-    /// The rest of the body as text, decoded by its byte order mark, the charset of its `Content-Type`, or as UTF-8. Invalid
-    /// sequences become U+FFFD.
+    /// Returns the rest of the body as text, decoded by its byte order mark, the charset of its
+    /// `Content-Type`, or as UTF-8. Invalid sequences become U+FFFD.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -164,7 +164,7 @@ impl Response {
         Ok(text::decode(self.bytes()?, charset.as_deref()))
     }
 
-    /// The rest of the body as a value, from JSON.
+    /// Returns the rest of the body, parsed as JSON.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] if it is not valid JSON, or not for this type.
@@ -192,7 +192,7 @@ impl Response {
         Ok(copied)
     }
 
-    /// Sees to it that there are bytes to take. `false` at the end.
+    /// Makes bytes available to take. Returns `false` at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
             Source::Broken(error) => Err(error.again()),
@@ -209,7 +209,7 @@ impl Response {
         error
     }
 
-    /// The same, but for what becomes of it when it fails.
+    /// Receives more bytes like `fill`, without handling failures.
     fn bring(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
@@ -237,7 +237,7 @@ impl Response {
         }
     }
 
-    /// Goes on to the end of the body, which is gathered.
+    /// Reads to the end of the body, collecting it.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.broke(inherited()));

@@ -1,4 +1,4 @@
-//! A response with its whole body, for programs that want it at once.
+//! Responses with their whole bodies, for programs that want both at once.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::sink::memory::Memory;
 use crate::transfer::{Outcome, Redirected, Transfer};
 use crate::{Client, Result};
 
-/// A response and its body, which was read to its end.
+/// A response and its body, read to its end.
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -35,7 +35,7 @@ use crate::{Client, Result};
 pub struct Reply {
     /// The head of the response.
     pub head: Head,
-    /// The final target, after redirects.
+    /// The target of the response, after redirects.
     pub target: Target,
     /// Sizes, times and addresses.
     pub facts: Box<Facts>,
@@ -43,12 +43,12 @@ pub struct Reply {
     pub history: Vec<Redirected>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
     pub trailers: Option<Fields>,
-    /// The body, decoded if that was asked for.
+    /// The body, decoded if decoding was requested.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// The status code (RFC 9110 section 15).
+    /// Returns the status code (RFC 9110 section 15).
     #[must_use]
     pub fn status(&self) -> u16 {
         self.head.status()
@@ -62,14 +62,14 @@ impl Reply {
         check_status(&self.head, &self.target).map(|()| self)
     }
 
-    /// The body as text, as by [`Response::text`](super::Response::text).
+    /// Returns the body as text, like [`Response::text`](super::Response::text).
     #[must_use]
     pub fn into_text(self) -> String {
         let charset = self.head.get("content-type").and_then(charset);
         text::decode(self.body, charset.as_deref())
     }
 
-    /// The body as a value, from JSON.
+    /// Returns the body, parsed as JSON.
     ///
     /// # Errors
     /// [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
@@ -78,7 +78,7 @@ impl Reply {
         super::from_json(&self.body, self.target.to_url())
     }
 
-    /// Of an outcome and the body that came.
+    /// Makes a reply of an outcome and the body received.
     ///
     /// # Errors
     /// The outcome's.
@@ -95,7 +95,7 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<Reply> {
     Reply::of(outcome, memory.into_bytes())
 }
 
-/// The same into a sink, which is given back.
+/// Sends a request, and receives the body into a sink, which is returned.
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (Outcome, S) {
     let Request { target, options, own } = request;
     let path = BodyPath::new(Box::new(sink));
