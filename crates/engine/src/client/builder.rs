@@ -51,26 +51,26 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// `User-Agent`, instead of `haul/VERSION`.
+    /// Sets `User-Agent`. Default: `haul/VERSION`.
     pub fn user_agent(mut self, name: impl Into<Vec<u8>>) -> Self {
         self.options.user_agent = Some(name.into());
         self
     }
 
-    /// A field for all requests, unless a request has one of the same name.
+    /// Adds a field to all requests, unless a request has one of the same name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         self.options.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// Time limit for a whole attempt, including the body. With [`send_async`](Client::send_async) it includes waiting for a
-    /// free slot. Default: no limit.
+    /// Sets the time limit for a whole attempt, including the body. With
+    /// [`send_async`](Client::send_async) it includes waiting for a free slot. Default: no limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.max_time = Some(limit);
         self
     }
 
-    /// Time limit for connecting, including name lookup, proxies and TLS. Default 300 s.
+    /// Sets the time limit for connecting, including name lookup, proxies and TLS. Default 300 s.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.options.connect.timeout = limit;
         self
@@ -82,7 +82,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The jar in which cookies are kept and from which they are sent. Default: no cookies.
+    /// Sets the jar in which cookies are stored and from which they are sent. Default: no cookies.
     pub fn jar(mut self, jar: Jar) -> Self {
         self.options.jar = Some(jar);
         self
@@ -100,8 +100,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits for decoding: the decoded size, and the decoded bytes for each byte received. Default: at most 750 for each byte,
-    /// beyond the first 8 MiB.
+    /// Sets the limits for decoding: the decoded size, and the decoded bytes for each byte
+    /// received. Default: at most 750 for each byte, beyond the first 8 MiB.
     ///
     /// ```
     /// use haul::Client;
@@ -117,7 +117,7 @@ impl ClientBuilder {
         self
     }
 
-    /// A proxy for all requests, by its URL.
+    /// Sets a proxy for all requests, by its URL.
     ///
     /// # Errors
     /// [`ErrorKind::ProxyResolve`] if the URL is malformed.
@@ -136,7 +136,7 @@ impl ClientBuilder {
         self
     }
 
-    /// A hook that is asked during waits whether to continue.
+    /// Sets a hook that is called during waits and decides whether to continue.
     pub fn interrupt(mut self, hook: Interrupt) -> Self {
         self.options.interrupt = Some(hook);
         self
@@ -148,7 +148,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The resolver for host names. Default: the system's.
+    /// Sets the resolver for host names. Default: the system's.
     pub fn resolver(mut self, resolver: Resolver) -> Self {
         self.resolver = Some(resolver);
         self
@@ -167,7 +167,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The client.
+    /// Makes the client.
     #[must_use]
     pub fn build(self) -> Client {
         let Self { options, resolver, limits, max_requests } = self;

@@ -1,5 +1,5 @@
-//! The client: what all transfers of a program share. Connections, names, TLS contexts, buffers, and the options that
-//! requests begin with.
+//! The client: state that all transfers of a program share. It has connections, names, TLS
+//! contexts, buffers, and the options that requests begin with.
 //!
 //! Making one costs nothing: no thread, no file read, no large buffer before it is needed.
 //!
@@ -54,7 +54,7 @@ const READ_BUFFER: usize = 128 << 10;
 /// The default number of concurrent asynchronous requests: each may need a descriptor.
 const MOST_AT_ONCE: usize = 1024;
 
-/// Shared by all transfers; cloning it is cheap and shares everything.
+/// A client, shared by all transfers. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -84,7 +84,7 @@ struct Core {
     first: Parts,
 }
 
-/// The state of one process.
+/// The part of the client that belongs to one process.
 struct Parts {
     generation: u32,
     resolver: Resolver,
@@ -101,7 +101,7 @@ struct Parts {
     loops: Mutex<Vec<Weak<Inbox>>>,
     /// Number of times that the client's idle connections were closed.
     closings: AtomicU32,
-    /// The state for a child of this process.
+    /// The parts for a child of this process.
     child: OnceLock<Box<Parts>>,
 }
 
@@ -126,7 +126,7 @@ impl Parts {
 }
 
 impl Core {
-    /// The state of this process.
+    /// Returns the parts of this process. Makes them at the first use in a forked child.
     fn parts(&self) -> &Parts {
         let mut parts = &self.first;
         let generation = fork::generation();
@@ -140,7 +140,7 @@ impl Core {
         parts
     }
 
-    /// The same, if this process has used it.
+    /// Returns the parts of this process, if it has used the client.
     fn known(&self) -> Option<&Parts> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
@@ -161,13 +161,14 @@ impl Default for Client {
 }
 
 impl Client {
-    /// A client with an empty pool, whose requests begin with the options of [`ClientBuilder`].
+    /// Makes a client with an empty pool, whose requests begin with the options of
+    /// [`ClientBuilder`].
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A client that asks this resolver for addresses.
+    /// Makes a client that asks this resolver for addresses.
     #[must_use]
     pub fn with_resolver(resolver: Resolver) -> Self {
         Self::builder().resolver(resolver).build()
@@ -187,8 +188,8 @@ impl Client {
         self.inner.core.parts()
     }
 
-    /// The same for a thread of its own, that is not to keep it as the program does: when all of the program's are gone the thread
-    /// ends.
+    /// Returns a clone for a thread of the client. Such a clone does not keep the client alive:
+    /// once all of the program's clones are gone, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
         Self { inner: Arc::new(Inner { core: Arc::clone(&self.inner.core), is_the_program_s: false }) }
     }
@@ -210,43 +211,44 @@ impl Client {
         Ok(target)
     }
 
-    /// A GET (RFC 9110 section 9.3.1). The URL is a `&str`, a `String`, the `url` crate's `Url`; one that cannot be used is an error when the
-    /// request is sent or built.
+    /// Starts a GET request (RFC 9110 section 9.3.1). The URL is a `&str`, a `String`, or the `url`
+    /// crate's `Url`. A URL that cannot be used is an error when the request is sent or built.
     pub fn get(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("GET", url)
     }
 
-    /// A HEAD: what a GET would return, without the body.
+    /// Starts a HEAD request, which returns what a GET would, without the body.
     pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("HEAD", url)
     }
 
-    /// A POST.
+    /// Starts a POST request.
     pub fn post(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("POST", url)
     }
 
-    /// A PUT.
+    /// Starts a PUT request.
     pub fn put(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("PUT", url)
     }
 
-    /// A PATCH (RFC 5789).
+    /// Starts a PATCH request (RFC 5789).
     pub fn patch(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("PATCH", url)
     }
 
-    /// A DELETE.
+    /// Starts a DELETE request.
     pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("DELETE", url)
     }
 
-    /// A request with any method (a string, or the `http` crate's `Method`), which is sent exactly as given.
+    /// Starts a request with any method (a string, or the `http` crate's `Method`), which is sent
+    /// exactly as given.
     pub fn request(&self, method: impl AsRef<str>, url: impl AsRef<str>) -> RequestBuilder {
         RequestBuilder::new(self, method.as_ref(), url.as_ref())
     }
 
-    /// The same for a target that has already been parsed.
+    /// Starts a request to a target that has already been parsed.
     pub fn request_to(&self, method: &str, target: Target) -> RequestBuilder {
         RequestBuilder::to(self, method, target)
     }
@@ -270,8 +272,9 @@ impl Client {
         response::call(self, request)
     }
 
-    /// The same into a sink of the caller, such as one over a string of another language ([`Sink::receive`] takes bytes from
-    /// the socket without a copy). The sink is returned whatever happens.
+    /// Sends a request and receives the body into a sink of the caller, such as one over a string
+    /// of another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink
+    /// is returned in any case.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
         response::perform(self, request, sink)
     }
@@ -303,33 +306,34 @@ impl Client {
         FetchAll::new(self, requests.into_iter(), options)
     }
 
-    /// The same for requests that are given one by one, and for foreign event loops.
+    /// Starts a batch: requests are given one by one, and foreign event loops can wait for the
+    /// results.
     #[must_use]
     pub fn batch(&self, options: BatchOptions) -> Batch {
         Batch::new(self, options)
     }
 
-    /// Fetches one target into a sink, waiting for it: no thread, no event loop. The options are these alone; those of the
-    /// client are not looked at.
+    /// Fetches one target into a sink and waits for it: no thread, no event loop. Only these
+    /// options apply; the client's options do not.
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
         let now = Instant::now();
         blocking::run(self, Transfer::new(target, options, BodyPath::new(sink), now, 0))
     }
 
-    /// The options that its requests begin with.
+    /// Returns the options that requests begin with.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
         &self.inner.core.options
     }
 
-    /// The totals of its connections so far, including those in the pool.
+    /// Returns the totals of the client's connections so far, including connections in the pool.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.parts().stats
     }
 
-    /// The resolver, for fixed answers.
+    /// Returns the resolver, for setting fixed answers.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.parts().resolver
@@ -375,7 +379,7 @@ impl Client {
         &self.inner.core.limits
     }
 
-    /// An event loop with connections of its own begins.
+    /// Registers an event loop with separate connections.
     pub(crate) fn joined(&self, inbox: &Arc<Inbox>) {
         let mut loops = self.parts().loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|inbox| inbox.strong_count() > 0);
