@@ -29,7 +29,7 @@ impl LaterStage {
     /// Makes the stage with this number. The expressions of the stage before yield its values.
     ///
     /// # Errors
-    /// The output names a glob that the URL does not have.
+    /// The output names a glob or a value that does not exist.
     pub(super) fn new(
         operation: &Operation,
         number: usize,

@@ -110,7 +110,7 @@ impl WriteOut {
         self.tokens.iter().any(shows)
     }
 
-    /// Parses a format. Returns it with the unknown names in it, which print as nothing.
+    /// Parses a format. Returns it with warnings about unknown names, which print as nothing.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = Tokens::default();
         let mut warnings = Vec::new();
