@@ -61,9 +61,11 @@ pub struct ConnectOptions {
     pub interface: Option<Interface>,
     /// The local ports that connections leave from (`--local-port`). Default: any.
     pub local_ports: Option<Ports>,
-    /// The type of service of what is sent, all eight bits: DS field (RFC 2474 section 3) and ECN (`--ip-tos`). Default: the system's.
+    /// The type of service of outgoing packets, all eight bits: DS field (RFC 2474 section 3) and
+    /// ECN (`--ip-tos`). Default: the system's.
     pub type_of_service: Option<u8>,
-    /// The priority of what is sent, 0 to 7 (`--vlan-priority`), as far as the system has such. Default: the system's.
+    /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), on systems that have one.
+    /// Default: the system's.
     pub priority: Option<u8>,
     /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
     /// `--abstract-unix-socket`).
@@ -71,7 +73,8 @@ pub struct ConnectOptions {
     /// Starts each connection with a line of the PROXY protocol, version 1, which names both ends
     /// (`--haproxy-protocol`). Default no.
     pub haproxy_protocol: bool,
-    /// The address that such a line tells in place of one's own (`--haproxy-clientip`). Default: none.
+    /// The client address in the PROXY protocol's line, in place of the connection's local one
+    /// (`--haproxy-clientip`). Default: none.
     pub haproxy_client: Option<IpAddr>,
 }
 
@@ -344,7 +347,8 @@ impl Connector {
         Connect::Done { socket, peer }
     }
 
-    /// Keeps the failure that tells most: what an address answered before what this machine could not even try.
+    /// Keeps the most informative failure: an address's answer before an attempt that this machine
+    /// could not even start.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
         self.tell_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));

@@ -83,7 +83,7 @@ struct Outer {
     wire: Box<[u8]>,
     /// Received and not opened yet.
     sealed: Range<usize>,
-    /// Opened, and what a tunnel has not taken yet.
+    /// The range of decrypted bytes that a tunnel has not taken yet.
     opened: Range<usize>,
     /// For the reader.
     plain: Range<usize>,
@@ -182,7 +182,8 @@ impl Transport {
         }
     }
 
-    /// Sends what there is room for. Through an outer layer all of it is sealed, and what has no room is kept.
+    /// Sends as much as there is room for. Through an outer layer, all bytes are encrypted, and the
+    /// rest is kept.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
@@ -197,7 +198,7 @@ impl Transport {
         Ok(bytes.len())
     }
 
-    /// Sends what is kept. `true` when nothing is left.
+    /// Sends the kept bytes. Returns true when none are left.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
         outer.say(&self.socket)
@@ -275,7 +276,8 @@ impl Outer {
         Ok(filled)
     }
 
-    /// Sends what is kept, answers to key updates, and what the tunnel has to say. `true` when nothing is left.
+    /// Sends kept bytes, answers to key updates, and the tunnel's output. Returns true when none
+    /// are left.
     fn say(&mut self, socket: &Socket) -> io::Result<bool> {
         self.secured.tls.take_output(&mut self.secured.outgoing);
         loop {
@@ -290,7 +292,7 @@ impl Outer {
         }
     }
 
-    /// Has the tunnel look at the next part of what was opened. `false` where it needs more.
+    /// Passes the next part of the decrypted bytes to the tunnel. Returns false if it needs more.
     fn pass(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;

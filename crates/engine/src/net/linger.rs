@@ -18,7 +18,7 @@ const MOST: usize = 1 << 20;
 /// The peer has so long to read and to end its direction.
 const TIME: Duration = Duration::from_millis(250);
 
-/// Ends our direction, and drops what comes until the peer has ended its own.
+/// Ends the sending direction, and drops input until the peer has ended its own.
 pub(super) fn drain(socket: &Socket) {
     if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn drain(socket: &Socket) {
     }
 }
 
-/// Waits for more. `false` when the time is over.
+/// Waits for more input. Returns false when the time is over.
 fn waits(socket: &Socket, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).unwrap_or_default();

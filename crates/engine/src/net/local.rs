@@ -199,7 +199,8 @@ fn bind_device(_socket: &Socket, _device: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The number of a zone: of the interface of that name, or the number that it is (RFC 4007 section 11.2).
+/// Returns the number of a zone, given as the name of an interface or as a number (RFC 4007 section
+/// 11.2).
 pub(super) fn zone_index(zone: &str) -> Option<u32> {
     let number = zone.parse().ok().filter(|&number| number != 0);
     number.or_else(|| if_addrs::get_if_addrs().ok()?.into_iter().find(|found| found.name == zone)?.index)

@@ -27,16 +27,19 @@ use crate::state::alt_svc::{Alternative, Protocol};
 /// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The host, as DNS and TLS see it. Of a proxy that forwards requests it is that proxy's: any origin's may use it.
+    /// The host, as DNS and TLS see it. With a proxy that forwards requests, it is the proxy's
+    /// host: requests to any origin may use the connection.
     pub host: String,
     /// The port.
     pub port: u16,
     /// The host and port that the connection is made to: those of the URL, unless an option
     /// replaces them.
     pub dial: (String, u16),
-    /// The zone of the IPv6 address that it goes to (RFC 6874): the same address on another link is another peer.
+    /// The zone of the connection's IPv6 address (RFC 6874): the same address on another link is
+    /// another peer.
     pub zone: Option<String>,
-    /// The alternative service that it goes to (RFC 7838): then `dial` is its place, and `tls` offers its protocol alone.
+    /// The alternative service that the connection goes to (RFC 7838): `dial` is then its address,
+    /// and `tls` offers only its protocol.
     pub alternative: Option<Protocol>,
     /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
@@ -49,7 +52,7 @@ pub struct Key {
     pub prior_knowledge: bool,
     /// Deviations from HTTP/1.1.
     pub liberties: Liberties,
-    /// Through whom it goes.
+    /// The proxies that the connection passes.
     pub via: Via,
 }
 
@@ -187,7 +190,7 @@ impl Key {
     }
 }
 
-/// The alternative service that a request to this target goes to, if it goes to one.
+/// Returns the alternative service for a request to this target, if one is known and usable.
 fn alternative(target: &Target, options: &RequestOptions, via: &Via) -> Option<Alternative> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
     let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
@@ -200,7 +203,7 @@ fn alternative(target: &Target, options: &RequestOptions, via: &Via) -> Option<A
         .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
 }
 
-/// The zone of a target's address, if it is there that the connection goes.
+/// Returns the zone of a target's address, if the connection goes to that address.
 fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),

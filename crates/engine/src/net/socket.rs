@@ -48,7 +48,7 @@ pub struct Socket {
 /// The state of a supposedly idle connection before it is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// Open, and nothing to read: it may be used.
+    /// Open, with nothing to read: the connection may be used.
     Silent,
     /// Closed or broken by the peer.
     Closed,

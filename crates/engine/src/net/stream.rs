@@ -25,7 +25,7 @@ pub struct Stream {
     tls: Option<Box<Secured>>,
     /// The peer's address: through a proxy, the proxy's. None on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// One's own, as far as it was asked for.
+    /// The local address, if it was asked for.
     pub local: Option<SocketAddr>,
     /// The number of this stream among all streams of the process, from 0.
     pub number: u64,
@@ -118,13 +118,13 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
-    /// The fault of the server's certificate, if it was to be reported and not refused.
+    /// Returns the fault of the server's certificate, if faults are reported instead of refused.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.tls.as_ref()?.tls.certificate_fault()
     }
 
-    /// The certificates that the server showed, where they were to be kept.
+    /// Returns the server's certificates, if they were to be kept.
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.tls.as_ref()?.tls.certificates()
@@ -181,7 +181,7 @@ impl Stream {
         }
     }
 
-    /// Receives into `buffer` what has come, once.
+    /// Receives available bytes into `buffer`, once.
     ///
     /// # Errors
     /// The socket's.
@@ -208,9 +208,9 @@ impl Stream {
         }
     }
 
-    /// The next run of plaintext in `buffer[at..filled]`, received before; `at` moves on. `None` when all that can be
-    /// opened now has been, and what is left is kept for the next receive. The flag says that the peer has ended the
-    /// stream properly.
+    /// Returns the next run of plaintext in `buffer[at..filled]`, received before, and advances
+    /// `at`. `None` when all complete records are decrypted; the rest is kept for the next receive.
+    /// The flag is true if the peer has ended the stream properly.
     ///
     /// # Errors
     /// A record that does not authenticate, or a breach of TLS.
@@ -240,8 +240,8 @@ impl Stream {
         }
     }
 
-    /// Sends as much of `bytes` as there is room for; with TLS all of it is sealed, and what the socket has no room for
-    /// is kept for [`Stream::flush`].
+    /// Sends as much of `bytes` as there is room for. With TLS, all bytes are encrypted, and
+    /// [`Stream::flush`] sends the ones that the socket has no room for.
     ///
     /// # Errors
     /// The socket's; [`io::ErrorKind::WouldBlock`] when there is no room at all.
@@ -270,8 +270,8 @@ impl Stream {
         transport.flush()
     }
 
-    /// Says that nothing follows; what the peer still sends can be received. Inside a proxy's TLS the connection itself
-    /// stays open.
+    /// Ends the sending direction; input can still be received. Inside a proxy's TLS, the
+    /// connection itself stays open.
     ///
     /// # Errors
     /// The socket's.
@@ -292,7 +292,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// Closes it so that the peer gets what was sent last, even where unread input is left: see [`linger`].
+    /// Closes the stream so that the peer receives the last output, even if unread input is left:
+    /// see [`linger`].
     pub(crate) fn drain(mut self) {
         if self.generation != fork::generation() {
             return;

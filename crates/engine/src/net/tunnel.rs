@@ -37,7 +37,7 @@ pub(super) struct Tunnel {
 pub(super) enum Taken {
     /// A number of processed bytes, and the reader's part of them. Further events may follow.
     Bytes(usize, Range<usize>),
-    /// More has to come first. All that came is done with.
+    /// More input is needed. All input so far has been processed.
     Nothing,
     /// The other end has closed the tunnel.
     End,
@@ -49,7 +49,7 @@ pub(super) fn config() -> h2::Config {
 }
 
 impl Tunnel {
-    /// Over this connection, whose CONNECT with this id was answered with a 2xx.
+    /// Makes a tunnel over this connection, whose CONNECT with this id was answered with a 2xx.
     pub(super) fn new(conn: Box<Conn>, id: RequestId) -> Self {
         Self { conn, id, waiting: Vec::new() }
     }
@@ -80,7 +80,8 @@ impl Tunnel {
         self.conn.release(clock::time(Instant::now()), self.id, n as u64);
     }
 
-    /// Takes what the writer gives: all of it, or nothing as long as too much waits for the proxy's window.
+    /// Takes the writer's bytes: all of them, or none as long as too much waits for the proxy's
+    /// window.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is closed.

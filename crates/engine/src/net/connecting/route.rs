@@ -12,14 +12,15 @@ use crate::net::local::{Bind, UnixSocket, zone_index};
 use crate::net::pool::Key;
 use crate::{Error, ErrorKind, Result};
 
-/// A way whose names are resolved.
+/// A route to the server whose names are resolved.
 #[derive(Debug)]
 pub(super) struct Route {
     /// The peer of the connection, for messages.
     entry: String,
     to: To,
     bind: Bind,
-    /// For each proxy on the way, the address to ask it for; none leaves the name to it.
+    /// For each proxy on the way, the address of the server to request from it; `None` leaves the
+    /// name's resolution to the proxy.
     pub(super) asked: Vec<Option<IpAddr>>,
 }
 

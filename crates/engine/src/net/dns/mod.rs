@@ -165,8 +165,8 @@ impl Resolver {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The same in a forked child, which has none of the threads that ask: with the fixed answers, unless another thread was
-    /// looking at them in the moment of the fork.
+    /// A copy for a forked child, which has none of the resolver threads. It keeps the fixed
+    /// answers, unless another thread held their lock at the moment of the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let overrides = self.shared.state.try_lock().map(|state| state.overrides.clone()).unwrap_or_default();
         let shared = Shared {
@@ -262,7 +262,8 @@ impl Resolver {
         }
     }
 
-    /// The answer by a lookup on this thread; none when another thread is at it already.
+    /// Returns the answer by a lookup on this thread; `None` if another thread already runs that
+    /// lookup.
     fn resolve_here(&self, host: &str, port: u16) -> Option<Answer> {
         let now = Instant::now();
         let name = normal(host);

@@ -47,7 +47,7 @@ enum Answer {
 }
 
 impl Memory {
-    /// The value of Proxy-Authorization for a request, as far as it is known how the proxy wants it.
+    /// Returns the value of Proxy-Authorization for a request, if the proxy's scheme is known.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when no answer can be made.
@@ -77,7 +77,8 @@ impl Memory {
         }
     }
 
-    /// A proxy's 407. Whether the request is to be repeated with another answer; `answered`: it had one.
+    /// Handles a proxy's 407. `answered`: the request had an answer. Returns true if the request is
+    /// to be repeated with another answer.
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] when the proxy asks for what there is not.

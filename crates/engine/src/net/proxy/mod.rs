@@ -46,7 +46,7 @@ use crate::net::tls::TlsOptions;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ProxyOptions {
-    /// The proxy (`-x`); none uses the environment's.
+    /// The proxy (`-x`); without one, the environment's.
     pub proxy: Option<Proxy>,
     /// The variables of the environment. Default: none; a library does not read its host's environment unasked. Its `no_proxy` counts for
     /// [`ProxyOptions::proxy`], too.

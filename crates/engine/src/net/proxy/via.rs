@@ -33,7 +33,7 @@ pub struct Hop {
     pub proxy: Proxy,
     /// The SOCKS proxy before it.
     pub preproxy: Option<Proxy>,
-    /// TLS with it, if it is an https proxy.
+    /// The TLS options for an https proxy.
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuth,
@@ -45,7 +45,7 @@ pub struct Hop {
     pub without: Vec<String>,
     /// The User-Agent of a CONNECT.
     pub user_agent: Option<Vec<u8>>,
-    /// The challenges that it has sent.
+    /// The challenges that the proxy has sent.
     pub memory: Memory,
 }
 
@@ -175,7 +175,8 @@ impl Hop {
         self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
     }
 
-    /// A 407 to a request that it was to forward: whether to repeat it with another answer.
+    /// Handles a 407 to a forwarded request. Returns true if the request is to be repeated with
+    /// another answer.
     #[must_use]
     pub fn may_answer(&self, head: &Head, answered: bool) -> bool {
         head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)

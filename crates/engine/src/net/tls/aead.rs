@@ -49,7 +49,8 @@ impl Aead {
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
 
-    /// Opens in place what is sealed with its tag behind it: the plain text. None if it is not authentic.
+    /// Decrypts in place the ciphertext with the tag after it, and returns the plain text. `None`
+    /// if it is not authentic.
     pub(super) fn open<'a>(&self, nonce: [u8; 12], aad: &[u8], sealed: &'a mut [u8]) -> Option<&'a mut [u8]> {
         match self {
             Self::AwsLc(key) => {

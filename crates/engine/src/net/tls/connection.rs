@@ -62,7 +62,7 @@ struct Agreed {
     resumed: bool,
     /// The server's own certificate.
     certificate: Option<CertificateDer<'static>>,
-    /// All that it showed, in DER, where they were to be kept.
+    /// All certificates of the server, in DER, if they were to be kept.
     chain: Option<Arc<[Vec<u8>]>>,
     /// The fault of its certificate, if that was to be reported only.
     fault: Option<String>,
@@ -90,7 +90,7 @@ impl Tls {
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
 
-    /// The server's certificate in words; none if the session was resumed and it showed none.
+    /// Returns the server's certificate as text; empty if the session was resumed without one.
     #[must_use]
     pub fn certificate_lines(&self) -> Vec<String> {
         let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
@@ -103,7 +103,7 @@ impl Tls {
         self.agreed.as_ref()?.fault.as_deref()
     }
 
-    /// The certificates that the server showed, its own first, in DER, where they were to be kept
+    /// Returns the server's certificates in DER, its own first, if they were to be kept
     /// ([`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates)).
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
@@ -122,8 +122,8 @@ impl Tls {
         certificate.verify_is_valid_for_subject_name(&name).is_ok()
     }
 
-    /// Takes the handshake as far as the input allows; what must be sent is appended to the output. Used bytes are removed from the input; the rest
-    /// must stay there as this call left it.
+    /// Advances the handshake as far as the input allows, and appends bytes to send to the output.
+    /// Used bytes are removed from the input; the rest must stay there as this call left it.
     ///
     /// # Errors
     /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]
@@ -212,7 +212,8 @@ impl Tls {
         }
     }
 
-    /// Appends the sealed text to the output, behind what [`take_output`](Self::take_output) would give.
+    /// Appends the ciphertext to the output, after the bytes that
+    /// [`take_output`](Self::take_output) would append.
     ///
     /// # Errors
     /// [`ErrorKind::Send`] when the key is worn out (TLS 1.2 after 2^24 records).
@@ -223,7 +224,7 @@ impl Tls {
         }
     }
 
-    /// Appends what must be sent though no data is: answers to key updates, alerts after an error. Mostly nothing.
+    /// Appends output other than data: answers to key updates, alerts after an error. Mostly empty.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             Phase::Open(records) => records.take_output(out),
@@ -332,7 +333,7 @@ fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, o
     }
 }
 
-/// After an error, rustls has an alert to send. While it has something, it looks at no input.
+/// Takes the alert that rustls has to send after an error. Until then, rustls processes no input.
 fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>) {
     while connection.wants_write() {
         let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(mut chunk)), .. } =

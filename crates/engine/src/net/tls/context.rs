@@ -38,7 +38,7 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// As users know it: `TLSv1.3`.
+    /// The name of the version as users know it: `TLSv1.3`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -157,7 +157,7 @@ pub struct Place {
     pub zone: Option<String>,
     /// The address families that the server's addresses may be of.
     pub family: Family,
-    /// Through whom it is reached.
+    /// The proxies through which the server is reached.
     pub via: Via,
     /// The options that connections are made with, including a Unix socket.
     pub connect: ConnectOptions,
@@ -179,7 +179,7 @@ impl TlsContext {
         }
     }
 
-    /// The same for a server at this place, with the tickets of that place only.
+    /// A copy of this context whose session-ticket cache is limited to one connection key.
     #[must_use]
     pub fn at(&self, place: &Place) -> Self {
         let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);

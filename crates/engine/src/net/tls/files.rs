@@ -66,7 +66,7 @@ impl Stamp {
     }
 }
 
-/// The files that say whom to trust; none where the system's certificates are used.
+/// Returns the files that decide about trust; none if the system's certificates are used.
 pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
     let is_used = options.verify || options.examine;
     [&options.ca_file, &options.ca_path, &options.crl_file]

@@ -35,7 +35,8 @@ pub struct Identity {
     /// The certificate (`--cert`). A PEM file may continue with intermediate certificates up to an
     /// authority that the server knows.
     pub certificate: PathBuf,
-    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. None: it is in the certificate's file.
+    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. `None`: the key is in the
+    /// certificate's file.
     pub key: Option<PathBuf>,
 }
 
@@ -57,12 +58,12 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// PEM (RFC 7468) of a program that has it in memory. `Debug` does not show it, since it may hold a key.
+/// PEM (RFC 7468) held in memory. `Debug` does not show it, since it may contain a key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pem(Arc<[u8]>);
 
 impl Pem {
-    /// Of this text. Whether it can be used is found out when it is first needed.
+    /// Wraps this text, which is checked at its first use.
     #[must_use]
     pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
         Self(pem.into())
@@ -128,7 +129,8 @@ impl Part {
     }
 }
 
-/// Answers servers that request a certificate with this chain and this key.
+/// Makes the resolver that answers a server's request for a certificate with this chain and this
+/// key.
 fn resolver(
     provider: &CryptoProvider,
     (chain, of_chain): (Vec<u8>, &Part),

@@ -71,8 +71,8 @@ impl OddName {
         ServerName::try_from(self.stand_in.clone()).ok()
     }
 
-    /// The name of an encoded ClientHello, as it is to be sent. Only the first message of a handshake
-    /// has one.
+    /// Returns an encoded ClientHello with the server's name as it is to be sent. Only the first
+    /// message of a handshake has a name.
     pub(super) fn spell<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut extension = server_name(&self.stand_in);
         match memmem::find(bytes, &extension) {

@@ -16,7 +16,8 @@ use rustls_pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, Unix
 /// The SHA-256 of a public key as certificates have it.
 pub type Pin = [u8; 32];
 
-/// Accepts what another verifier accepts, if its key is one of these.
+/// A verifier that accepts the certificates accepted by another verifier, if their key is one of
+/// these.
 #[derive(Debug)]
 pub(super) struct Pinned {
     pub(super) verifier: Arc<dyn ServerCertVerifier>,

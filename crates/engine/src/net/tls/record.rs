@@ -48,9 +48,9 @@ pub(super) struct Records {
     transmit: Key,
     /// Records one key may seal.
     seal_limit: u64,
-    /// A message whose last record has not come yet.
+    /// A message whose last record has not arrived yet.
     message: Vec<u8>,
-    /// Sealed answers to the peer's messages, to be sent with or before our next data.
+    /// Encrypted answers to the peer's messages, to be sent with or before our next data.
     output: Vec<u8>,
     /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
     update_waits: bool,
@@ -295,7 +295,7 @@ impl Records {
     }
 }
 
-/// The length of the record at the front, header included, as far as its header has come.
+/// Returns the length of the record at the front, including its header, once that is complete.
 pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
     let &[_, _, _, high, low, ..] = bytes else { return None };
     Some(HEADER + usize::from(u16::from_be_bytes([high, low])))

@@ -24,7 +24,8 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const END: &[u8] = b"-----END CERTIFICATE-----";
 const SECTION: &[u8] = b"-----BEGIN ";
 
-/// The file with all of the system's certificates: what `SSL_CERT_FILE` names, or one of the usual places.
+/// Returns the file with all of the system's certificates: the one that `SSL_CERT_FILE` names, or
+/// one of the usual paths.
 ///
 /// An agent, which keeps connections for others, checks by this file whether the system still trusts the same certificates.
 #[must_use]

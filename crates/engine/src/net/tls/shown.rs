@@ -29,7 +29,7 @@ const KINDS: [(&str, &str); 7] = [
 ];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Of a certificate in DER; none of what cannot be read as one.
+/// Describes a certificate in DER as lines of text; empty if it cannot be read.
 pub(super) fn lines(der: &[u8]) -> Vec<String> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let certificate = certificate.tbs_certificate();
@@ -66,7 +66,8 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// From the country down, as it is written in the certificate; RFC 4514 would begin at the other end.
+/// A name from the country down, in the order of the certificate; RFC 4514 would begin at the other
+/// end.
 fn name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }

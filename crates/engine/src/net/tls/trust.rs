@@ -26,7 +26,7 @@ pub(super) enum Trust {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The same, less what these lists revoke.
+    /// The inner trust, minus the certificates that these lists revoke.
     Unrevoked {
         trust: Box<Trust>,
         lists: PathBuf,

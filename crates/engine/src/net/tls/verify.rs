@@ -51,7 +51,7 @@ enum ChainFault {
 }
 
 impl ListedOrSigned {
-    /// Trusts these certificates, less what is revoked. `None` if none of them can be read.
+    /// Trusts these certificates, except revoked ones. `None` if no certificate can be read.
     pub(super) fn new(
         listed: Vec<CertificateDer<'static>>,
         revoked: Vec<CertRevocationList<'static>>,
@@ -66,7 +66,7 @@ impl ListedOrSigned {
         (!anchors.is_empty()).then_some(Self { algorithms, listed, anchors, positions, revoked, common_name: false })
     }
 
-    /// The same, with [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    /// The same verifier with [`TlsOptions::common_name`](super::TlsOptions::common_name).
     pub(super) fn with_common_name(self, common_name: bool) -> Self {
         Self { common_name, ..self }
     }
@@ -116,7 +116,7 @@ impl ListedOrSigned {
         }
     }
 
-    /// Checks what webpki leaves out.
+    /// Makes the checks that webpki leaves out.
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
         for intermediate in path.intermediate_certificates() {

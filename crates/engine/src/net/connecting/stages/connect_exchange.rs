@@ -34,15 +34,15 @@ pub(super) struct Exchange {
     is_unheard: bool,
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
-    /// The heads of its answers, to be shown.
+    /// The heads of the proxy's answers, to be shown.
     pub(super) heads: Vec<Head>,
-    /// The answer is a refusal whose body is read to its end, to ask again.
+    /// The refusal's body is being read to its end, before another request.
     again: bool,
 }
 
 /// The HTTP version that the proxy speaks.
 enum Speaks {
-    /// With what the machine could not use yet.
+    /// HTTP/1.1, with the input that the machine could not use yet.
     Http1 { conn: Box<h1::Conn>, tail: Vec<u8> },
     /// With the stream of the last request.
     Http2 { conn: Box<h2::Conn>, id: RequestId },
@@ -54,8 +54,8 @@ pub(super) enum Verdict {
     More,
     /// Send [`Exchange::take_output`], then read on.
     Again,
-    /// The tunnel is open, and these bytes came behind the answer: out of the tunnel, or where it is a stream of HTTP/2, for
-    /// that to read.
+    /// The tunnel is open. These bytes came after the answer: out of the tunnel, or, for a stream
+    /// of HTTP/2, as its input.
     Open(Vec<u8>, Option<Tunnel>),
 }
 
@@ -83,8 +83,8 @@ impl Exchange {
         })
     }
 
-    /// The connection stands, and this is the protocol that was agreed on in the TLS handshake with the proxy, if any: what is
-    /// to be sent.
+    /// Begins the exchange on a connection. `protocol` is the one agreed on in the TLS handshake
+    /// with the proxy, if any. Returns the bytes to send.
     ///
     /// # Errors
     /// What cannot be asked.
@@ -140,7 +140,7 @@ impl Exchange {
         }
     }
 
-    /// Takes what has come.
+    /// Processes input from the proxy.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Verdict> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
