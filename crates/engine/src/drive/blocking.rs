@@ -49,7 +49,7 @@ pub fn run(client: &Client, transfer: Box<Transfer>) -> Outcome {
     run_to_end(client, transfer).into_outcome().0
 }
 
-/// The same; what the body's path held comes back, too.
+/// Runs a transfer to its end. Also returns what the body's path held.
 pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> Ended {
     let split = transfer.options().split;
     let mut exchanges = Exchanges::new(transfer, split);
@@ -60,12 +60,12 @@ pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> Ended {
     }
 }
 
-/// The exchanges of one transfer, as far as they have got.
+/// The exchanges of one transfer, with their progress.
 pub(crate) struct Exchanges {
     state: State,
     split: Split,
     ticker: Ticker,
-    /// The time, where it has just been read.
+    /// The current time, if it has just been read.
     now: Option<Instant>,
 }
 
@@ -81,7 +81,7 @@ enum State {
 /// The source of the connection for the next exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
-    /// The pool, if it has one.
+    /// The client's pool.
     Pool,
     /// The network: the last connection broke, which makes the others of its age suspect.
     Fresh,
@@ -120,7 +120,7 @@ enum Stopped {
     Interrupted(Error),
 }
 
-/// A transfer that is over. It stays in its box until its outcome is wanted.
+/// A finished transfer. It stays boxed until its outcome is wanted.
 pub(crate) struct Ended {
     transfer: Box<Transfer>,
     result: Result<()>,
@@ -142,7 +142,7 @@ impl Exchanges {
         Self { state: State::Next(transfer, From::Pool, None), split, ticker, now }
     }
 
-    /// The transfer, while it is not over.
+    /// Returns the transfer until it is over.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         match &self.state {
             State::Next(transfer, ..) => Some(transfer),
@@ -416,7 +416,8 @@ impl Live {
         self.waits == Waits::InPoll && self.is_drained && !self.link.stream().has_ahead() && !self.link.has_due()
     }
 
-    /// Waits in `poll`. `false`: there is nothing to receive, because it is too early or the transfer is over.
+    /// Waits in `poll`. Returns false if there is nothing to receive, because it is too early or
+    /// the transfer is over.
     fn wait(&mut self, until: Option<Instant>, finished: &mut Finished) -> bool {
         let error = match self.link.wait(until) {
             Ok(Waited::Ready) => return true,
@@ -432,7 +433,7 @@ impl Live {
         false
     }
 
-    /// Receives once, or moves what has come past our memory.
+    /// Receives once, or lets the kernel move available bytes to the sink.
     fn receive(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut Finished) -> Progress {
         if self.waits == Waits::InPoll && self.link.is_direct(Pipes::Awaited) {
             self.is_drained = true;

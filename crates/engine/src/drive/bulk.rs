@@ -97,7 +97,7 @@ impl Bulk {
         Some(self.piece)
     }
 
-    /// Until when the mark should be reached, if it is raised.
+    /// Returns the time by which the mark should be reached, if it is raised.
     #[must_use]
     pub fn quiet_at(&self) -> Option<Instant> {
         self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)

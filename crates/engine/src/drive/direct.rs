@@ -111,8 +111,8 @@ pub enum Beside<'a> {
     Source(BorrowedFd<'a>),
 }
 
-/// Waits until the socket has something to read (or room, if `sends`), or for what is beside it, where that is given. `quiet` bounds the
-/// wait besides the deadline.
+/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor beside it
+/// is ready, if one is given. `quiet` bounds the wait besides the deadline.
 ///
 /// # Errors
 /// Those of `poll(2)`.
@@ -307,7 +307,8 @@ mod sys {
             Ok(Self { read, write })
         }
 
-        /// Writes out what is in the pipe by hand: how much was, and why not all.
+        /// Writes the content of the pipe by copying it. Returns the number of written bytes, and
+        /// the error that stopped the copy.
         fn copy_out(&self, output: BorrowedFd<'_>, held: u64) -> (u64, Option<io::Error>) {
             let mut buffer = vec![0; 64 << 10];
             let mut copied = 0;

@@ -196,7 +196,7 @@ impl Lane {
         }
     }
 
-    /// Waiting transfers whose time has run out.
+    /// Removes and returns waiting transfers whose time has run out.
     pub(crate) fn overdue(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
         if self.waiting_until.is_none_or(|at| at > now) {
             return VecDeque::new();
@@ -208,14 +208,14 @@ impl Lane {
         late
     }
 
-    /// A sink has credit again, or it is worth asking.
+    /// Resumes reading: a sink has credit again, or may have.
     pub(crate) fn resume(&mut self) {
         self.paused = false;
         self.awaits = None;
     }
 
-    /// The next waiting transfer, if it can be started. On a shared connection it also waits for room in its sink, since its body would be sent at
-    /// once.
+    /// Returns the next waiting transfer, if it can start. On a shared connection, it also waits
+    /// for room in its sink, since its body would be sent at once.
     pub(crate) fn next_waiting(&mut self, waker: Waker<'_>) -> Option<Box<Transfer>> {
         let State::Open(link) = &self.state else { return None };
         let next = self.waiting.front_mut()?;

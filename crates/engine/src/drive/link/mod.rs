@@ -70,7 +70,7 @@ pub enum Progress {
 /// The party to wake when a sink has credit again, or a source of content has more.
 #[derive(Clone, Copy)]
 pub struct Waker<'a> {
-    /// The driver; none for one that waits in the sink itself.
+    /// The driver; `None` for one that waits in the sink itself.
     pub wake: Option<&'a Arc<dyn Wake>>,
     /// The driver's name for the connection.
     pub token: usize,
@@ -95,7 +95,7 @@ impl Waker<'_> {
     }
 }
 
-/// A driver, as what a task's content wakes.
+/// A driver's waker, in the form that a task's content calls.
 struct DriverWaker {
     wake: Arc<dyn Wake>,
     token: usize,
@@ -107,8 +107,9 @@ impl std::task::Wake for DriverWaker {
     }
 }
 
-/// Transfers whose exchange is over, and what becomes of them. (In boxes, here and wherever a transfer is handed on: it is
-/// large, and goes through many hands. Mostly it is one, which takes no memory of the list's own.)
+/// Transfers whose exchange is over, and the next step of each. (Boxed, here and wherever a
+/// transfer is handed on: a transfer is large, and is moved often. The list mostly has one entry,
+/// which needs no allocation.)
 pub type Finished = SmallVec<[(Box<Transfer>, After); 1]>;
 
 /// An open connection.
@@ -119,7 +120,7 @@ pub enum Link {
     H2(Box<h2::Link>),
 }
 
-/// The same call on whichever it is.
+/// Makes the same call on either kind of link.
 macro_rules! either {
     ($link:expr, $inner:ident => $call:expr) => {
         match $link {
@@ -221,7 +222,7 @@ impl Link {
         }
     }
 
-    /// Lets the connection end behind its first response, or with what is under way.
+    /// Ends the connection after its first response, or after the ones under way.
     pub fn take_one_only(&mut self) {
         match self {
             Self::H1(link) => link.take_one_only(),
@@ -371,7 +372,7 @@ impl Link {
         either!(self, link => link.pace.waited)
     }
 
-    /// Moves once what has come of the body under way to its sink; see [`Link::is_direct`].
+    /// Moves available bytes of the body under way to its sink, once; see [`Link::is_direct`].
     pub fn move_body(
         &mut self,
         mover: &mut Mover,
@@ -414,7 +415,7 @@ impl Link {
         }
     }
 
-    /// Closes it so that the peer gets what was sent last.
+    /// Closes the connection so that the peer receives the last output.
     pub(crate) fn drain(self) {
         match self {
             Self::H1(_) => {}
@@ -428,7 +429,7 @@ impl Link {
         either!(self, link => link.look_at())
     }
 
-    /// Ends what took too long or is too slow.
+    /// Ends transfers that took too long or are too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         either!(self, link => link.expire(now, finished))
     }

@@ -22,7 +22,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Of one whose bulk bodies come in such pieces.
+    /// The pace of a link whose bulk bodies arrive in pieces of this size.
     pub(super) fn of(piece: usize) -> Self {
         Self { bulk: Bulk::of(piece), resumes_at: None, waited: Duration::ZERO }
     }

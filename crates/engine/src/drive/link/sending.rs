@@ -155,8 +155,9 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends the machine's output, and what `feed` adds to it as room appears; `sent` is called for each write. Where a read of
-/// the content `may_block` this thread, the driver looks for an early answer in between: a slow source must not hide it.
+/// Sends the machine's output, and the content that `feed` adds to it as room appears; `sent` is
+/// called for each write. If a read of the content `may_block` this thread, the driver looks for an
+/// early answer in between: a slow source must not hide it.
 ///
 /// # Errors
 /// The socket's. A response may have arrived anyway: receive before giving up.

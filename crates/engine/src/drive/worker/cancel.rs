@@ -38,7 +38,7 @@ impl Worker {
         self.place_all();
     }
 
-    /// Ends what is under way there; hands back what waits there and has not begun.
+    /// Ends a transfer that is under way on this lane, or returns it if it still waits there.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let lane = self.lanes.get_mut(token)?;
         if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {

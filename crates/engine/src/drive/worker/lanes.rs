@@ -175,7 +175,7 @@ impl Worker {
         }
     }
 
-    /// Sends what a lane has to send.
+    /// Sends a lane's output.
     pub(super) fn pump(&mut self, token: usize) {
         let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token) else { return };
         // A failed send is found by the next receive, which may bring the response that explains it.
@@ -298,7 +298,8 @@ impl Worker {
         }
     }
 
-    /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
+    /// Fails the transfers of a lane that could not be opened, or makes them wait for free
+    /// descriptors.
     pub(super) fn could_not_open(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
         let alike = error.again();
@@ -351,7 +352,7 @@ impl Worker {
         self.delayed.push(Reverse(Delayed { at, is_lent: false, transfer }));
     }
 
-    /// Deals with transfers whose exchange on a lane is over.
+    /// Handles transfers whose exchange on a lane is over.
     pub(super) fn settle(&mut self, token: usize, finished: &mut Finished) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -368,7 +369,8 @@ impl Worker {
         self.rest(token);
     }
 
-    /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
+    /// Moves waiting transfers off a shared connection that takes no more requests, however long
+    /// its last responses take.
     fn move_on(&mut self, token: usize) {
         self.remember_what_it_bore(token);
         if let Some(lane) = self.lanes.get_mut(token)
@@ -378,7 +380,7 @@ impl Worker {
         }
     }
 
-    /// Starts what waits on a lane and can be started now.
+    /// Starts the waiting transfers of a lane that can start now.
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = Finished::new();
         let waker = Waker { wake: Some(&self.wake), token };

@@ -20,7 +20,7 @@ pub trait Supply: Send + Sync {
     /// Frees the slot of a finished transfer, and returns another transfer for it, if there is one.
     fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
 
-    /// A transfer is over.
+    /// Notes that a transfer is over.
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
@@ -82,7 +82,8 @@ pub trait Supply: Send + Sync {
     /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
     fn end(&self, error: Error);
 
-    /// The host of this slot accepts concurrent transfers on one connection: it may have as many as there are slots.
+    /// Notes that the host of this slot accepts concurrent transfers on one connection: it may have
+    /// as many as there are slots.
     fn shares(&self, _slot: HostId) {}
 
     /// Returns the present limit of connections to one host, if it differs from the one that the

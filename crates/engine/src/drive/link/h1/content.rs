@@ -22,7 +22,7 @@ pub(super) struct Content {
     is_starved: bool,
     /// The time when the source may have more.
     resumes_at: Option<Instant>,
-    /// A read of it may block the thread that sends it.
+    /// True if a read of the content may block the sending thread.
     may_block: bool,
     /// Since when, and why, it cannot be read.
     failed: Option<(Instant, Error)>,

@@ -20,7 +20,7 @@ pub(super) enum Direct {
     Copied,
 }
 
-/// With less than this to come of a body, it is not worth finding out whether it could be moved.
+/// The size of a remaining body below which the check for direct moves does not pay.
 const WORTH_MOVING: u64 = 64 << 10;
 
 impl Link {
@@ -73,8 +73,8 @@ impl Link {
         self.pace.wait(socket, sends, beside, deadline)
     }
 
-    /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for
-    /// [`Progress::WouldBlock`], which can also mean that the sink's pipe is full.
+    /// Moves available bytes of the body under way to its sink, once. There may be more after any
+    /// result but [`Progress::WouldBlock`], which can also mean that the sink's pipe is full.
     pub fn move_body(
         &mut self,
         mover: &mut Mover,

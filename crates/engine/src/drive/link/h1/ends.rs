@@ -49,7 +49,8 @@ impl Link {
         }
     }
 
-    /// The peer has ended the stream; `clean` when it was said so, by TLS or the tunnel's stream.
+    /// Handles the end of the stream by the peer; `clean` if TLS or the tunnel's stream announced
+    /// it.
     pub(super) fn end(&mut self, clean: bool, now: Instant, finished: &mut Finished) -> Progress {
         if self.queue.is_empty() {
             return self.close(now, finished);

@@ -44,7 +44,7 @@ const LEAST_READ: usize = 4096;
 pub struct Link {
     stream: Stream,
     conn: Conn,
-    /// Plaintext that the machine could not use yet: a head or chunk line that came in part.
+    /// Plaintext that the machine could not use yet: an incomplete head or chunk line.
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     turn: Turn,
@@ -62,7 +62,7 @@ pub struct Link {
     /// reports that once, and then a proper end to the next receive.
     send_error: Option<io::Error>,
     misbehaved: bool,
-    /// The peer sent what breaks the protocol, in contrast to closing too early.
+    /// The peer violated the protocol, rather than closing too early.
     violated: bool,
     direct: Direct,
     pub(super) pace: Pace,
@@ -327,7 +327,7 @@ impl Link {
         self.conn.has_due()
     }
 
-    /// The response was complete before its request had left, which it has now.
+    /// Finishes a response that was complete before its request had been sent, which it is now.
     fn finish_early(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         match self.step_over_tail(now, finished) {
             Ok(()) if self.closing => self.close(now, finished),
@@ -378,7 +378,7 @@ impl Link {
         [self.deadline(), look, self.content.look_at(&self.conn), self.turn.ends_at()].into_iter().flatten().min()
     }
 
-    /// Ends what took too long or is too slow.
+    /// Ends transfers that took too long or are too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         if let Some(progress) = self.end_turn(now, finished) {
             return progress;

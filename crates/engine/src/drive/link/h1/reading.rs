@@ -73,7 +73,7 @@ impl Link {
         Ok(())
     }
 
-    /// Passes on what was gathered of the body under way.
+    /// Passes on the gathered bytes of the body under way.
     fn deliver(&mut self, buffer: &[u8], gathered: &mut Gathered, now: Instant, finished: &mut Finished) -> Result<()> {
         if gathered.count == 0 {
             return Ok(());

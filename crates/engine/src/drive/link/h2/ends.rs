@@ -75,7 +75,7 @@ impl Link {
         }
     }
 
-    /// A transfer is no longer on this connection: the window has its bytes back.
+    /// Removes a transfer from this connection, and returns its bytes to the window.
     pub(super) fn take_out(&mut self, id: u64, now: Instant) -> Option<Active> {
         let active = self.active.remove(&id)?;
         self.limited -= usize::from(is_limited(&active.transfer));
@@ -147,7 +147,7 @@ impl Link {
     }
 }
 
-/// The kind, and so the exit code, of what the machine objects to.
+/// The error, with its kind and exit code, for a protocol error of the machine.
 pub(super) fn from_machine(error: h2::Error) -> Error {
     let kind = match error {
         h2::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,

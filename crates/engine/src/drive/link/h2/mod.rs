@@ -328,7 +328,7 @@ impl Link {
         self.after(progress, now, finished)
     }
 
-    /// Sends what the machine has to say by now.
+    /// Sends the machine's output after a step.
     fn after(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         match self.pump() {
             // The peer has closed. What it sent before that is received first, and then its end, which is the error.
@@ -342,7 +342,8 @@ impl Link {
         self.conclude(progress, now, finished)
     }
 
-    /// A connection that accepts no more requests and has none has ended. Sending may have completed responses.
+    /// Ends a connection that accepts no more requests and has none left. Sending may have
+    /// completed responses.
     fn conclude(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         if self.conn.has_due()
             && let Err(error) = self.step(&mut [], 0..0, now, finished)
@@ -391,7 +392,7 @@ impl Link {
         [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }
 
-    /// Ends what took too long or is too slow.
+    /// Ends transfers that took too long or are too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         if let Err(error) = self.conn.handle_timeout(clock::time(now)) {
             return self.break_off(from_machine(error), now, finished);

@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// Hands on what was gathered of a body.
+    /// Passes on the gathered bytes of a body.
     fn hand_on(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut Finished) {
         let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
@@ -101,7 +101,7 @@ impl Link {
         }
     }
 
-    /// A response is there to its end, and handed on.
+    /// Handles a response that has arrived completely and been passed on.
     fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut Finished) {
         self.served += 1;
         let Some(Active { mut transfer, .. }) = self.take_out(id, now) else { return };

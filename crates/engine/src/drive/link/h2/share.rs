@@ -28,7 +28,8 @@ const LEAST: u32 = 256 << 10;
 const STREAMS: u32 = 64;
 /// The least and greatest initial window of a stream.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The same for a rate-limited response: what arrives in this part of a second, and at least this.
+/// The window of a rate-limited response is the amount that arrives in this part of a second, with
+/// a minimum.
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
@@ -45,7 +46,7 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// A connection's share, until it is dropped.
+    /// Takes a share for a connection. Dropping it returns the memory.
     #[must_use]
     pub fn share(&self) -> Share {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,8 +78,9 @@ impl Share {
         (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
     }
 
-    /// The same where responses are held to a rate, in bytes a second. The first window comes as fast as the server is, so it has to
-    /// be a small part of what comes in a second; it grows where the round trip is too long for that.
+    /// Returns the first window of a rate-limited response, at `rate` bytes per second. The server
+    /// fills it at full speed, so it has to be a small part of a second's amount. It grows if the
+    /// round trip is too long for that.
     ///
     /// ```
     /// let share = haul::drive::link::h2::Windows::default().share();

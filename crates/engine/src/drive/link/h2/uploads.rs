@@ -18,7 +18,7 @@ pub(super) struct Uploads {
     turns: Vec<u64>,
     /// The streams whose source failed.
     failed: Vec<(u64, Error)>,
-    /// The source of one had nothing when it was asked last.
+    /// The source of an upload had nothing at the last read.
     is_starved: bool,
     /// The time when a source may have more.
     resumes_at: Option<Instant>,

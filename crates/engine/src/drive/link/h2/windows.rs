@@ -26,7 +26,7 @@ impl Link {
         self.touched = touched;
     }
 
-    /// The same for those whose sinks had none before.
+    /// Releases the bytes of streams whose sinks had no room before.
     pub(super) fn release_held(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         if self.held.is_empty() {
             return;
