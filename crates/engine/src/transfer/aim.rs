@@ -47,7 +47,8 @@ impl Aim {
         }
     }
 
-    /// The same for a part of the content: it is where redirects have led to already.
+    /// A copy of this target for a part of the content: the place to which redirects have already
+    /// led.
     pub(super) fn of_part(&self) -> Self {
         Self { hops: 0, left: None, ..self.clone() }
     }

@@ -42,7 +42,8 @@ impl Transfer {
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
-    /// The alternative could not be reached: the origin itself is asked then. `false` where it was none, or is not to blame.
+    /// Notes that the alternative service could not be reached, so that the origin itself is used.
+    /// Returns false if none was in use, or if the service is not to blame.
     pub(super) fn leaves_alternative(&mut self, error: &Error) -> bool {
         let is_its = matches!(
             error.kind(),
@@ -56,7 +57,7 @@ impl Transfer {
         is_its && self.drops_alternative()
     }
 
-    /// The alternative is passed over from now on. `false` where there was none.
+    /// Stops using the alternative service. Returns false if none was in use.
     pub(super) fn drops_alternative(&mut self) -> bool {
         let (Some(door), Some(known)) = (self.alternative.take(), &self.options.alt_svc) else { return false };
         known.fails(&self.aim.target, door.protocol, &door.host, door.port);

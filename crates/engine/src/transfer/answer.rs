@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Result};
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
-    /// Handles the head of the final response: decides what is done with the body.
+    /// Handles the head of the final response: decides whether its body is delivered or dropped.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
         self.is_heard();
@@ -327,7 +327,7 @@ impl Transfer {
     }
 }
 
-/// A status of 400 or above as the error that it is asked to be.
+/// The error for a status of 400 or above, where the options make that an error.
 pub(crate) fn bad_status(head: &Head) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());

@@ -15,13 +15,15 @@ use crate::clock;
 use crate::state::auth::{Ask, Netrc, Sent};
 use crate::{Error, ErrorKind, Result};
 
-/// A server may call each nonce stale: after this many answers its response is final.
+/// The number of answered challenges after which a response is final. Without a limit, a server
+/// could call each nonce stale.
 const MOST_ANSWERS: u8 = 3;
 
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct Login {
-    /// The first target, where it has a user: what a redirect says instead is not the user's word.
+    /// The first target, if its URL names a user: user information from a redirect does not count
+    /// as the caller's.
     first: Option<Box<Target>>,
     /// The identity to use at the present target; `None` until it is looked up.
     identity: Option<Identity>,
@@ -30,7 +32,7 @@ pub(super) struct Login {
     answers: u8,
     /// The request under way has no content because its only purpose is to be challenged.
     pub(super) is_probe: bool,
-    /// No challenge came where one was expected.
+    /// No challenge came although one was expected.
     is_unasked: bool,
 }
 
@@ -42,7 +44,7 @@ impl Login {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// The same for another target: nothing of the present one's is kept.
+    /// The state for another target: keeps nothing of the present target's.
     pub(super) fn elsewhere(&self) -> Self {
         Self { first: self.first.clone(), ..Self::NONE }
     }
@@ -96,7 +98,7 @@ impl Transfer {
         callers.leave_to_engine("Authorization").then_some((scheme, credentials))
     }
 
-    /// The target in the spelling that is signed, where it is another than the caller's.
+    /// Returns the target in the spelling that is signed, if it differs from the caller's.
     pub(super) fn spelled(&self, callers: &Callers<'_>) -> Option<Target> {
         self.signs(callers)?.0.signed_target(&self.aim.target)
     }

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind};
 /// number.
 const WORTH_ASKING: u64 = 1 << 20;
 
-/// More than this a server that refuses it may have left unread.
+/// The size of content above which a server that refuses it may have left it unread.
 const READ_ANYWAY: u64 = 64 << 10;
 
 impl Transfer {

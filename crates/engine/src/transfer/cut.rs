@@ -46,7 +46,7 @@ impl Cut {
         self.position.store(at, Ordering::SeqCst);
     }
 
-    /// From now on a transfer that has reached its cut is over.
+    /// Makes the end final: a transfer that reaches it is over from now on.
     pub(crate) fn settle(&self) {
         self.is_settled.store(true, Ordering::SeqCst);
         self.wake();

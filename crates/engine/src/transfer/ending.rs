@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 const PROGRESS: u64 = 256 << 10;
 
 impl Transfer {
-    /// The response is complete, or the rest of it is not read ([`Transfer::is_cut_short`]).
+    /// Handles a response that is complete, or whose rest is not read ([`Transfer::is_cut_short`]).
     pub fn on_complete(&mut self, now: Instant) -> After {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
@@ -73,7 +73,7 @@ impl Transfer {
         }
     }
 
-    /// A response was delivered to its end: whether that was all.
+    /// Handles a response that was delivered completely. Returns the next step, if more is needed.
     fn delivered(&mut self, now: Instant) -> After {
         if self.is_part && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at)) {
             return self.done(Ok(()), now);
@@ -101,8 +101,8 @@ impl Transfer {
         self.done(result, now)
     }
 
-    /// A response that cannot be taken, by what its head says: a try of the whole may bring another one, where every error is
-    /// worth that.
+    /// Handles a response whose head makes it unusable. A retry of the whole may bring another one,
+    /// if the options retry every error.
     fn refused(&mut self, error: Error, now: Instant) -> After {
         self.tries_behind = None;
         // Content that has changed has no rest.
@@ -139,7 +139,7 @@ impl Transfer {
         }
     }
 
-    /// The exchange broke: whether the transfer is over, or tried again.
+    /// Handles a broken exchange. Returns whether the transfer is over or tried again.
     pub fn on_failure(&mut self, error: Error, broke: Broke, now: Instant) -> After {
         // The decision on the head stands, whatever happens to an unwanted body.
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {

@@ -31,7 +31,7 @@ pub(super) struct Extent {
     pub(super) total: Option<u64>,
     /// The validator that tells this representation from every other, once known.
     pub(super) validator: Option<Validator>,
-    /// The coding of what was delivered so far.
+    /// The coding of the content delivered so far.
     coding: Option<Vec<u8>>,
     /// True if the extent is a first range of unknown content, which may turn out to be shorter.
     is_opening: bool,
@@ -99,7 +99,7 @@ impl Extent {
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
-    /// Another gap of it is next.
+    /// Moves the extent to its next gap.
     pub(super) fn moves_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
@@ -149,12 +149,12 @@ impl Extent {
         may
     }
 
-    /// The byte that it ends before, as far as that is known.
+    /// Returns the end of the extent, as far as it is known.
     pub(super) fn goal(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
-    /// A 200 begins: what is known of its representation.
+    /// Notes the representation of a 200 that begins.
     pub(super) fn begins(&mut self, head: &Head, framing: BodyFraming) {
         *self = Self {
             total: match framing {

@@ -36,7 +36,8 @@ pub(super) struct Callers<'a> {
     secrets: Secrets,
     same_origin: bool,
     hands_on: bool,
-    /// Most requests have none, and are asked for each field that the engine makes.
+    /// True if the caller has no fields, as for most requests: saves a search for each field that
+    /// the engine makes.
     is_empty: bool,
 }
 

@@ -80,8 +80,8 @@ pub(crate) use part::{Splittable, Watch};
 /// not support ranges after all.
 const MAX_RESTARTS: u32 = 2;
 
-/// With more bytes of redirects' heads than this, further ones are not kept for delivery: a hostile server sends as many
-/// as it may.
+/// The size of redirects' heads from which further ones are not kept for delivery: a hostile server
+/// sends as many as it may.
 const MOST_HEADS: usize = 1 << 20;
 
 /// A transfer under way. Rare state, and state that is handed on, is boxed: glibc's malloc has
@@ -108,7 +108,7 @@ pub struct Transfer {
     may_range: bool,
     /// True once the sink was asked for its existing content.
     has_looked: bool,
-    /// A request of its was handed to a connection, whatever came of it.
+    /// A request of this transfer was handed to a connection, whatever its result.
     has_sent: bool,
     /// The sink has received a head, and holds the content that followed.
     has_begun: bool,
@@ -136,7 +136,7 @@ pub struct Transfer {
     crew_id: Option<usize>,
     body: BodyPath,
     head: Option<Head>,
-    /// Behind the response that is delivered it is tried again after a while.
+    /// The delay of the try that follows the delivered response.
     tries_behind: Option<Duration>,
     /// The pause that the last response asks for on behalf of its host.
     asked_pause: Option<Duration>,
@@ -162,7 +162,7 @@ pub struct Transfer {
     pub facts: Box<Facts>,
     /// The caller's mark: which job this is.
     pub tag: u64,
-    /// The host whose slot in the caller's queue it holds.
+    /// The host whose slot in the caller's queue this transfer holds.
     pub slot: Option<HostId>,
     /// The rank among transfers that may have to wait for each other: none may wait behind one of a
     /// higher rank. A transfer that all others wait for has rank 0.
@@ -208,7 +208,7 @@ enum Disposition {
 }
 
 impl Transfer {
-    /// A transfer of `target`'s content along `body`. It is made in the box that it is handed on in.
+    /// Makes a transfer of `target`'s content along `body`, in the box that it is handed on in.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Box<Self> {
         Self::with(target, options, Particulars::default(), body, now, tag)
@@ -320,9 +320,9 @@ impl Transfer {
         self.leave_redirects();
     }
 
-    /// Asks the caller's target for what is still missing, instead of the one that redirects have led to: that may be down,
-    /// or its address good for one request. Content that was read once, and a request that a redirect turned into another
-    /// (303), are not sent again.
+    /// Asks the caller's target for the missing rest, instead of the target of a redirect: that may
+    /// be down, or its address good for one request. Content that was read once, and a request that
+    /// a redirect turned into another (303), are not sent again.
     fn go_back(&mut self) {
         let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::Body::is_spent);
         if self.aim.is_led() && self.aim.keeps_method() && !is_spent() {
@@ -405,13 +405,13 @@ impl Transfer {
         self.options.total_time.and_then(|limit| self.began.checked_add(limit))
     }
 
-    /// The head of the response that is delivered, once it has come.
+    /// Returns the head of the delivered response, once it has arrived.
     #[must_use]
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
     }
 
-    /// The redirects that were followed, where they are kept.
+    /// Returns the followed redirects, if they are kept.
     #[must_use]
     pub fn history(&self) -> &[Redirected] {
         &self.history
@@ -423,7 +423,7 @@ impl Transfer {
         self.pace.is_limited()
     }
 
-    /// A part of its request has left: the server is not silent while it is being sent to.
+    /// Notes that a part of the request was sent: the server does not count as silent meanwhile.
     pub fn took_content(&mut self) {
         self.pace.stirs(Instant::now());
     }

@@ -24,8 +24,8 @@ pub enum After {
 pub enum Broke {
     /// No connection could be made: nothing was sent.
     BeforeSending,
-    /// On a connection that had served before, and no byte of the response had come: the peer most likely closed it
-    /// while it was idle.
+    /// A connection that had served before broke before the first byte of the response: the peer
+    /// most likely closed it while it was idle.
     WhileStale,
     /// No byte of the response had come.
     BeforeResponse,
@@ -50,12 +50,12 @@ pub struct Outcome {
     pub tag: u64,
     /// The redirects that were followed, where [`keep_history`](crate::RequestOptions::keep_history) asks for them.
     pub history: Vec<Redirected>,
-    /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
+    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
 }
 
 impl Outcome {
-    /// Of what failed before any exchange.
+    /// The outcome of a transfer that failed before any exchange.
     #[must_use]
     pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
         let facts = Box::new(Facts::new(started));

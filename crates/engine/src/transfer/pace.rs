@@ -86,7 +86,7 @@ impl Pace {
         self.rate.is_some()
     }
 
-    /// Of the credit of the sink, what the rate allows.
+    /// Returns the part of the sink's credit that the rate allows.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> Credit {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
@@ -104,7 +104,7 @@ impl Pace {
         allowed
     }
 
-    /// The same for what comes together with a head, which is not waited for.
+    /// Returns the credit for bytes that come together with a head, without a wait for the rate.
     pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
         let Some(bucket) = &self.rate else { return credit };
         credit.min(bucket.lock().unwrap_or_else(PoisonError::into_inner).available(clock::policy_time(now)))

@@ -20,7 +20,8 @@ use crate::request::{RequestOptions, SpeedLimit};
 use crate::sink::Counter;
 use crate::sink::partial::PartialFile;
 
-/// A part that brings nothing for so long has stalled, and is asked for again from where it is.
+/// The speed below which a part counts as stalled. It is then requested again from its present
+/// position.
 const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// A body that could be fetched in parts.
@@ -62,7 +63,8 @@ impl Transfer {
         self.extent.at
     }
 
-    /// From now on it is the first of several, which stops where it is cut. Answers what is to watch over the speed of all.
+    /// Makes the transfer the first of several parts, which stops at the cut. Returns the check on
+    /// the speed of all.
     pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>, now: Instant) -> Watch {
         self.is_part = true;
         self.cut = Some(Arc::clone(cut));
@@ -178,7 +180,8 @@ impl Transfer {
         self.is_part
     }
 
-    /// Adds what others of the same body cost; `bytes` of it they brought past this one.
+    /// Adds the costs of another part of the same body, which delivered `bytes` of it without this
+    /// transfer.
     pub(crate) fn adds(&mut self, other: &Facts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;

@@ -100,7 +100,8 @@ impl Transfer {
         self.asked_first.then_some(self.options.expect_timeout)
     }
 
-    /// Before the first exchange: what an earlier run left of this very content need not be fetched again.
+    /// Before the first exchange, looks for a part of this very content that an earlier run left,
+    /// to fetch only the rest.
     fn look_for_partial(&mut self) {
         if std::mem::replace(&mut self.has_looked, true) || !self.may_range || self.options.decode {
             return;
