@@ -89,7 +89,7 @@ struct State {
     end: Option<After>,
 }
 
-/// The connection that the first stream came by.
+/// The state of the first stream's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FirstLine {
     /// Parts use it as any other, once it is idle.
@@ -122,7 +122,7 @@ struct Member {
 }
 
 impl Crew {
-    /// A crew around a transfer whose body is under way.
+    /// Makes a crew for a transfer whose body is under way.
     pub(super) fn new(first: &mut Transfer, splitter: Splitter, body: Splittable, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
@@ -216,7 +216,7 @@ impl Crew {
         }
     }
 
-    /// The end: the transfer, and what is to become of it.
+    /// Ends the crew. Returns the transfer and its next step.
     ///
     /// # Panics
     /// If the first stream is still at work.
@@ -328,7 +328,7 @@ impl Crew {
         }
     }
 
-    /// The first stream is over, or has stopped where a part begins.
+    /// Handles the end of the first stream, or its stop where a part begins.
     fn first_is_back(&self, state: &mut State, first: Box<Transfer>, result: Result<()>) {
         self.follow_first(state);
         state.window.release(state.first_id);
@@ -381,7 +381,7 @@ impl Crew {
         }
     }
 
-    /// Passes on what has its turn, and sees whether that was all.
+    /// Passes on the bytes whose turn has come, and checks whether the body is complete.
     fn drain(&self, state: &mut State) {
         if self.file.is_none()
             && state.end.is_none()

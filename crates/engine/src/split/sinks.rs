@@ -31,7 +31,7 @@ impl Sink for WindowPart {
     }
 }
 
-/// A part that is written where it belongs.
+/// A part that is written directly to its position in the file.
 pub(super) struct FilePart {
     pub(super) crew: Arc<Crew>,
     pub(super) id: usize,
