@@ -45,7 +45,7 @@ pub enum Destination {
 /// One transfer to do.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The URL as it was given.
+    /// The URL as it was given to the stage.
     pub url: String,
     /// The number of the transfer in its stage, from 0.
     pub number: u64,
@@ -61,7 +61,7 @@ pub struct Job {
     pub(super) slot: u64,
 }
 
-/// A job that waits. Boxed where it is queued: the queue moves what is in it.
+/// A waiting job. Boxed in the queue, because the queue moves its entries.
 pub(super) struct Waiting {
     job: Job,
     target: Target,
@@ -105,7 +105,7 @@ pub(super) struct State {
     /// Transfers of each stage that wait or run, or are broken and not yet reported.
     outstanding: Vec<usize>,
     broken: VecDeque<Broken>,
-    /// A stage was full, so the one before may wait for it.
+    /// True if a stage was full, so that the one before may wait for it.
     full: Vec<bool>,
     numbers: Vec<u64>,
     /// The origin of the first URL of all.
@@ -207,7 +207,8 @@ impl Dispatch {
         !state.full[stage] && state.broken.len() < APPETITE
     }
 
-    /// Takes URLs from the input, or from what a stage kept to its end, until the queue is filled.
+    /// Takes URLs from the input, or from the values that a stage kept to its end, until the queue
+    /// is filled.
     ///
     /// # Errors
     /// When a value cannot be read back from disk.
@@ -385,7 +386,7 @@ impl State {
         self.running.remove(key)
     }
 
-    /// A job is reported, and its place in the window closed.
+    /// Notes that a job has been reported, and that its slot in the window is closed.
     pub(super) fn settled(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
@@ -398,7 +399,8 @@ impl State {
         &mut self.queue
     }
 
-    /// The origin of the first URL of all: given by hand, so it may learn what is given for a later stage.
+    /// Returns the origin of the first URL. It was given by hand, so it may receive secrets given
+    /// for a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
     }

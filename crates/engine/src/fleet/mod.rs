@@ -51,7 +51,7 @@ use crate::sink::output::Output;
 use crate::transfer::Outcome;
 use crate::{Client, Error, Result};
 
-/// One stage of a run: how its pages are asked for, and what is taken from them.
+/// One stage of a run: how it requests pages, and which values it takes from them.
 #[derive(Clone, Default)]
 pub struct Stage {
     /// The options for requesting pages.
@@ -94,7 +94,8 @@ pub struct FleetOptions {
     /// The least time between the beginnings of two transfers, of all stages together. A retry counts as part of its transfer.
     /// Default: none.
     pub pace: Option<Pace>,
-    /// Is asked some 20 times a second whether to stop. Then the run outputs the values that were sorted so far, and fails with
+    /// A callback that is called some 20 times a second, and returns true to stop. The run then
+    /// outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<Interrupt>,
     /// The input may block, so a separate thread reads it.
@@ -124,7 +125,7 @@ impl Default for FleetOptions {
 
 /// Receives a report of every finished transfer, from any worker's thread, in any order.
 pub trait Report: Send + Sync {
-    /// A transfer has ended. The returned bytes are written after its body.
+    /// Reports a finished transfer. The returned bytes are written after its body.
     fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>>;
 }
 

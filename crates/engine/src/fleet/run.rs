@@ -183,7 +183,7 @@ impl Run {
         self.rouse();
     }
 
-    /// Takes what can fail the run as a whole.
+    /// Stops the run if `outcome` is an error, and returns the value otherwise.
     fn guard<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }

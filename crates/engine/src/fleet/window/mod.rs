@@ -331,7 +331,7 @@ impl Window {
         Ok(state.room == Room::Free)
     }
 
-    /// Gives the outlet what a slot has kept, while there is room.
+    /// Passes the content that a slot has kept to the outlet, while there is room.
     fn let_go(&self, state: &mut State, slot: u64) -> Result<()> {
         while state.room == Room::Free {
             let Some(kept) = state.slot(self.order, slot).kept.pop_front() else { break };
@@ -378,7 +378,8 @@ impl Window {
         self.advance(&mut state)
     }
 
-    /// Passes on what the outlet collected, and what has room now. [`Room::Full`]: wait until the outlet can take more.
+    /// Passes on the outlet's gathered content, and everything that has room now. [`Room::Full`]:
+    /// wait until the outlet can take more.
     ///
     /// # Errors
     /// What the outlet says.
@@ -464,7 +465,7 @@ impl Drop for Guard<'_> {
 }
 
 impl State {
-    /// A slot; it is made when first asked for.
+    /// Returns a slot, and makes it at the first call.
     fn slot(&mut self, order: Order, slot: u64) -> &mut Slot {
         if order != Order::Input {
             return self.loose.entry(slot).or_insert_with(|| {
@@ -480,7 +481,7 @@ impl State {
         &mut self.slots[place]
     }
 
-    /// The slot whose content leaves next.
+    /// Returns the slot whose content leaves next.
     fn front(&self, order: Order) -> Option<u64> {
         match order {
             Order::Input => (!self.slots.is_empty()).then_some(self.head),
