@@ -26,7 +26,7 @@ pub enum Algorithm {
     Sha384,
     /// SHA-512.
     Sha512,
-    /// SHA-1: for old lists only, it can be forged.
+    /// SHA-1. It can be forged, so use it only for old lists.
     Sha1,
 }
 
@@ -49,13 +49,13 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// A checksum of this algorithm. `None` if it has not that many bytes.
+    /// Makes a checksum of this algorithm. Returns `None` if the number of bytes is wrong.
     #[must_use]
     pub fn new(algorithm: Algorithm, expected: Vec<u8>) -> Option<Self> {
         (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
     }
 
-    /// The same from hexadecimal digits.
+    /// Parses a checksum from hexadecimal digits.
     #[must_use]
     pub fn parse(algorithm: Algorithm, hex: &str) -> Option<Self> {
         let digits: Vec<u8> =
@@ -65,13 +65,13 @@ impl Checksum {
         Self::new(algorithm, pairs.map(|pair| pair[0] << 4 | pair[1]).collect()).filter(|_| whole)
     }
 
-    /// Makes one, of the same kind.
+    /// Makes a hasher for the same algorithm.
     #[must_use]
     pub fn hasher(&self) -> Hasher {
         Hasher { context: Context::new(self.algorithm.of()) }
     }
 
-    /// The checksum of a file's content.
+    /// Computes the checksum of a file's content.
     ///
     /// # Errors
     /// Those of reading it.
@@ -92,7 +92,7 @@ impl Checksum {
         }
     }
 
-    /// Holds what was found against what should be.
+    /// Compares the checksum found with the expected one.
     ///
     /// # Errors
     /// [`ErrorKind::Checksum`] when they differ.
@@ -110,7 +110,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A checksum in the making.
+/// The computation of a checksum.
 pub struct Hasher {
     context: Context,
 }
@@ -127,15 +127,15 @@ impl Hasher {
         self.context.update(bytes);
     }
 
-    /// The checksum.
+    /// Returns the checksum.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.context.finish().as_ref().to_vec()
     }
 }
 
-/// Holds what passes on its way to another sink against a checksum: for an output that cannot be taken back, so a wrong
-/// content is an error only at its end.
+/// Verifies the bytes on their way to another sink against a checksum. For an output that cannot be
+/// taken back: a wrong content is an error only at its end.
 pub struct Verified<S> {
     sink: S,
     checksum: Checksum,
@@ -143,7 +143,7 @@ pub struct Verified<S> {
 }
 
 impl<S: Sink> Verified<S> {
-    /// Verifies what goes to `sink`.
+    /// Verifies the bytes that go to `sink`.
     pub fn new(sink: S, checksum: Checksum) -> Self {
         Self { hasher: checksum.hasher(), sink, checksum }
     }

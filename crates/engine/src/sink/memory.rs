@@ -1,4 +1,4 @@
-//! A body kept in memory, for a program that wants the bytes.
+//! Keeps a body in memory, for a program that wants the bytes.
 //!
 //! ```
 //! use haul::buffer::Lease;
@@ -19,11 +19,11 @@ use super::{Begin, Sink};
 use crate::buffer::{Lease, is_worth_a_detour};
 use crate::{Error, ErrorKind, Result};
 
-/// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
-/// costs nothing.
+/// Maximum size that an announced length makes the sink allocate at once. A larger body grows as it
+/// arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// Makes room for so much more of a body.
+/// Makes room for `more` further bytes of a body.
 ///
 /// # Errors
 /// [`ErrorKind::Write`] when the system has no such memory: how large a body is decides its server.
@@ -34,8 +34,8 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     })
 }
 
-/// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
-/// keep a body in one ([`Sink::receive`]).
+/// Receives once into the unused memory of a vector, if there is some, and at most `most` bytes.
+/// For sinks that keep a body in a vector ([`Sink::receive`]).
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most || is_worth_a_detour(bytes.as_ptr(), room) {
@@ -52,13 +52,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The body.
+    /// Returns the body.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The body so far.
+    /// Returns the body received so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

@@ -43,7 +43,7 @@ use records::Records;
 
 /// Wakes the driver of a transfer whose sink had no credit.
 pub trait Wake: Send + Sync {
-    /// The sink can take bytes again (or it is worth asking).
+    /// Reports that the sink can take bytes again, or that asking again is worthwhile.
     fn wake(&self, token: usize);
 }
 
@@ -53,16 +53,16 @@ pub trait Counter: Send + Sync {
     fn count(&self, bytes: u64);
 }
 
-/// The facts that a sink gets about the response whose body it receives.
+/// The facts about a response that its sink receives.
 #[derive(Debug, Clone, Copy)]
 pub struct Begin<'a> {
     /// The response's head.
     pub head: &'a Head,
-    /// The requested target: redirects from there may lead elsewhere each time.
+    /// The requested target. Redirects from it may lead elsewhere each time.
     pub target: &'a Target,
     /// The URL that this is the response to, after redirects.
     pub place: &'a Target,
-    /// The redirects that led there, where they are kept.
+    /// The redirects that were followed, if they are kept.
     pub history: &'a [Redirected],
     /// Facts known so far.
     pub facts: &'a Facts,
@@ -70,7 +70,7 @@ pub struct Begin<'a> {
     pub length: Option<u64>,
     /// Offset in the content of the first byte that will be pushed. Earlier bytes exist already.
     pub offset: u64,
-    /// The length of the content as it is transferred, where known.
+    /// The length of the content as transferred, if known.
     pub total: Option<u64>,
     /// A validator that distinguishes the content from every other, if it can be resumed with it.
     pub validator: Option<&'a Validator>,
@@ -81,15 +81,16 @@ pub struct Begin<'a> {
 /// The part of a content that an earlier run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
-    /// The first bytes that are missing; without an end where that is not known.
+    /// The first missing bytes; the end is open if it is unknown.
     pub gap: Range<u64>,
-    /// The length and the validator of the content. Without them, the existing part is taken for its beginning because the user says so.
+    /// The length and the validator of the content. Without them, the existing part counts as its
+    /// beginning because the user says so.
     pub known: Option<(u64, Validator)>,
 }
 
-/// Takes one body.
+/// A destination for one body.
 pub trait Sink: Any + Send {
-    /// The response that will be delivered has begun. Called once an attempt.
+    /// Begins a response that will be delivered. Called once an attempt.
     ///
     /// # Errors
     /// When the place where the body goes cannot be opened.
@@ -137,15 +138,17 @@ pub trait Sink: Any + Send {
         pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
     }
 
-    /// Receives body bytes from a plain socket into memory of its own, at most this many, in one `recv(2)` without flags, and returns its result. A
-    /// driver without a better way asks before it receives them itself; to the sink they count as pushed. `None`, the default, when they are to be
-    /// pushed.
+    /// Receives body bytes from a plain socket into the sink's own memory, at most this many, in
+    /// one `recv(2)` without flags, and returns its result. A driver without a better way calls
+    /// this before it receives the bytes itself; to the sink they count as pushed. Returns `None`,
+    /// the default, if the bytes must be pushed.
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
 
-    /// The descriptor that body bytes may be moved to past this sink, at the place where the next byte belongs. A driver
-    /// that does so says it by [`Sink::moved`]. `None`, the default, when the bytes have to be seen here.
+    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink, at the
+    /// position of the next byte. A driver that does so reports it by [`Sink::moved`]. Returns
+    /// `None`, the default, if the sink must see the bytes.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -153,12 +156,12 @@ pub trait Sink: Any + Send {
     /// Counts bytes that were moved to the descriptor of [`Sink::direct`].
     fn moved(&mut self, _bytes: u64) {}
 
-    /// The meaning of a failure to move bytes, or more bytes, to that descriptor.
+    /// Returns the error for a failure to move bytes to that descriptor.
     fn cannot_write(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
 
-    /// Takes what extraction found; a line each unless the sink knows better.
+    /// Takes extracted values. Default: writes each as a line.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -168,7 +171,7 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Sees the body that values are taken from, piece by piece. Default: it is not kept.
+    /// Receives the body in which values are searched, piece by piece. Default: ignores it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -176,18 +179,20 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// The existing part of this target's content. Asked once, before anything is sent; [`Sink::begin`] is told the offset that the response then
-    /// begins at, which is 0 when the content has changed.
+    /// Returns the existing part of this target's content. Called once, before anything is sent.
+    /// [`Sink::begin`] then gets the offset at which the response begins, which is 0 if the content
+    /// has changed.
     fn partial(&mut self, _target: &Target) -> Option<Partial> {
         None
     }
 
-    /// A gap was filled to its end: moves on to the next one, if there is another. Further bytes belong there.
+    /// Moves on to the next gap once one is filled, if there is another. Further bytes belong
+    /// there.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
 
-    /// The file, if its parts may come in any order.
+    /// Returns the file, if its parts may arrive in any order.
     fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
         None
     }
@@ -198,16 +203,18 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Keeps the received part of a body that broke off, for another attempt that continues it although only the user says that it is the same
-    /// content. `false`, the default, if that was not asked for.
+    /// Keeps the received part of a body that broke off, for another attempt that continues it
+    /// although only the user says that it is the same content. Returns `false`, the default, if
+    /// that is not wanted.
     fn keeps(&mut self) -> bool {
         false
     }
 
-    /// Discards the received bytes, for another attempt. `false` if some were output and cannot be taken back.
+    /// Discards the received bytes, for another attempt. Returns `false` if some were output and
+    /// cannot be taken back.
     fn restart(&mut self) -> bool;
 
-    /// The body is complete.
+    /// Completes the body.
     ///
     /// # Errors
     /// When what was written cannot be made to last.
@@ -215,7 +222,7 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// The name of the file written, if it is one.
+    /// Returns the name of the file written, if there is one.
     fn file_name(&self) -> Option<&std::path::Path> {
         None
     }

@@ -31,14 +31,16 @@ pub enum Clobber {
     Skip,
 }
 
-/// Takes a name for a file before it is opened, or refuses it: where responses choose names, two may choose the same one.
+/// A check that accepts a file's name before the file is opened, or refuses it. Responses that
+/// choose names may choose the same one.
 #[derive(Clone)]
 pub struct NameCheck(Arc<Check>);
 
 type Check = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl NameCheck {
-    /// A check by this function. It gets the path of the file and the target that was asked for, once for each file.
+    /// Makes a check of this function. The function gets the path of the file and the requested
+    /// target, once for each file.
     #[must_use]
     pub fn new(check: impl Fn(&Path, &Target) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
@@ -64,7 +66,7 @@ impl PartialEq for NameCheck {
 
 impl Eq for NameCheck {}
 
-/// The directory that a path is in.
+/// Returns the directory that a path is in.
 pub(super) fn directory_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -72,7 +74,8 @@ pub(super) fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Makes something under a new name in `dir`; it is removed unless it is given another.
+/// Makes an object under a new name in `dir`. The object is removed unless it is given another
+/// name.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -90,7 +93,7 @@ pub(crate) fn is_in_the_way(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// The names to try: the target's own, then those with a number.
+/// Returns the names to try: the target's own, then names with a number.
 pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == Clobber::Number { 100 } else { 0 };
@@ -104,7 +107,7 @@ pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = Pat
     })
 }
 
-/// Renames a file to its target; answers the name that it got.
+/// Renames a file to its target. Returns the name that it got.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
     if matches!(clobber, Clobber::Own | Clobber::Replace) {
         std::fs::rename(from, target)?;
@@ -148,7 +151,7 @@ pub(super) mod unnamed {
     /// other than root name an unnamed file.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
-    /// Links are refused here: the next file has a name from the beginning.
+    /// Set once links were refused here: the next file then has a name from the beginning.
     static LINKLESS: AtomicBool = AtomicBool::new(false);
 
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
@@ -160,8 +163,8 @@ pub(super) mod unnamed {
         Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Links it as `target`; answers the name that it got. A link cannot take another file's place, a rename can, so there
-    /// the file has another name for the moment between the two.
+    /// Links the file as `target`, and returns the name that it got. A link cannot replace another
+    /// file, but a rename can. The file therefore has another name for the moment between the two.
     ///
     /// Where links are refused as such (a sandbox, Android), its content is copied to a file with a name.
     pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber, syncs: bool) -> io::Result<PathBuf> {

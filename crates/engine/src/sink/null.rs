@@ -1,4 +1,4 @@
-//! The null device: what is written to it is gone, so it need not be written.
+//! Detects the null device. Bytes written to it are lost, so they need not be written.
 //!
 //! A download that is thrown away (`-o /dev/null`) is how people measure. Over TLS or HTTP/2 it would be a call of the
 //! system for each record or frame.
@@ -14,7 +14,7 @@ pub(crate) fn is_null(fd: impl AsFd) -> bool {
     let null = makedev(1, 3);
     let is_null = fstat(&fd)
         .is_ok_and(|stat| stat.st_rdev == null && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
-    // One that was opened for reading refuses.
+    // A descriptor opened for reading refuses writes.
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
 }
 

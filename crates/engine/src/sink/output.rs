@@ -1,5 +1,5 @@
-//! Standard output and its like: descriptors that we were given and share with others, so they are never made
-//! non-blocking; and yet a full pipe must not hold up a driver.
+//! Standard output and similar descriptors. They are inherited and shared with other processes, so
+//! they are never made non-blocking; still, a full pipe must not block a driver.
 //!
 //! Each write is asked not to wait, by the means that the kind of descriptor has: `RWF_NOWAIT` for a pipe,
 //! `MSG_DONTWAIT` for a socket. Where the kernel's pipes do not know `RWF_NOWAIT` (Linux before 6.4), `poll` says whether
@@ -44,9 +44,9 @@ pub enum Room {
     Full,
 }
 
-/// Bytes below this are gathered before they are written.
+/// Number of bytes below which output is collected before it is written.
 const SMALL: usize = 16 << 10;
-/// Gathered bytes are written when there are this many.
+/// Number of collected bytes at which they are written.
 const GATHERED: usize = 64 << 10;
 /// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
 const PIPE_BUF: usize = 4096;
@@ -60,11 +60,11 @@ enum Way {
     Direct,
     /// A pipe: `RWF_NOWAIT`.
     Nowait,
-    /// A pipe on an older kernel: `poll`, then a little.
+    /// A pipe on an older kernel: `poll`, then a write of a few bytes.
     Poll,
     /// A socket: `MSG_DONTWAIT`.
     Socket,
-    /// The null device: not at all.
+    /// The null device: nothing is written.
     Nowhere,
 }
 
@@ -93,7 +93,7 @@ impl Output {
         }
     }
 
-    /// Writes to this descriptor.
+    /// Makes an output that writes to this descriptor.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
@@ -110,7 +110,7 @@ impl Output {
     /// hard to leave. Default: anything is accepted.
     #[must_use]
     pub fn text_on_terminal(mut self) -> Self {
-        // A pipe or a socket is not asked: that would be a system call for nothing.
+        // For a pipe or a socket the system call is saved.
         let may_be = self.way == Way::Direct
             && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
         self.telling = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
@@ -127,7 +127,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes all of `bytes`: writes them, or keeps what there is no room for.
+    /// Takes all of `bytes`: writes them, or keeps bytes for which there is no room.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -157,7 +157,7 @@ impl Output {
         Ok(Room::Free)
     }
 
-    /// Takes all of the pieces, in one call of the system where that goes.
+    /// Takes all of the pieces, in one system call if possible.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -178,7 +178,7 @@ impl Output {
         Ok(Room::Free)
     }
 
-    /// Writes what was gathered or did not fit before.
+    /// Writes bytes that were collected or did not fit before.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
@@ -221,7 +221,7 @@ impl Output {
         }
     }
 
-    /// One write of all parts, which are not all empty; `None` when there is no room.
+    /// Tries one write of all parts, which are not all empty. Returns `None` if there is no room.
     fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -248,7 +248,8 @@ impl Output {
                 // Not before it is full: a small body is not worth the call.
                 Err(error) if error.kind() == IoKind::WouldBlock && way == Way::Nowait && widen(this) => {}
                 Err(error) if error.kind() == IoKind::WouldBlock && way != Way::Direct => return Ok(None),
-                // Someone else who shares the descriptor made it non-blocking: wait here, as we must for a file.
+                // Another process that shares the descriptor made it non-blocking: wait here, as
+                // for a file.
                 Err(error) if error.kind() == IoKind::WouldBlock => self.wait(None)?,
                 Err(error) if way == Way::Nowait && is_unsupported(&error) => way = Way::Poll,
                 Err(error) => return Err(write_error(error)),
@@ -282,7 +283,8 @@ impl AsFd for Output {
     }
 }
 
-/// One body written to a descriptor by a driver that may wait: what a single transfer uses.
+/// A sink that writes one body to a descriptor, for a driver that may wait: a single transfer uses
+/// it.
 #[derive(Debug)]
 pub struct Waiting {
     output: Output,
@@ -293,7 +295,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Writes to `output`, and waits no longer than the deadline for it, or the transfer's own.
+    /// Makes a sink that writes to `output`. Waits no longer than `deadline`, or the transfer's
+    /// own.
     #[must_use]
     pub fn new(output: Output, deadline: Option<Instant>) -> Self {
         Self { output, deadline, until: deadline, written: false }

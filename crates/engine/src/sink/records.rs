@@ -19,17 +19,18 @@ pub struct Records {
     pub place: Option<Place>,
 }
 
-/// A place in the order of a run's input: the numbers of the transfers that led here, first stage first.
+/// A place in the order of a run's input: the numbers of the transfers that led to the value, first
+/// stage first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The transfer whose body the values were found in.
+    /// The numbers of the transfers up to the one whose body contains the values.
     pub order: Arc<[u64]>,
     /// Number of values found in it before.
     pub before: u64,
 }
 
 impl Place {
-    /// The place of the value with this index.
+    /// Returns the place of the value with this index.
     #[must_use]
     pub fn order_of(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
@@ -39,20 +40,20 @@ impl Place {
 }
 
 impl Records {
-    /// Adds one.
+    /// Adds a value.
     pub fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds all of another's, and empties that one.
+    /// Moves all values of `other` to the end of this list.
     pub fn append(&mut self, other: &mut Self) {
         let base = self.bytes.len();
         self.bytes.append(&mut other.bytes);
         self.ends.extend(other.ends.drain(..).map(|end| end + base));
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -74,13 +75,13 @@ impl Records {
         self.ends.is_empty()
     }
 
-    /// The memory that it holds.
+    /// Returns the memory that the list holds.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// The values as lines, each ended by a line feed.
+    /// Returns the values as lines, each ended by a line feed.
     #[must_use]
     pub fn to_lines(&self) -> Vec<u8> {
         let mut lines = Vec::with_capacity(self.bytes.len() + self.ends.len());
@@ -91,7 +92,7 @@ impl Records {
         lines
     }
 
-    /// Empties it and keeps its memory.
+    /// Empties the list and keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

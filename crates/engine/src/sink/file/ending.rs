@@ -1,4 +1,5 @@
-//! The end of a file: its content is held against the checksum, it is synced if that is asked for, and gets its name.
+//! Completes a file: checks its content against the checksum, syncs it if wanted, and gives it its
+//! name.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -34,7 +35,7 @@ impl FileSink {
                 give_ownership(partial.file());
                 naming::give_name(partial.path(), &target, clobber).or_else(|why| {
                     let copied = self.copy_over(partial.file(), why);
-                    // Without its note no later run can use it.
+                    // Without its note no later run can use the file.
                     partial.remove();
                     copied
                 })
@@ -56,7 +57,8 @@ impl FileSink {
         Ok(())
     }
 
-    /// A file that was gone on with before its end, and got less than it had there, has no old bytes behind the new ones.
+    /// Truncates a file that was continued before its end and received less than it had there, so
+    /// that no old bytes remain behind the new ones.
     fn cut_behind(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(Append::At(_))) || !self.adds_to_file() {
             return Ok(());
@@ -66,7 +68,7 @@ impl FileSink {
     }
 
     pub(super) fn sync_content(&self, file: &File) -> io::Result<()> {
-        // What cannot be synced (a device, a pipe) says so by EINVAL.
+        // A file that cannot be synced (a device, a pipe) fails with EINVAL.
         match if self.options.sync { file.sync_all() } else { Ok(()) } {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
@@ -78,7 +80,7 @@ impl FileSink {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Holds the content against its checksum.
+    /// Checks the content against its checksum.
     pub(super) fn check(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

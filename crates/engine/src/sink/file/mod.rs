@@ -1,4 +1,4 @@
-//! A body written to a file.
+//! Writes a body to a file.
 //!
 //! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
 //! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
@@ -56,9 +56,10 @@ pub struct FileSink {
     hasher: Option<Hasher>,
     state: State,
     space: Reservation,
-    /// The path that the complete file gets; none where no file can be renamed to it. Known once it has been looked for.
+    /// The path that the complete file gets; `None` if no file can be renamed to it. Unknown before
+    /// the first look.
     target: Option<PathBuf>,
-    /// Of the file that is replaced.
+    /// Owner and permissions of the file that is replaced.
     replaced: Option<Ownership>,
     /// The server chose the name: nothing is written into a link, a FIFO or a device.
     is_guarded: bool,
@@ -75,12 +76,13 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// A sink for this path. Nothing is opened before a response that will be delivered has begun.
+    /// Makes a sink for this path. Opens nothing before a response that will be delivered has
+    /// begun.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with(path, FileOptions::default())
     }
 
-    /// The same, written so.
+    /// Makes a sink for this path that writes with these options.
     pub fn with(path: impl Into<PathBuf>, options: FileOptions) -> Self {
         Self {
             path: path.into(),
@@ -102,14 +104,14 @@ impl FileSink {
         }
     }
 
-    /// Devices are opened once for all sinks that share these.
+    /// Shares opened devices: each is opened once for all sinks with the same `devices`.
     #[must_use]
     pub fn sharing(mut self, devices: &Arc<Devices>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
     }
 
-    /// Opens it for a writer to the descriptor; [`Sink::finish`] gives the file its name.
+    /// Opens the file for a writer to the descriptor. [`Sink::finish`] gives the file its name.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] when it cannot be opened.
@@ -122,7 +124,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens what was to be opened when there is something to write.
+    /// Opens the file if that was put off until there is something to write.
     fn open_due(&mut self) -> Result<()> {
         if matches!(self.state, State::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
@@ -138,7 +140,7 @@ impl FileSink {
         }
     }
 
-    /// Leaves nothing of it.
+    /// Removes everything that was written.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
@@ -156,9 +158,9 @@ impl FileSink {
     }
 }
 
-/// The name that a response suggests: what it says itself, else that of the place that redirects led to, as by curl, or would lead
-/// to if this one were followed. An error's
-/// page is not what has the name.
+/// Returns the name that a response suggests: the one in the response, else that of the URL that
+/// redirects led to, as in curl, or would lead to if this redirect were followed. The page of an
+/// error does not have the name.
 fn suggested(begin: &Begin<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)
@@ -342,14 +344,14 @@ impl Sink for FileSink {
                 writer.partial().remove();
                 true
             }
-            // What was added goes.
+            // The appended bytes are removed.
             State::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
             _ => true,
         }
     }
 
     fn finish(&mut self) -> Result<()> {
-        // All of it was there: no response has begun.
+        // The file was complete before: no response has begun.
         if let (State::Closed, Some(left)) = (&self.state, self.left.take()) {
             let writer = left.writer(left.total()..left.total()).map_err(|error| self.error(error))?;
             self.state = State::Partial(writer);

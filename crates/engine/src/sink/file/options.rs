@@ -8,28 +8,31 @@ use super::super::naming::{Clobber, NameCheck};
 pub struct FileOptions {
     /// Make missing directories of the path too. Default no.
     pub create_dirs: bool,
-    /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part (curl's `-J`).
-    /// Default no.
+    /// Replace the last part of the path by the name that a Content-Disposition suggests, made
+    /// harmless (curl's `-J`). Default no.
     pub named_by_response: bool,
-    /// With `named_by_response`: takes the name that the file is to have, whoever gave it. Default: any name may be had.
+    /// With `named_by_response`: a check that accepts or refuses the file's name, whatever its
+    /// origin. Default: any name is accepted.
     pub name_check: Option<NameCheck>,
     /// Treatment of an existing file of that name. Default: the body replaces it, unless the
     /// response suggested the name.
     pub clobber: Clobber,
-    /// Bytes and name are on the disk before it is done. Default no.
+    /// Sync bytes and name to the disk before the file counts as complete. Default no.
     pub sync: bool,
     /// Permission bits of a new file, before the umask. Default `0o666`.
     pub mode: Option<u32>,
-    /// Leave nothing of a transfer that failed. Default no: a later run can complete it.
+    /// Remove everything that a failed transfer wrote. Default no: a later run can complete it.
     pub remove_on_error: bool,
-    /// With `remove_on_error`: a response whose status is 400 or above is a failure, though its content is delivered. Default no.
+    /// With `remove_on_error`: treat a response with a status of 400 or above as a failure, though
+    /// its content is delivered. Default no.
     pub statuses_fail: bool,
-    /// The bytes are added to the file in place (curl's `-C`). Default no.
+    /// Add the bytes to the file in place (curl's `-C`). Default no.
     pub append: Option<Append>,
-    /// The file is written in place: it is opened under its own name and truncated, links are followed, and the received part of a failed transfer
-    /// stays (as in curl). Default no. Hazard: a reader may see half a file.
+    /// Write the file in place: it is opened under its own name and truncated, links are followed,
+    /// and the received part of a failed transfer stays (as in curl). Default no. Hazard: a reader
+    /// may see half a file.
     pub in_place: bool,
-    /// The content must have this checksum; if not, the file does not get its name.
+    /// Checksum that the content must have; if it differs, the file does not get its name.
     pub checksum: Option<Checksum>,
 }
 
@@ -43,8 +46,8 @@ pub fn directory_mode(in_place: bool) -> u32 {
 /// Position from which bytes are written to an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Append {
-    /// From this byte on.
+    /// From this offset on.
     At(u64),
-    /// At its end.
+    /// At the end of the file.
     AtEnd,
 }

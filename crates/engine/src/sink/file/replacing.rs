@@ -21,7 +21,7 @@ use super::naming::{Clobber, is_in_the_way};
 use super::space::{Reservation, allocate, fits, is_full};
 use super::state::State;
 
-/// The owner, the group and the permissions of a file that is replaced.
+/// Owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ownership {
     owner: u32,
@@ -34,7 +34,7 @@ impl Ownership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777 }
     }
 
-    /// Gives them to another file, as far as this process may.
+    /// Gives the owner, group and permissions to another file, as far as this process may.
     pub(super) fn give_to(self, file: &File) {
         let Ok(metadata) = file.metadata() else { return };
         if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
@@ -54,8 +54,9 @@ impl FileSink {
         matches!(self.clobber, Clobber::Own | Clobber::Replace)
     }
 
-    /// Finds out what is at the path, and which path a complete file can be renamed to. `makes`: for a link that leads to
-    /// nothing a file is made and removed again, as only the kernel knows whether it may be followed.
+    /// Determines what is at the path, and to which path a complete file can be renamed. `makes`:
+    /// for a link that leads to nothing, makes a file and removes it again, since only the kernel
+    /// knows whether the link may be followed.
     ///
     /// # Errors
     /// Those of the file system; [`io::ErrorKind::AlreadyExists`] where the server's name is that of a link, a FIFO or a
@@ -66,7 +67,7 @@ impl FileSink {
         if self.is_guarded {
             return match (found.is_file(), self.clobber) {
                 (true, _) => Ok(Some(self.replaces_file(found))),
-                // The name is taken, and another is found for the new file.
+                // The name is taken, so the new file gets another one.
                 (false, Clobber::Number) => Ok(None),
                 (false, _) => Err(special()),
             };
@@ -88,8 +89,9 @@ impl FileSink {
         metadata
     }
 
-    /// The path of the file that the kernel opens through the link; `None` if it has none, or the link's words lead elsewhere
-    /// than the kernel, which refuses other users' links in directories such as /tmp.
+    /// Returns the path of the file that the kernel opens through the link. Returns `None` if it
+    /// has none, or if the link's text leads elsewhere than the kernel, which refuses other users'
+    /// links in directories such as /tmp.
     fn beyond_link(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -128,7 +130,7 @@ impl FileSink {
     /// Writes into the target from now on.
     fn directly(&mut self, target: File) -> io::Result<State> {
         target.set_len(0)?;
-        // Another try begins anew.
+        // Another try begins from the first byte.
         self.was_long = Some(0);
         Ok(State::InPlace(Arc::new(target)))
     }
@@ -169,7 +171,7 @@ impl FileSink {
         let Ok(target) = self.open_over() else { return Err(why) };
         let (old, length) = (target.metadata()?.len(), content.metadata()?.len());
         if let Err(full) = allocate(&target, 0, length) {
-            // What was allocated until then is given back.
+            // Blocks allocated so far are released.
             target.set_len(old)?;
             return Err(full);
         }
@@ -188,7 +190,7 @@ impl FileSink {
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
     }
 
-    /// Opens a file in place that the server chose the name of: through no link, and it is no FIFO and no device.
+    /// Opens in place a file whose name the server chose. Refuses links, FIFOs and devices.
     ///
     /// # Errors
     /// Those of the file system.
@@ -199,7 +201,7 @@ impl FileSink {
     }
 }
 
-/// A file that is not there is no error.
+/// Treats a missing file as no error.
 fn found(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

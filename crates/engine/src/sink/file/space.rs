@@ -1,4 +1,4 @@
-//! Room for a file's content, reserved step by step while it comes.
+//! Reserves disk space for a file's content, step by step as it arrives.
 //!
 //! ```text
 //!  0        written      reserved                                announced
@@ -18,9 +18,9 @@ use rustix::process::{Resource, geteuid, getrlimit};
 
 /// Shorter bodies are written in a few calls, and gain nothing.
 pub(super) const WORTH_RESERVING: u64 = 1 << 20;
-/// The first step.
+/// Size of the first step.
 const FIRST_STEP: u64 = 16 << 20;
-/// The next step is reserved when less than this is left of the last.
+/// Remaining space of the last step at which the next step is reserved.
 const MARGIN: u64 = 1 << 20;
 
 /// The reserved blocks ahead of a writer.
@@ -35,7 +35,8 @@ pub(in crate::sink) struct Reservation {
 }
 
 impl Reservation {
-    /// A reservation for bytes from `at` to `end`. Nothing is reserved before [`Reservation::ahead`].
+    /// Makes a reservation for bytes from `at` to `end`. Reserves nothing before
+    /// [`Reservation::ahead`].
     pub(in crate::sink) fn new(at: u64, end: u64) -> Self {
         let end = if end.saturating_sub(at) < WORTH_RESERVING { at } else { end };
         Self { at, reserved: at, end, step: FIRST_STEP }
@@ -83,7 +84,8 @@ pub(in crate::sink) fn fits(file: &File, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Allocates blocks; the size stays what was written, so a file that remains unfinished is no longer than its content.
+/// Allocates blocks. The file's size remains that of the written content, so an unfinished file is
+/// no longer than its content.
 ///
 /// # Errors
 /// There is no room. Any other refusal means that the file system cannot do it, and is passed over.
@@ -104,7 +106,7 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Gives back the blocks of a span that holds no content, where the file system can do that.
+/// Releases the blocks of a span without content, if the file system can do that.
 pub(in crate::sink) fn give_back(file: &File, at: u64, length: u64) {
     #[cfg(target_os = "linux")]
     {

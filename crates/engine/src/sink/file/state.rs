@@ -9,8 +9,8 @@ use tempfile::TempPath;
 use super::super::null::is_null;
 use super::super::partial::PartWriter;
 
-/// The character device that was opened last, for those who write to it next: thousands of bodies for `/dev/null` need
-/// not open it thousands of times. (A FIFO is not kept: its reader waits for the end that closing it is.)
+/// Caches the character device that was opened last, so that thousands of bodies for `/dev/null`
+/// open it once. (A FIFO is not cached: its reader waits for the end, which only closing gives.)
 #[derive(Debug, Default)]
 pub struct Devices {
     last: Mutex<Option<(PathBuf, Device)>>,
@@ -44,17 +44,19 @@ impl Devices {
 #[derive(Debug)]
 pub(super) enum State {
     Closed,
-    /// To be opened in place when there is something to write: what was there before is lost by no response without content.
+    /// Opened in place once there is something to write. A response without content therefore keeps
+    /// the old file.
     Due,
-    /// Gone unless it is given a name.
+    /// A file without a name. It vanishes unless it is given one.
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
     Partial(PartWriter),
-    /// Without a name and not in the target's directory: the content is copied into the target when it is complete.
+    /// A file without a name outside the target's directory. The complete content is copied into
+    /// the target.
     Elsewhere(File),
     InPlace(Arc<File>),
-    /// Open, but what is written to it is gone.
+    /// Open, but what is written to it is lost.
     Null(Arc<File>),
 }
 
