@@ -39,7 +39,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request from its parts: nothing is copied. For programs that prepare the options of many requests once.
+    /// Makes a request of its parts, without copying. For programs that prepare the options of many
+    /// requests once.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: Particulars) -> Self {
         Self { target, options, own }
@@ -62,7 +63,7 @@ impl Request {
         self.own.method.as_deref().unwrap_or(&self.options.method)
     }
 
-    /// The options that it shares with others.
+    /// Returns the options that the request shares with others.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
         &self.options
@@ -75,7 +76,8 @@ impl Request {
     }
 }
 
-/// A request in the making. What cannot be used is reported by [`build`](Self::build), and so by [`send`](Self::send).
+/// A builder of requests. [`build`](Self::build), and therefore [`send`](Self::send), reports
+/// invalid settings.
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -101,7 +103,7 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: Particulars,
-    /// The type of its content, unless a field gives it.
+    /// The type of the content, unless a field gives it.
     content_type: Option<String>,
     error: Option<Error>,
 }
@@ -136,7 +138,7 @@ impl std::fmt::Debug for Place {
     }
 }
 
-/// For error messages: one line, without userinfo.
+/// Formats the URL for error messages: one line, without userinfo.
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -161,7 +163,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a field. Several of the same name are all sent; they replace the client's and the engine's own of that name.
+    /// Adds a field. Several fields of the same name are all sent; they replace the client's and
+    /// the engine's fields of that name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -171,7 +174,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Fields.
+    /// Adds fields.
     pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
@@ -188,8 +191,9 @@ impl RequestBuilder {
         self
     }
 
-    /// Content that is read while it is sent, with a length if that is known, else in chunks (RFC 9112 section 7.1). No more than
-    /// the length is read. It cannot be sent a second time: a redirect that keeps the content, or a retry, fails.
+    /// Sets content that is read while it is sent, with a length if that is known, else in chunks
+    /// (RFC 9112 section 7.1). No more than the length is read. It cannot be sent a second time: a
+    /// redirect that keeps the content, or a retry, fails.
     ///
     /// Hazard: a reader that ends before its length breaks the connection. If the request runs beside others, a separate thread
     /// reads it and ends with it; a reader that blocks for ever keeps its thread.
@@ -220,7 +224,7 @@ impl RequestBuilder {
         }
     }
 
-    /// Trailer fields, produced after the content has been sent; see [`Trailers`].
+    /// Sets trailer fields, produced after the content has been sent; see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
@@ -244,7 +248,7 @@ impl RequestBuilder {
         }
     }
 
-    /// A value as JSON, with its `Content-Type` unless there is one of the caller's.
+    /// Sets the content to a value as JSON, with its `Content-Type` unless the caller sets one.
     #[cfg(feature = "json")]
     pub fn json(mut self, value: &(impl serde::Serialize + ?Sized)) -> Self {
         match serde_json::to_vec(value) {
@@ -262,7 +266,7 @@ impl RequestBuilder {
         self.typed("application/json").body(text.into())
     }
 
-    /// Says what the content is, where the caller does not.
+    /// Sets the type of the content, unless the caller does.
     fn typed(mut self, content_type: &str) -> Self {
         self.content_type = Some(content_type.to_owned());
         self
@@ -284,8 +288,8 @@ impl RequestBuilder {
         self.header("Authorization", value)
     }
 
-    /// Time limit for a whole attempt, including the body. With [`send_async`](Self::send_async) it includes waiting for a free
-    /// slot.
+    /// Sets the time limit for a whole attempt, including the body. With
+    /// [`send_async`](Self::send_async) it includes waiting for a free slot.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
@@ -311,7 +315,7 @@ impl RequestBuilder {
         self.options(|options| options.decode = decode)
     }
 
-    /// The jar in which cookies are kept and from which they are sent.
+    /// Sets the jar in which cookies are stored and from which they are sent.
     pub fn jar(self, jar: Jar) -> Self {
         self.options(|options| options.jar = Some(jar))
     }
@@ -322,7 +326,7 @@ impl RequestBuilder {
         self
     }
 
-    /// The request.
+    /// Builds the request.
     ///
     /// # Errors
     /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other than http and https; or a

@@ -10,7 +10,8 @@ use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
 use crate::body::upload::{Body, Once, Piece};
 use crate::{Error, ErrorKind, Result};
 
-/// A form in the making. Nothing but small values is held in memory: files are opened when they are sent.
+/// A form that is being built. Only small values are held in memory: files are opened when they are
+/// sent.
 ///
 /// ```
 /// use haul::request::Form;
@@ -25,23 +26,23 @@ pub struct Form {
 }
 
 impl Form {
-    /// A form without parts.
+    /// Makes a form without parts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A value.
+    /// Adds a value.
     pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.parts.push(Part::field(name, value));
         self
     }
 
-    /// Bytes as a file of this name; its type is guessed by the name.
+    /// Adds bytes as a file of this name. Its type is guessed from the name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
         self.source(name, filename, Piece::Bytes(bytes.into().into()))
     }
 
-    /// A file, under its own name.
+    /// Adds a file, under its own name.
     ///
     /// # Errors
     /// [`ErrorKind::Read`] when it is not there or may not be read.
@@ -53,7 +54,8 @@ impl Form {
         Ok(self.source(name, filename, piece))
     }
 
-    /// All that a reader gives, as a file of this name. The form can be sent once then, and by chunks.
+    /// Adds all that a reader gives, as a file of this name. The form can then be sent only once,
+    /// and in chunks.
     pub fn reader(
         self,
         name: impl AsRef<[u8]>,
@@ -63,14 +65,14 @@ impl Form {
         self.source(name, filename, Piece::Once(Once::new(reader)))
     }
 
-    /// A part with a type and fields of its own; [`Content::Source`] in it counts from 0 over what [`bytes`](Self::bytes)
-    /// and its like added.
+    /// Adds a part with its own type and fields. [`Content::Source`] in it is an index into the
+    /// sources that [`bytes`](Self::bytes) and similar methods added, from 0.
     pub fn part(mut self, part: Part) -> Self {
         self.parts.push(part);
         self
     }
 
-    /// A part with a type and fields of its own whose content is this piece.
+    /// Adds a part with its own type and fields whose content is this piece.
     pub fn piece(mut self, mut part: Part, piece: Piece) -> Self {
         part.content = Content::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
@@ -81,7 +83,7 @@ impl Form {
         self.piece(Part::file(name, filename, Content::Bytes(Vec::new())), piece)
     }
 
-    /// The type and the content.
+    /// Returns the `Content-Type` and the content.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] for a part that cannot be written so.

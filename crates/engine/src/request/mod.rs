@@ -51,9 +51,10 @@ pub trait Wants: Send + Sync {
     fn wants(&self, head: &Head) -> bool;
 }
 
-/// Learns of the pauses before further tries: [`RequestOptions::pauses`].
+/// Observes the pauses before further tries: [`RequestOptions::pauses`].
 pub trait Pauses: Send + Sync {
-    /// The transfer of this URL is tried again after `wait`; `why` says what the last try failed of.
+    /// Reports that the transfer of this URL is tried again after `wait`; `why` is the reason for
+    /// the last failure.
     fn begins(&self, url: &str, wait: Duration, why: &str);
 }
 
@@ -109,10 +110,11 @@ pub struct RequestOptions {
     pub decode_limits: DecodeLimits,
     /// Deliver the heads of redirects and of the response before its body; of the redirects, only the first MiB. Default no.
     pub include_head: bool,
-    /// With [`include_head`](Self::include_head): control characters and marks of text direction in the heads become `?`, as is proper on a
-    /// terminal. Default no.
+    /// With [`include_head`](Self::include_head): replace control characters and marks of text
+    /// direction in the heads by `?`, for terminals. Default no.
     pub escape_head: bool,
-    /// Only the head is wanted, whatever the method: the body is neither delivered nor read. Default no. Not needed with HEAD.
+    /// Receive only the head, whatever the method: the body is neither delivered nor read. Default
+    /// no. Not needed with HEAD.
     pub head_only: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,
@@ -134,8 +136,8 @@ pub struct RequestOptions {
     pub liberties: Liberties,
     /// Time limit for each whole attempt. Default: no limit.
     pub max_time: Option<Duration>,
-    /// Time limit for the transfer in all: the lookup of names, redirects, retries and the pauses between them. No retry begins
-    /// that the limit leaves no time for. Default: no limit.
+    /// Time limit for the whole transfer: name lookups, redirects, retries and the pauses between
+    /// them. No retry begins for which the limit leaves no time. Default: no limit.
     pub total_time: Option<Duration>,
     /// Maximum time for which the server may stay silent, from the request on. Default: no limit.
     /// If the program reads the body ([`Response`](crate::Response)), time spent in the program
@@ -147,8 +149,8 @@ pub struct RequestOptions {
     pub resume_from: Option<u64>,
     /// The part of the content that is delivered. Default: all of it.
     pub span: Option<Span>,
-    /// Most bytes a second of content received, over all connections of a transfer together, and most of content sent.
-    /// Default: no limit.
+    /// Maximum number of bytes of content received per second, over all connections of a transfer
+    /// together, and of content sent. Default: no limit.
     pub limit_rate: Option<u64>,
     /// Lower limit on the speed of a transfer. Default: as slow as the server likes.
     pub speed_limit: Option<SpeedLimit>,
@@ -207,13 +209,13 @@ pub struct Particulars {
 }
 
 impl Particulars {
-    /// The content: the request's own, or that which it shares.
+    /// Returns the content: the request's own, or else the shared one.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a Body> {
         self.body.as_ref().or(options.body.as_ref())
     }
 }
 
-/// A method's name, without memory of its own for those that RFC 9110 and RFC 5789 define.
+/// Returns a method's name, without allocating for the methods of RFC 9110 and RFC 5789.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -223,7 +225,8 @@ pub fn method(name: &str) -> Cow<'static, str> {
     }
 }
 
-/// A transfer that is slower than this for so long has failed (curl's `--speed-limit` and `--speed-time`).
+/// Lower limit on the speed of a transfer: a transfer that is slower for so long fails (curl's
+/// `--speed-limit` and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
     /// The minimum speed.
@@ -243,19 +246,19 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
-    /// At most this many bytes from its beginning, at least 1. If the server does not support ranges, everything is delivered;
-    /// likewise if the rest could not be requested later because the content has no validator (`Begin::validator`).
-    /// `Begin::total` is the full length.
+    /// At most this many bytes from the beginning, at least 1. If the server does not support
+    /// ranges, everything is delivered; likewise if the rest could not be requested later because
+    /// the content has no validator (`Begin::validator`). `Begin::total` is the full length.
     Opening(u64),
     /// The rest of content whose beginning is already there: from a byte on, for the given length and validator. Any answer but
     /// a 206 with exactly these bytes fails ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
-        /// The first byte.
+        /// Offset of the first byte.
         from: u64,
-        /// The byte behind the last; none is the end.
+        /// Offset behind the last byte; `None` is the end of the content.
         to: Option<u64>,
-        /// The length of the whole.
+        /// Length of the whole content.
         total: u64,
         /// A validator that distinguishes this content from every other.
         validator: Validator,
@@ -278,12 +281,13 @@ impl Default for Split {
     }
 }
 
-/// A connection for one host and port goes to another, while everything else stays (curl's `--connect-to`).
+/// Connects to another host and port than the target's, while everything else stays (curl's
+/// `--connect-to`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectTo {
-    /// For this host only.
+    /// Host that the rule applies to; `None` for any.
     pub host: Option<String>,
-    /// For this port only.
+    /// Port that the rule applies to; `None` for any.
     pub port: Option<u16>,
     /// Connect to this host; `None` keeps it.
     pub to_host: Option<String>,

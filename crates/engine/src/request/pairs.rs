@@ -1,4 +1,4 @@
-//! Names and values: what queries and forms are made of.
+//! Names and values for queries and forms.
 //!
 //! ```
 //! let client = haul::Client::new();
@@ -12,10 +12,10 @@ use haul_policy::urlencode;
 
 /// A name and a value, as a pair or a reference to one.
 pub trait Pair {
-    /// The name.
+    /// Returns the name.
     fn name(&self) -> &str;
 
-    /// The value.
+    /// Returns the value.
     fn value(&self) -> &str;
 }
 
@@ -39,7 +39,7 @@ impl<P: Pair> Pair for &P {
     }
 }
 
-/// Adds pairs behind those that are there, encoded as forms are.
+/// Appends pairs to existing ones, encoded as in forms.
 pub(super) fn add<P: Pair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
     for pair in pairs {
         if !text.is_empty() {

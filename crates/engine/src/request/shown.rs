@@ -21,7 +21,7 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// Fields by their names.
+/// The names of fields.
 struct Names<'a>(&'a [(String, Vec<u8>)]);
 
 impl fmt::Debug for Names<'_> {
