@@ -29,7 +29,7 @@ pub fn is_worth_a_detour(place: *const u8, room: usize) -> bool {
     room >= LARGE && is_slow(place)
 }
 
-/// The least length for which a detour pays.
+/// Minimum length for which the detour pays.
 const LARGE: usize = 16 << 10;
 
 fn is_slow(place: *const u8) -> bool {
@@ -41,7 +41,7 @@ const PAGE: usize = 4096;
 /// The alignment of buffers.
 const ALIGNMENT: usize = 64;
 
-/// A place where buffers of one size lie until they are needed again.
+/// A store for unused buffers of one size.
 #[derive(Debug)]
 pub struct Shelf {
     free: Mutex<Vec<Box<[u8]>>>,
@@ -52,13 +52,14 @@ pub struct Shelf {
 const KEPT: usize = 64;
 
 impl Shelf {
-    /// A shelf for buffers of `size` bytes. Nothing is allocated before the first [`Shelf::take`].
+    /// Makes a shelf for buffers of `size` bytes. Allocates nothing before the first
+    /// [`Shelf::take`].
     #[must_use]
     pub fn new(size: usize) -> Arc<Self> {
         Arc::new(Self { free: Mutex::new(Vec::new()), size })
     }
 
-    /// A buffer: the last one put back (its memory is warm), or a new one.
+    /// Takes a buffer: the last one put back (its memory is warm), or a new one.
     #[must_use]
     pub fn take(self: &Arc<Self>) -> Buffer {
         let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -99,7 +100,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Body bytes offered to a sink: to be looked at now, or kept.
+/// Body bytes offered to a sink, which may read them now or keep them.
 #[derive(Debug)]
 pub struct Lease<'a> {
     held: Held<'a>,
@@ -108,9 +109,9 @@ pub struct Lease<'a> {
 
 #[derive(Debug)]
 enum Held<'a> {
-    /// The buffer holds nothing else that is still needed: it may be taken.
+    /// The rest of the buffer is no longer needed, so the sink may take the buffer.
     Whole(&'a mut Buffer),
-    /// The buffer is needed further, or is no read buffer.
+    /// The buffer is still needed, or is not a read buffer.
     Part(&'a [u8]),
 }
 
@@ -118,18 +119,18 @@ enum Held<'a> {
 const WORTH_KEEPING: usize = 4;
 
 impl<'a> Lease<'a> {
-    /// Bytes that are all that is still needed of `buffer`.
+    /// Makes a lease of bytes that are the only ones still needed of `buffer`.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
         Self { held: Held::Whole(buffer), range }
     }
 
-    /// Bytes in memory that stays with its owner.
+    /// Makes a lease of bytes in memory that stays with its owner.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: Held::Part(bytes) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.held {
@@ -162,7 +163,7 @@ pub enum Chunk {
 }
 
 impl Chunk {
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -171,7 +172,7 @@ impl Chunk {
         }
     }
 
-    /// The memory that it holds, which is what counts against a budget.
+    /// Returns the size of the memory held, which counts against a budget.
     #[must_use]
     pub fn cost(&self) -> usize {
         match self {

@@ -9,21 +9,21 @@ use haul_proto::head::{Head, Version};
 /// The progress of a transfer's last exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Progress {
-    /// No request was sent: there was no connection yet.
+    /// No request was sent, since there was no connection yet.
     #[default]
     Connecting,
-    /// The request was sent, and no final response came.
+    /// The request was sent, but no final response came.
     Sent,
-    /// The head of its response came.
+    /// The head of the response came.
     Answered,
 }
 
 /// The facts of one transfer, or of its last try where each is the whole anew; times count from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The method of the last request, where redirects have changed it.
+    /// The method of the last request, if redirects have changed it.
     pub method: Option<Box<str>>,
-    /// The Referer of the last request, where it was made from a redirect.
+    /// The Referer of the last request, if it was set from a redirect.
     pub referer: Option<Box<str>>,
     /// Start of the transfer.
     pub started: Instant,
@@ -47,7 +47,7 @@ pub struct Facts {
     pub head_bytes: u64,
     /// Bytes of the body received, before decoding.
     pub body_bytes: u64,
-    /// Bytes of the body that were handed on after decoding; `None` where there was nothing to decode.
+    /// Bytes of the body delivered after decoding; `None` if there was nothing to decode.
     pub decoded_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
@@ -75,7 +75,7 @@ pub struct Facts {
     pub local: Option<SocketAddr>,
     /// The name was resolved.
     pub resolved: Duration,
-    /// The connection stood.
+    /// The connection was established.
     pub connected: Duration,
     /// TLS was set up; zero without TLS.
     pub secured: Duration,
@@ -210,7 +210,7 @@ impl Facts {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// The facts of a further try of the whole, which begins at this moment.
+    /// Returns the facts of a further try of the whole transfer, which begins at this moment.
     pub(crate) fn of_next_try(&self, at: Instant) -> Self {
         let Self { retries, requests, phases, now, .. } = *self;
         let earlier = Earlier { connects: self.earlier.connects + self.connects, ..self.earlier };
@@ -225,7 +225,8 @@ impl Facts {
         self.upload_bytes = 0;
     }
 
-    /// `continues`: it goes on with a body whose first response was told of already.
+    /// Records that a head came. `continues`: the response continues a body whose first response
+    /// was already reported.
     pub(crate) fn head_came(&mut self, head: &Head, now: Instant, continues: bool) {
         self.enter(Phase::Receive, now);
         self.head_bytes += head.raw().len() as u64;

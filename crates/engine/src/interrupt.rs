@@ -28,7 +28,8 @@ use crate::{Error, ErrorKind, Result};
 /// Duration of a wait before the hook is called.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A hook that is asked whether to stop. No lock is held meanwhile: it may send requests itself, over the same client, too.
+/// A hook that decides whether to stop. No lock is held during the call: the hook may send requests
+/// itself, even over the same client.
 #[derive(Clone)]
 pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 
@@ -39,7 +40,7 @@ impl Interrupt {
         Self(Arc::new(wants_to_stop))
     }
 
-    /// Asks.
+    /// Calls the hook.
     pub(crate) fn wants_to_stop(&self) -> bool {
         (self.0)()
     }
@@ -51,7 +52,7 @@ impl fmt::Debug for Interrupt {
     }
 }
 
-/// Asks a hook now and then, if there is one.
+/// Calls a hook at intervals, if there is one.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     hook: Option<Interrupt>,
@@ -63,7 +64,7 @@ impl Ticker {
         Self { hook: hook.cloned(), asked: None }
     }
 
-    /// Until when a wait may last that should last until `end`.
+    /// Returns the time at which a wait until `end` must pause to call the hook.
     pub(crate) fn cut(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
@@ -78,7 +79,7 @@ impl Ticker {
         self.hook.is_some() && now.saturating_duration_since(*self.asked.get_or_insert(now)) >= TICK * 3 / 4
     }
 
-    /// A signal has come: asks.
+    /// Calls the hook, since a signal has come.
     ///
     /// # Errors
     /// [`ErrorKind::Interrupted`] when the call is to end.
@@ -90,7 +91,7 @@ impl Ticker {
         }
     }
 
-    /// Asks if that [is due](Self::is_due).
+    /// Calls the hook if that [is due](Self::is_due).
     ///
     /// # Errors
     /// As [`Ticker::signalled`].
@@ -98,7 +99,7 @@ impl Ticker {
         if self.is_due(now) { self.signalled(now) } else { Ok(()) }
     }
 
-    /// Sleeps until this moment.
+    /// Sleeps until `until`.
     ///
     /// # Errors
     /// As [`Ticker::signalled`].

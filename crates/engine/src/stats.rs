@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use crate::facts::{Facts, Phases};
 use crate::net::tcp_info;
 
-/// Totals, added to by all drivers of a client.
+/// Totals of all drivers of a client.
 #[derive(Debug, Default)]
 pub struct Stats {
     totals: Mutex<Totals>,
@@ -57,7 +57,7 @@ pub struct Wire {
 }
 
 impl Stats {
-    /// The sums now.
+    /// Returns the present sums.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -69,7 +69,7 @@ impl Stats {
         totals.add(other);
     }
 
-    /// A transfer is over.
+    /// Counts a finished transfer.
     pub(crate) fn transfer_finished(&self, facts: &Facts, failed: bool) {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).transfer_finished(facts, failed);
     }
@@ -99,7 +99,7 @@ impl Totals {
         self.phases.add(&other.phases);
     }
 
-    /// A transfer is over.
+    /// Counts a finished transfer.
     pub(crate) fn transfer_finished(&mut self, facts: &Facts, failed: bool) {
         self.transfers += 1;
         self.failed += u64::from(failed);
@@ -113,7 +113,7 @@ impl Totals {
         self.phases.add(&facts.phases);
     }
 
-    /// A connection is being closed.
+    /// Counts the traffic of a connection that is being closed.
     pub(crate) fn connection_closed(&mut self, fd: &impl AsFd) {
         if let Some(counts) = tcp_info::read(fd.as_fd()) {
             self.wire.known = true;

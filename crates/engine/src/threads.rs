@@ -1,5 +1,6 @@
-//! Threads of the library's own. They take no signals: those are the program's, whose handlers may run only where the program knows of
-//! the thread. (Perl's handler reads memory that belongs to an interpreter, and a thread that Perl did not start has none.)
+//! Starts the library's threads with all signals blocked. Signals belong to the program, whose
+//! handlers may run only in threads that it knows of. (Perl's handler reads memory that belongs to
+//! an interpreter, and a thread that Perl did not start has none.)
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
