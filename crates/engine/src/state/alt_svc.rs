@@ -34,19 +34,19 @@ pub struct AltSvc(Shared<policy::AltSvc>);
 kept!(policy::AltSvc);
 
 impl AltSvc {
-    /// None is known.
+    /// Makes an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same; its file has the heading of this style.
+    /// Makes an empty store whose file has the heading of this style.
     #[must_use]
     pub fn of(style: FileStyle) -> Self {
         Self(Shared::new(policy::AltSvc::of(style)))
     }
 
-    /// Adds what a file of curl's holds; one that is not there is an empty one.
+    /// Adds the contents of a file in curl's format. A missing file counts as empty.
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
@@ -54,7 +54,8 @@ impl AltSvc {
         self.0.load(path.as_ref())
     }
 
-    /// Saves what was learned since the last save to a file, with mode 0600. What other processes have saved there meanwhile stays.
+    /// Saves to a file, with mode 0600, the changes since the last save. Changes that other
+    /// processes have saved there meanwhile are kept.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The next save writes the changes.
@@ -62,7 +63,8 @@ impl AltSvc {
         self.save_by(path, None)
     }
 
-    /// As [`AltSvc::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    /// Saves like [`AltSvc::save`]. Waits at most until this deadline for a lock that another
+    /// process holds on the file.
     ///
     /// # Errors
     /// As [`AltSvc::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
@@ -76,7 +78,7 @@ impl AltSvc {
         self.take_by(target, Version::Http11, field);
     }
 
-    /// The same by this version.
+    /// Takes an Alt-Svc field of a reply from `target` over this version of HTTP.
     pub fn take_by(&self, target: &Target, version: Version, field: &[u8]) {
         let source = if version == Version::Http2 { Protocol::H2 } else { Protocol::H1 };
         self.0.lock().on_field(target, source, field, clock::unix_now());
@@ -95,7 +97,7 @@ impl AltSvc {
         self.0.lock().find(target, clock::unix_now(), speaks).cloned()
     }
 
-    /// An alternative of `target` cannot be used: it is passed over from now on.
+    /// Records that an alternative of `target` cannot be used, so that it is skipped from now on.
     pub fn fails(&self, target: &Target, protocol: Protocol, host: &str, port: u16) {
         self.0.lock().mark_failed(target, protocol, host, port);
     }

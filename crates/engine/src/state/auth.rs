@@ -1,4 +1,4 @@
-//! Credentials, and what is known of the challenges that they answered.
+//! Credentials, and knowledge about the challenges that they answered.
 //!
 //! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes without, the server's
 //! challenge is answered, and from then on requests to the same protection space are answered in advance: a Digest's nonce is
@@ -35,15 +35,15 @@ pub const MAX_SPACES: usize = 256;
 /// was learned from challenges.
 #[derive(Clone)]
 pub struct Auth {
-    /// User and password (`-u`), for the first target's origin. With them, netrc is not looked at.
+    /// User and password (`-u`), for the first target's origin. If they are set, netrc is not read.
     pub user: Option<Credentials>,
     /// A token (`--oauth2-bearer`), for the first target's origin.
     pub bearer: Option<Arc<[u8]>>,
     /// The schemes that may be used. Default: Basic. If only one is allowed, it is used at once
     /// (Digest needs a challenge first).
     pub allowed: Allowed,
-    /// Requests are signed with the user's password as the key (`--aws-sigv4`), and no other scheme is used. Default: they are not. Without
-    /// credentials, nothing is signed.
+    /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
+    /// Default: requests are not signed. Without credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file. Default: none.
     pub netrc: Netrc,
@@ -54,20 +54,20 @@ pub struct Auth {
 /// The use of a netrc file, and its text. `Debug` does not show the text.
 #[derive(Clone, Default)]
 pub enum Netrc {
-    /// Not at all.
+    /// No netrc file is used.
     #[default]
     Off,
-    /// After what the URL says (`--netrc-optional`).
+    /// The URL's credentials take precedence over the file's (`--netrc-optional`).
     Optional(Arc<[u8]>),
-    /// In place of what the URL says (`--netrc`).
+    /// The file's credentials replace the URL's (`--netrc`).
     Required(Arc<[u8]>),
 }
 
-/// Challenges that were answered, and how.
+/// The challenges that were answered, with their answers.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Vec<Space>>>);
 
-/// A protection space (RFC 9110 section 11.5) of somebody's.
+/// A protection space (RFC 9110 section 11.5) of one user.
 struct Space {
     origin: Origin,
     credentials: Credentials,
@@ -95,25 +95,25 @@ pub(crate) enum Sent {
 pub(crate) struct Ask<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
-    /// The content, where it is known: only `auth-int` asks.
+    /// The content, if known. Only `auth-int` needs it.
     pub(crate) content: Option<&'a [u8]>,
 }
 
 impl Auth {
-    /// With this user and password, by Basic.
+    /// Makes settings with this user and password, for Basic.
     #[must_use]
     pub fn user(user: Credentials) -> Self {
         Self { user: Some(user), ..Self::default() }
     }
 
-    /// With this token.
+    /// Makes settings with this token.
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
         let allowed = Allowed { basic: false, digest: false, bearer: true };
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
-    /// Without what is bound to the first target's origin.
+    /// Returns a copy without the credentials that are bound to the first target's origin.
     pub(crate) fn without_first(&self) -> Self {
         Self { user: None, bearer: None, ..self.clone() }
     }
@@ -148,10 +148,10 @@ impl Auth {
         }
     }
 
-    /// The value of Authorization that goes along without being asked for.
+    /// Returns the value of Authorization that is sent without a challenge.
     pub(crate) fn in_advance(&self, identity: &Identity, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
         if self.signature.is_some() {
-            // It is of the whole request, which is not there yet.
+            // A signature covers the whole request, which is not complete yet.
             return Ok(None);
         }
         let Allowed { basic, digest, bearer } = self.allowed_for(identity);
@@ -167,7 +167,7 @@ impl Auth {
 }
 
 impl Memory {
-    /// The answer for a request in a space that is known.
+    /// Returns the answer for a request in a known protection space.
     fn answer(&self, credentials: &Credentials, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
@@ -192,7 +192,7 @@ impl Memory {
         }
     }
 
-    /// Remembers what this challenge to a request for `target` is answered with.
+    /// Remembers the answer to this challenge to a request for `target`.
     pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &Choice) {
         let origin = target.origin();
         let mut spaces = self.lock();

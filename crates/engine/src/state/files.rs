@@ -1,4 +1,5 @@
-//! A file that any number of processes read and write: none loses what another wrote, and no reader sees half of it.
+//! Files that any number of processes read and write: no process loses what another wrote, and no
+//! reader sees half a file.
 //!
 //! ```text
 //!  open ─▶ lock ─▶ is it still the file of that name? ─▶ read ─▶ change ─▶ write another, rename it over this ─▶ unlock
@@ -27,12 +28,12 @@ use rustix::io::Errno;
 use crate::sink::naming::is_in_the_way;
 use crate::{Error, ErrorKind, Result};
 
-/// The most that is read of such a file. The stores' own limits keep them far below.
+/// Maximum number of bytes read of such a file. The stores' own limits keep files far below.
 const MOST: u64 = 64 << 20;
 /// The longest pause between two attempts to lock a file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The content of a file; empty if it does not exist.
+/// Returns the content of a file; empty if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     match File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text)) {
@@ -80,7 +81,8 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// The path of the file that the kernel opened. A link stays one: what it leads to is replaced, unless its words lead elsewhere.
+/// Returns the path of the file that the kernel opened. For a link, the file it leads to is
+/// replaced, unless the link's text leads elsewhere.
 fn replaceable(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
     let (named, opened) = (fs::symlink_metadata(&target).ok()?, file.metadata().ok()?);
@@ -150,7 +152,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     }
 }
 
-/// The process that has locked a file, where the system tells it.
+/// Returns the process that has locked a file, if the system reveals it.
 fn holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));

@@ -28,19 +28,19 @@ pub struct Hsts(Shared<policy::Hsts>);
 kept!(policy::Hsts);
 
 impl Hsts {
-    /// None is known.
+    /// Makes an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same; its file has the heading of this style.
+    /// Makes an empty store whose file has the heading of this style.
     #[must_use]
     pub fn of(style: FileStyle) -> Self {
         Self(Shared::new(policy::Hsts::of(style)))
     }
 
-    /// Adds what a file of curl's holds; one that is not there is an empty one.
+    /// Adds the contents of a file in curl's format. A missing file counts as empty.
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
@@ -48,7 +48,8 @@ impl Hsts {
         self.0.load(path.as_ref())
     }
 
-    /// Saves what was learned since the last save to a file, with mode 0600. What other processes have saved there meanwhile stays.
+    /// Saves to a file, with mode 0600, the changes since the last save. Changes that other
+    /// processes have saved there meanwhile are kept.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The next save writes the changes.
@@ -56,7 +57,8 @@ impl Hsts {
         self.save_by(path, None)
     }
 
-    /// As [`Hsts::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    /// Saves like [`Hsts::save`]. Waits at most until this deadline for a lock that another process
+    /// holds on the file.
     ///
     /// # Errors
     /// As [`Hsts::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
@@ -70,7 +72,7 @@ impl Hsts {
         self.0.lock().on_field(target, field, clock::unix_now());
     }
 
-    /// `target` over TLS, if it is not and must be.
+    /// Returns `target` over TLS, if it is not over TLS and must be.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
         self.0.lock().upgrade(target, clock::unix_now())

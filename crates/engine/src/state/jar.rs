@@ -1,4 +1,4 @@
-//! A jar of cookies, shared.
+//! A shared jar of cookies.
 //!
 //! ```
 //! use haul::Target;
@@ -34,25 +34,25 @@ pub struct Jar(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     cookies: RwLock<cookie::Jar>,
-    /// Held by who saves: a second one would take for changed what the first has just written.
+    /// Held while saving: a second save would count as changed what the first has just written.
     saving: Mutex<()>,
 }
 
 impl Jar {
-    /// An empty jar.
+    /// Makes an empty jar.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty jar of this style.
+    /// Makes an empty jar of this style.
     #[must_use]
     pub fn of(style: FileStyle) -> Self {
         Self(Arc::new(Inner { cookies: RwLock::new(cookie::Jar::of(style)), saving: Mutex::default() }))
     }
 
-    /// Adds what a Netscape file (or one of `Set-Cookie:` lines) holds, and says how many of its lines were no cookies. A file
-    /// that is not there is an empty one.
+    /// Adds the cookies of a Netscape file (or of one with `Set-Cookie:` lines), and returns how
+    /// many of its lines are no cookies. A missing file counts as empty.
     ///
     /// For the file that [`Jar::save`] will write. Of another, use [`Jar::import`]: else its cookies are not saved.
     ///
@@ -64,7 +64,8 @@ impl Jar {
         Ok(read.refused)
     }
 
-    /// As [`Jar::load`], for a file that is only read; what it holds will be saved with the rest.
+    /// Loads like [`Jar::load`] from a file that is only read. Its cookies are saved together with
+    /// the others.
     ///
     /// # Errors
     /// As [`Jar::load`].
@@ -72,8 +73,8 @@ impl Jar {
         Ok(self.import_text(&files::read(path.as_ref())?))
     }
 
-    /// As [`Jar::import`], of a file of `Set-Cookie:` lines, too, that are not bound to a domain: they are of this host, and of no
-    /// other.
+    /// Loads like [`Jar::import`], but binds `Set-Cookie:` lines without a domain to this host
+    /// alone.
     ///
     /// # Errors
     /// As [`Jar::load`].
@@ -81,12 +82,12 @@ impl Jar {
         Ok(self.import_text_of(&files::read(path.as_ref())?, host))
     }
 
-    /// As [`Jar::import`], of a text.
+    /// Loads like [`Jar::import`] from a text.
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
 
-    /// As [`Jar::import_of`], of a text.
+    /// Loads like [`Jar::import_of`] from a text.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
         let read = netscape::read_for_host(text, clock::unix_now(), host);
         let mut jar = self.write();
@@ -96,9 +97,10 @@ impl Jar {
         read.refused
     }
 
-    /// Puts what was set and removed since [`Jar::load`] or the last save into a Netscape file, with mode 0600. What other
-    /// processes have put there meanwhile stays; of two that set the same cookie, the later save counts. What is no regular
-    /// file, such as `/dev/stdout`, gets the changes as a file of its own.
+    /// Saves the changes since [`Jar::load`] or the last save into a Netscape file, with mode 0600.
+    /// Changes that other processes have saved there meanwhile are kept; if two set the same
+    /// cookie, the later save counts. A file that is not regular, such as `/dev/stdout`, receives
+    /// the changes as a complete file.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
@@ -106,7 +108,8 @@ impl Jar {
         self.save_by(path, None)
     }
 
-    /// As [`Jar::save`]; a lock that another process holds on the file is waited for until this deadline at most.
+    /// Saves like [`Jar::save`]. Waits at most until this deadline for a lock that another process
+    /// holds on the file.
     ///
     /// # Errors
     /// As [`Jar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
@@ -137,7 +140,7 @@ impl Jar {
         Ok(())
     }
 
-    /// All of it as a Netscape file.
+    /// Returns the whole jar as a Netscape file.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
         netscape::write(&self.read(), clock::unix_now())
@@ -148,8 +151,8 @@ impl Jar {
         self.write().clear_session();
     }
 
-    /// Takes the Set-Cookie fields of a reply to a request to `target`, at most [`MAX_PER_REPLY`]. Answers how many were
-    /// refused.
+    /// Takes the Set-Cookie fields of a reply to a request to `target`, at most [`MAX_PER_REPLY`].
+    /// Returns how many were refused.
     pub fn take<'f>(&self, target: &Target, fields: impl IntoIterator<Item = &'f [u8]>) -> usize {
         let mut fields = fields.into_iter().take(MAX_PER_REPLY).peekable();
         // Most replies set none, and need no lock.
@@ -160,18 +163,18 @@ impl Jar {
         fields.filter(|field| jar.set(target, field, now).is_err()).count()
     }
 
-    /// The value of the Cookie field of a request to `target`.
+    /// Returns the value of the Cookie field of a request to `target`.
     #[must_use]
     pub fn cookie_for(&self, target: &Target) -> Option<Vec<u8>> {
         self.read().cookie_for(target, clock::unix_now())
     }
 
-    /// Looks into it.
+    /// Calls `look` with the cookies.
     pub fn with<T>(&self, look: impl FnOnce(&cookie::Jar) -> T) -> T {
         look(&self.read())
     }
 
-    /// Changes it; no request sees it meanwhile.
+    /// Calls `change` with the cookies, while no request can read them.
     pub fn change<T>(&self, change: impl FnOnce(&mut cookie::Jar) -> T) -> T {
         change(&mut self.write())
     }

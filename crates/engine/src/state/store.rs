@@ -1,5 +1,6 @@
-//! A small store behind a lock, kept in a text file: what [`hsts`](super::hsts) and [`alt_svc`](super::alt_svc) have in
-//! common. Cookies are many and read far more than written; their jar has locks of its own.
+//! A small store behind a lock, kept in a text file: the common part of [`hsts`](super::hsts) and
+//! [`alt_svc`](super::alt_svc). Cookies are many and read far more than written, so their jar has
+//! separate locks.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +11,13 @@ use crate::{Result, clock};
 
 /// The operations of a policy store that are needed to keep it in a file.
 pub(super) trait Kept: Default {
-    /// Adds what a file says.
+    /// Adds the contents of a file.
     fn load(&mut self, text: &str, now: u64);
-    /// Does to what a file holds what was done here since the last save.
+    /// Applies the changes since the last save to the contents of a file.
     fn apply_to(&self, file: &mut Self);
-    /// The text of the file.
+    /// Returns the text of the file.
     fn write(&self, now: u64) -> String;
-    /// The changes are in the file.
+    /// Records that the changes are in the file.
     fn saved(&mut self);
 }
 
@@ -41,14 +42,14 @@ impl<T> Shared<T> {
 }
 
 impl<T: Kept> Shared<T> {
-    /// Adds what a file holds; one that is not there is an empty one.
+    /// Adds the contents of a file. A missing file counts as empty.
     pub(super) fn load(&self, path: &Path) -> Result<()> {
         let text = files::read(path)?;
         self.lock().load(&String::from_utf8_lossy(&text), clock::unix_now());
         Ok(())
     }
 
-    /// Puts the changes since the last save into a file.
+    /// Saves the changes since the last save into a file.
     pub(super) fn save(&self, path: &Path, deadline: Option<Instant>) -> Result<()> {
         let mut known = self.lock();
         // Under the lock all the while: a save that fails must not forget, and these files are small.
