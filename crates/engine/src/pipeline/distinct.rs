@@ -1,4 +1,4 @@
-//! Each value once, in the order in which values were first seen, in bounded memory.
+//! Removes repeated values in bounded memory, keeping the order in which values were first seen.
 //!
 //! Known values are remembered as 128 bits of two keyed hashes (two equal ones by chance: not in a lifetime; two made
 //! equal by an adversary: not without the keys). When the table has reached its budget it stays as it is: values it knows
@@ -23,7 +23,7 @@ pub enum Seen {
     New,
     /// Seen before.
     Old,
-    /// Memory is full: should it be new, then [`Distinct::finish`] gives it out.
+    /// Memory is full. If the value is new, [`Distinct::finish`] returns it.
     Deferred,
 }
 
@@ -50,7 +50,8 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// A filter that uses about `memory` bytes and, when these are full, unlinked files in `dir`.
+    /// Makes a filter that uses about `memory` bytes and, when these are full, unlinked files in
+    /// `dir`.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -64,7 +65,7 @@ impl Distinct {
         }
     }
 
-    /// Takes a value and says whether it is a new one.
+    /// Takes a value, and returns whether it is new.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
@@ -144,14 +145,14 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The values that memory had no room for.
+/// The values for which memory had no room.
 #[derive(Debug)]
 pub struct Deferred {
     sorted: Option<Sorted>,
 }
 
 impl Deferred {
-    /// The next value, `None` at the end.
+    /// Returns the next value, `None` at the end.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.

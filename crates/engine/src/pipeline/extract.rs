@@ -1,4 +1,4 @@
-//! Matches of a regular expression in a body that arrives in pieces.
+//! Finds matches of a regular expression in a body that arrives in pieces.
 //!
 //! The result is that of one search over the whole body (leftmost-first, not overlapping, empty matches left out),
 //! wherever the pieces end. A search in a window of the body is right about a start position once nothing that is
@@ -21,9 +21,10 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Pieces are gathered until there are this many new bytes, so that a trickle costs no search a byte.
+/// Number of new bytes to collect before a search, so that a slow body does not cost a search for
+/// each byte.
 const GATHER: usize = 4 << 10;
-/// Never more than this is gathered before it is searched.
+/// Maximum number of bytes collected before a search.
 const GATHER_MOST: usize = 256 << 10;
 
 /// Compiled regular expressions, mostly one; clones share them.
@@ -42,7 +43,7 @@ struct Inner {
 }
 
 impl Pattern {
-    /// Compiles an expression. Its value is group 1 where there is one, else the whole match.
+    /// Compiles an expression. Its value is group 1 if there is one, else the whole match.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`], with the parser's explanation.
@@ -50,8 +51,9 @@ impl Pattern {
         Self::all_of(&[expression])
     }
 
-    /// Compiles several expressions, each of which is searched for by itself. Values come in the order in which their matches begin;
-    /// those that begin at one place, in the order of the expressions.
+    /// Compiles several expressions, each of which is searched for separately. Values come in the
+    /// order in which their matches begin. Values whose matches begin at the same place come in the
+    /// order of the expressions.
     ///
     /// # Errors
     /// As [`Pattern::new`].
@@ -60,12 +62,12 @@ impl Pattern {
         Ok(Self { inner: inner.collect::<Result<_>>()? })
     }
 
-    /// The expressions as they were given.
+    /// Returns the expressions as they were given.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.inner.iter().map(|inner| &*inner.source)
     }
 
-    /// The names that the expressions give to their values: `(?<name>…)` as group 1.
+    /// Returns the names that the expressions give to their values: `(?<name>…)` as group 1.
     pub fn value_names(&self) -> impl Iterator<Item = &str> {
         self.inner.iter().filter_map(|inner| inner.finder.value_name())
     }
@@ -90,14 +92,15 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// The search through one body, and after [`finish`](Self::finish) or [`reset`](Self::reset) through another.
+/// The search through one body; after [`finish`](Self::finish) or [`reset`](Self::reset), through
+/// another.
 ///
 /// It owns the scratch memory of the search, so make one a worker and use it again. Memory: for each expression what it needs,
 /// and the unsettled end of the body, which is at most the longest match (1 MiB where the expression has no bound; a
 /// longer match may be cut there) plus 256 KiB; with several expressions, also their values from that part of the body.
 pub struct Extractor {
     searches: Vec<Search>,
-    /// With several expressions: values that another one's may still precede.
+    /// With several expressions: values before which another expression's value may still come.
     found: Vec<Value>,
 }
 
@@ -109,7 +112,7 @@ struct Value {
 }
 
 impl Extractor {
-    /// An extractor at the beginning of a body.
+    /// Makes an extractor at the beginning of a body.
     #[must_use]
     pub fn new(pattern: Pattern) -> Self {
         let searches = (0..pattern.inner.len()).map(|index| Search::new(pattern.clone(), index)).collect();
@@ -128,8 +131,8 @@ impl Extractor {
         self.found.clear();
     }
 
-    /// Searches the next piece of the body. A value is given out as soon as what follows cannot change it and 4 KiB
-    /// (256 KiB at most, when much is unsettled) have gathered.
+    /// Searches the next piece of the body. Returns a value as soon as what follows cannot change
+    /// it and 4 KiB (256 KiB at most, when much is unsettled) were collected.
     ///
     /// # Errors
     /// Only what `on_match` gives; the body under way is lost then ([`reset`](Self::reset)).
@@ -148,8 +151,8 @@ impl Extractor {
         give_out(found, settled, on_match)
     }
 
-    /// Says that the body has ended, and gives out the values that waited for it. The extractor is then ready for
-    /// another body.
+    /// Ends the body, and returns the values that waited for its end. The extractor is then ready
+    /// for another body.
     ///
     /// # Errors
     /// Only what `on_match` gives.
@@ -170,7 +173,7 @@ impl Extractor {
     }
 }
 
-/// Gives out the values whose matches begin before `settled`, in order.
+/// Returns the values whose matches begin before `settled`, in order.
 fn give_out(found: &mut Vec<Value>, settled: u64, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);
@@ -186,7 +189,7 @@ impl fmt::Debug for Extractor {
     }
 }
 
-/// Gets the position in the body where a match begins, and its value.
+/// Receives the position in the body where a match begins, and the match's value.
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
 /// The search for one expression.
@@ -201,7 +204,7 @@ struct Search {
     origin: u64,
     /// Index in `tail` (or in the window being searched) at which the search continues.
     next: usize,
-    /// Bytes of `tail` that were searched already, in vain.
+    /// Number of bytes of `tail` that were searched already, without a match.
     searched: usize,
     gather: usize,
 }
@@ -221,7 +224,7 @@ impl Search {
         self.scratch.reset();
     }
 
-    /// The position before which all matches that begin there have been found.
+    /// Returns the position before which all matches have been found.
     fn settled(&self) -> u64 {
         self.origin + self.next as u64
     }
@@ -281,7 +284,7 @@ impl Search {
         Ok(())
     }
 
-    /// Gives out the matches at the window's settled positions and moves `next` behind them.
+    /// Returns the matches at the window's settled positions and moves `next` behind them.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =
@@ -305,7 +308,7 @@ impl Search {
     }
 }
 
-/// A syntax error in one line: what is wrong, where, and what to write where that is known.
+/// Describes a syntax error in one line: the fault, its place, and a remedy if one is known.
 fn in_words(cause: &SyntaxError, expression: &str) -> String {
     let (why, at, remedy) = match cause {
         SyntaxError::Parse(flaw) => {

@@ -1,4 +1,5 @@
-//! Finding the next match in one contiguous haystack, by the cheapest means the expression allows.
+//! Finds the next match in one contiguous haystack, by the cheapest method that the expression
+//! allows.
 
 use std::ops::Range;
 
@@ -20,7 +21,8 @@ use super::{
 pub(super) struct Found {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Group 1 where the pattern has groups (absent when it took no part in the match), else the match.
+    /// Group 1 if the pattern has groups (absent if the group took no part in the match), else the
+    /// match.
     pub(super) value: Option<Range<usize>>,
 }
 
@@ -34,11 +36,11 @@ pub(super) struct Finder {
 
 #[derive(Debug)]
 enum Way {
-    /// Hits, followed by hand.
+    /// Finds hits and matches the runs around them directly.
     Runs(Box<Runs>),
-    /// Hits, then the regular expression around them.
+    /// Finds hits, then searches around them with the regular expression.
     Filter(Box<Filter>),
-    /// The regular expression alone.
+    /// Searches with the regular expression alone.
     Plain,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Work on false hits that is always allowed.
+    /// Number of bytes searched for false hits that is always allowed.
     const FREE: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -77,7 +79,7 @@ impl Finder {
         Self { regex, grouped, way }
     }
 
-    /// The name of group 1.
+    /// Returns the name of group 1.
     pub(super) fn value_name(&self) -> Option<&str> {
         self.regex.group_info().to_name(PatternID::ZERO, 1)
     }
@@ -86,7 +88,7 @@ impl Finder {
         Scratch { cache: self.regex.create_cache(), wasted: 0, covered: 0 }
     }
 
-    /// The leftmost match that starts at `from` or later.
+    /// Returns the leftmost match that starts at `from` or later.
     pub(super) fn find(&self, scratch: &mut Scratch, haystack: &[u8], from: usize) -> Option<Found> {
         match &self.way {
             Way::Runs(runs) if !scratch.is_exhausted() => {
@@ -136,7 +138,7 @@ impl Finder {
         }
     }
 
-    /// The leftmost match in the span, seeing what is around it.
+    /// Returns the leftmost match in the span. Assertions see the bytes around it.
     fn search(&self, cache: &mut Cache, haystack: &[u8], span: Range<usize>) -> Option<Found> {
         let input = Input::new(haystack).span(span);
         if !self.grouped {

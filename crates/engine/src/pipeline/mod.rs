@@ -1,4 +1,5 @@
-//! The extraction pipeline's pure parts: matches out of bodies, values once, values sorted.
+//! The pure parts of the extraction pipeline: find matches in bodies, remove repeated values, sort
+//! values.
 //!
 //! ```text
 //! body pieces ── Extractor (one a body, on any core) ── values ──┬── Distinct ── the next stage's URLs

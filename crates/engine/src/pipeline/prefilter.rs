@@ -40,7 +40,7 @@ pub(super) struct Trio {
 }
 
 impl Trio {
-    /// The trios of every piece that can be one, the rarest first.
+    /// Returns the trios of every piece that can have one, the rarest first.
     pub(super) fn all(shape: &Shape) -> Vec<Self> {
         let mut trios: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at(shape, piece))
@@ -63,7 +63,7 @@ impl Trio {
         Some(Self { exact, cover, piece, frequency })
     }
 
-    /// The first hit at `from` or later.
+    /// Returns the first hit at `from` or later.
     pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         if at == 0 && !haystack.is_empty() {
@@ -95,8 +95,9 @@ impl Trio {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Offsets of the block (its first byte is the window's second) that can be hits. Plain arithmetic over arrays, for
-    /// the compiler to turn into vector instructions; it is what all the time is spent in.
+    /// Returns the offsets of the block (its first byte is the window's second) that can be hits.
+    /// Uses plain arithmetic over arrays, which the compiler turns into vector instructions. Nearly
+    /// all of the search's time is spent here.
     fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
         let [before, here, after] = self.cover;
         let mut flags = [0u8; BLOCK];
@@ -167,7 +168,8 @@ impl Cover {
     }
 }
 
-/// About how often a byte stands in markup and text; only the choice between trios hangs on it.
+/// Returns the approximate frequency of a byte in markup and text. Only the choice between trios
+/// depends on it.
 fn weight(byte: u8) -> f64 {
     match byte {
         b' ' => 0.09,
@@ -186,9 +188,9 @@ fn weight(byte: u8) -> f64 {
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     pub(super) trio: Trio,
-    /// The most bytes of a match before the hit.
+    /// Maximum number of bytes of a match before the hit.
     pub(super) before: usize,
-    /// The most bytes of a match, where it pays to end the span there.
+    /// Maximum length of a match, if ending the span there is worthwhile.
     pub(super) longest: Option<usize>,
 }
 

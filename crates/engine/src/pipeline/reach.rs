@@ -17,11 +17,12 @@ use regex_automata::{
 };
 use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
-/// Bytes that an assertion may look at on either side: one UTF-8 character.
+/// Number of bytes that an assertion may examine on either side: one UTF-8 character.
 pub(super) const CONTEXT: usize = 4;
-/// The longest match that is found whole across pieces, where the expression sets no bound of its own.
+/// Length of the longest match that is found whole across pieces, if the expression has no limit
+/// itself.
 pub(super) const LONGEST: usize = 1 << 20;
-/// Matches of at most so many bytes are waited for without a closer look.
+/// Maximum length of matches for which the search simply waits.
 const SHORT: usize = 4 << 10;
 
 /// The method that determines how far a window is settled.
@@ -54,7 +55,8 @@ impl Reach {
         }
     }
 
-    /// The bytes of a first look at a seam between two pieces that are likely to settle it.
+    /// Returns how many bytes to examine first at a seam between two pieces: enough to settle it in
+    /// most cases.
     pub(super) fn seam(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
@@ -62,7 +64,7 @@ impl Reach {
         }
     }
 
-    /// The first position that is not settled, of those from `from` on.
+    /// Returns the first position from `from` on that is not settled.
     pub(super) fn settled(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
         let within = |bound: usize| (window.len() + 1).saturating_sub(bound + CONTEXT);
         match (self, cache) {
@@ -105,7 +107,7 @@ fn beginnings(hir: &Hir) -> Hir {
     }
 }
 
-/// `hir` without assertions and groups.
+/// Returns `hir` without assertions and groups.
 fn bare(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(_) => Hir::empty(),
@@ -125,7 +127,7 @@ fn optional(hir: Hir) -> Hir {
     repeat(hir, 0, Some(1))
 }
 
-/// A character of several bytes whose last bytes are still to come.
+/// Returns an expression for a character of several bytes whose last bytes are still missing.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

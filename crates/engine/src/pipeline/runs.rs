@@ -1,4 +1,4 @@
-//! Expressions that need no automaton: sequences of runs in which nothing can be matched in two ways.
+//! Expressions that need no automaton: sequences of runs in which no text can match in two ways.
 //!
 //! `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}`, `href="([^"]+)"`: from the hit of a [`Trio`] the match is followed to the
 //! left and to the right, byte by byte, with no state but a position, and group 1 falls out on the way.
@@ -38,7 +38,7 @@ pub(super) struct Runs {
 #[derive(Debug)]
 pub(super) enum Verdict {
     Match(Found),
-    /// No match has its hit here; finding out cost so many bytes.
+    /// No match has its hit here. The number is the cost in bytes of finding that out.
     Nothing(usize),
 }
 
@@ -71,7 +71,7 @@ impl Runs {
         Some(Self { trio, runs, value })
     }
 
-    /// The match that starts at `from` or later and has its hit at `hit`.
+    /// Returns the match that starts at `from` or later and has its hit at `hit`.
     pub(super) fn follow(&self, haystack: &[u8], from: usize, hit: usize) -> Verdict {
         let mut value = (hit, hit);
         let mut note = |index: usize, at: usize| {
@@ -129,7 +129,7 @@ fn apart<'a>(run: &Run, others: impl Iterator<Item = &'a Run>) -> bool {
 }
 
 impl Run {
-    /// The bytes of the class's character at `at`, if one is there.
+    /// Returns the number of bytes of the class's character at `at`, if there is one.
     fn width(&self, haystack: &[u8], at: usize) -> Option<usize> {
         let &first = haystack.get(at)?;
         if self.set[usize::from(first)] {

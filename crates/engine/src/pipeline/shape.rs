@@ -15,7 +15,7 @@ pub(super) type Set = [bool; 256];
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
     pub(super) pieces: Vec<Piece>,
-    /// The pieces that group 1 spans, where it always takes part in a match and takes part once.
+    /// The pieces that group 1 spans, if it takes part in every match exactly once.
     pub(super) group: Option<(usize, usize)>,
     /// The expression has assertions.
     pub(super) looks: bool,
@@ -67,12 +67,12 @@ impl Run {
         self.max == Some(self.min)
     }
 
-    /// The bytes a character of the class can begin with.
+    /// Returns the bytes with which a character of the class can begin.
     pub(super) fn first_bytes(&self) -> Set {
         self.with_wide(0xc2..=0xf4)
     }
 
-    /// The bytes a character of the class can end with.
+    /// Returns the bytes with which a character of the class can end.
     pub(super) fn last_bytes(&self) -> Set {
         self.with_wide(0x80..=0xbf)
     }
@@ -91,7 +91,7 @@ impl Run {
         !one.iter().zip(&two).any(|(one, two)| *one && *two)
     }
 
-    /// The most bytes it can have.
+    /// Returns the maximum number of bytes.
     fn longest(&self) -> Option<usize> {
         let width = if self.wide == Wide::None { 1 } else { 4 };
         self.max?.checked_mul(width)

@@ -1,4 +1,4 @@
-//! Sorting more values than memory holds.
+//! Sorts more values than memory holds.
 //!
 //! Values are gathered in one arena. When it reaches its budget, it is sorted and written as a run of `spill`, and the
 //! runs are merged at the end. With `unique` a table over the arena drops what is known already: where thousands of
@@ -15,7 +15,7 @@ use hashbrown::HashTable;
 use super::spill::{Merge, Runs};
 use crate::{Error, ErrorKind, Result};
 
-/// Sorts values bytewise, as `LC_ALL=C sort` (with `unique`: `sort -u`) does.
+/// A bytewise sorter, like `LC_ALL=C sort` (with `unique`: `sort -u`).
 ///
 /// ```
 /// use haul::pipeline::Sorter;
@@ -39,8 +39,9 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter that keeps about `memory` bytes in memory (a single larger value excepted) and the rest in unlinked
-    /// files in `dir`; no file is made before memory is full. `unique` drops repeated values.
+    /// Makes a sorter that keeps about `memory` bytes in memory (except for a single larger value)
+    /// and the rest in unlinked files in `dir`. No file is made before memory is full. `unique`
+    /// drops repeated values.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
         Self { memory, unique, arena: Arena::default(), runs: Runs::new(dir.into(), unique) }
@@ -100,7 +101,8 @@ enum Source {
 }
 
 impl Sorted {
-    /// The next value, `None` at the end. (A lending method, not an `Iterator`: no value is allocated.)
+    /// Returns the next value, `None` at the end. (A lending method, not an `Iterator`: no value is
+    /// allocated.)
     ///
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
@@ -121,12 +123,13 @@ struct Arena {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     known: HashTable<Known>,
-    /// Keyed by chance: the values come from pages whose authors could choose them to collide.
+    /// Keyed at random: the values come from pages whose authors could choose them to collide.
     hasher: RandomState,
 }
 
 struct Entry {
-    /// The first 8 bytes, big-endian and padded with zeros: decides most comparisons without a look at the value.
+    /// The first 8 bytes, big-endian and padded with zeros. They decide most comparisons without
+    /// reading the value.
     prefix: u64,
     offset: usize,
     length: u32,
@@ -140,7 +143,8 @@ struct Known {
 }
 
 impl Known {
-    /// The hash as the table wants it: it takes the place from the low bits and tells neighbours apart by the highest seven.
+    /// Spreads a hash for the table, which takes the bucket from the low bits and distinguishes
+    /// neighbours by the highest seven.
     fn spread(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }

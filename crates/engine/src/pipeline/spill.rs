@@ -17,7 +17,7 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// Runs merged at once; also what bounds the open files.
+/// Number of runs merged at once, which also bounds the open files.
 const FAN_IN: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
@@ -26,7 +26,7 @@ const BUFFER: usize = 64 * 1024;
 pub(super) struct Runs {
     dir: PathBuf,
     unique: bool,
-    /// Levels never grow towards the end.
+    /// Levels never increase towards the end.
     runs: Vec<Run>,
 }
 
@@ -64,13 +64,13 @@ impl Runs {
         Ok(())
     }
 
-    /// Takes the last `FAN_IN` runs out if they are of one level.
+    /// Removes the last `FAN_IN` runs if they are of one level.
     fn full_level(&mut self) -> Option<Vec<Run>> {
         let from = self.runs.len().checked_sub(FAN_IN)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
-    /// All values of all runs in order.
+    /// Merges all values of all runs in order.
     pub(super) fn merge(self) -> Result<Merge> {
         Merge::new(self.dir, self.unique, self.runs)
     }
@@ -124,7 +124,7 @@ pub(super) struct Merge {
     current: Option<Vec<u8>>,
 }
 
-/// The first record of a run that was not given out yet.
+/// The first record of a run that was not returned yet.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     value: Vec<u8>,
@@ -132,7 +132,7 @@ struct Head {
 }
 
 impl Ord for Head {
-    /// The smallest value is the heap's greatest.
+    /// The smallest value is the greatest element of the heap.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
     }
