@@ -64,7 +64,8 @@ impl Ticker {
         Self { hook: hook.cloned(), asked: None }
     }
 
-    /// Returns the time at which a wait until `end` must pause to call the hook.
+    /// Returns the time until which a wait may last: `end`, or earlier if the hook must be called
+    /// before.
     pub(crate) fn cut(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),

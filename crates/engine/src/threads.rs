@@ -1,4 +1,4 @@
-//! Starts the library's threads with all signals blocked. Signals belong to the program, whose
+//! Starts the library's threads. They take no signals. Signals belong to the program, whose
 //! handlers may run only in threads that it knows of. (Perl's handler reads memory that belongs to
 //! an interpreter, and a thread that Perl did not start has none.)
 
