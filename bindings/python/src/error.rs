@@ -22,7 +22,7 @@ pyo3::create_exception!(
 /// The progress of a request. Requests distinguishes time limits by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing was sent, as there was no connection.
+    /// No request was sent, as there was no connection.
     Connect,
     /// The request was sent, but no head was received.
     Wait,
