@@ -50,10 +50,14 @@ impl OutputNames {
         taken.names.contains_key(&name)
     }
 
-    /// A check that takes the names that responses choose.
-    pub(super) fn check(&self) -> NameCheck {
+    /// A check that takes the names that responses choose. With `skips_existing`, a file from before
+    /// the run is passed over, and its name is not taken.
+    pub(super) fn check(&self, skips_existing: bool) -> NameCheck {
         let names = self.clone();
-        NameCheck::new(move |path, target| names.take(path, &target.to_url()))
+        NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
+            true => Ok(()),
+            false => names.take(path, &target.to_url()),
+        })
     }
 
     /// Takes a name for the file of a URL.

@@ -312,12 +312,13 @@ pub(super) fn options_for(
     checksum: Option<Checksum>,
     names: Option<&OutputNames>,
 ) -> FileOptions {
-    let is_numbered = operation.existing_of(output) == Existing::Number;
+    let existing = operation.existing_of(output);
+    let is_checked = !operation.in_place && existing != Existing::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
         named_by_response: is_named_by_response(operation, output),
-        name_check: names.filter(|_| !operation.in_place && !is_numbered).map(OutputNames::check),
-        clobber: match operation.existing_of(output) {
+        name_check: names.filter(|_| is_checked).map(|names| names.check(existing == Existing::Skip)),
+        clobber: match existing {
             Existing::ReplaceOwn => Clobber::Own,
             Existing::Skip => Clobber::Skip,
             Existing::Replace => Clobber::Replace,

@@ -277,14 +277,15 @@ fn write_out_of_a_stage_that_feeds_another_is_printed() {
         "{text}"
     );
     // Behind the pages of the values that came before it.
-    let (indexes, template) = (index.url("/[1-3]"), pages.url("/small/{}"));
-    let options = [&*indexes, "-w", "[%{urlnum}]\n", "--extract", "<(c)>", "--then", &template];
-    assert_eq!(run_haul(options).text(), "small c\n[0]\n[1]\n[2]\n");
+    let ones = page("<1>");
+    let (indexes, template) = (ones.url("/[1-3]"), pages.url("/small/{}"));
+    let options = [&*indexes, "-w", "[%{urlnum}]\n", "--extract", VALUES, "--then", &template];
+    assert_eq!(run_haul(options).text(), "small 1\n[0]\n[1]\n[2]\n");
     // A file for all pages has nothing else in it.
     let dir = tempfile::tempdir().unwrap();
     let told = run_in(dir.path(), HAUL, &[&options[..], &["-w", "told\n", "-o", "out"]].concat()).text();
     assert_eq!((told.lines().count(), told.contains("told\n")), (4, true), "{told}");
-    assert_eq!(fs::read_to_string(dir.path().join("out")).unwrap(), "small c\n");
+    assert_eq!(fs::read_to_string(dir.path().join("out")).unwrap(), "small 1\n");
 }
 
 #[test]
