@@ -322,6 +322,7 @@ impl Transfer {
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
         let Self { aim: Aim { target, .. }, head, facts, tag, history, trailers, body, .. } = *self;
+        let trailers = trailers.map(|fields| *fields);
         (Outcome { result, target, head, facts, tag, history, trailers }, body)
     }
 }

@@ -157,7 +157,8 @@ pub struct Transfer {
     aside: Option<Box<Head>>,
     /// The redirects so far, if they are to be reported.
     history: Vec<Redirected>,
-    trailers: Option<Fields>,
+    /// Boxed, since few responses have any.
+    trailers: Option<Box<Fields>>,
     /// The facts known so far.
     pub facts: Box<Facts>,
     /// The caller's mark: which job this is.

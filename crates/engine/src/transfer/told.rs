@@ -134,7 +134,7 @@ impl Transfer {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
         };
-        self.trailers = trailers;
+        self.trailers = trailers.map(Box::new);
         outcome
     }
 }
