@@ -29,6 +29,8 @@ struct Taken {
     urls: SpooledTempFile,
     /// The last directory that was resolved, and its canonical path.
     directory: Option<(PathBuf, PathBuf)>,
+    /// The last device that took a body. A list with `-o /dev/null` asks for each URL.
+    device: Option<PathBuf>,
 }
 
 impl Default for Taken {
@@ -38,6 +40,7 @@ impl Default for Taken {
             names: HashMap::new(),
             urls: SpooledTempFile::new(IN_MEMORY),
             directory: None,
+            device: None,
         }
     }
 }
@@ -67,6 +70,9 @@ impl OutputNames {
     /// takes the content of any number of URLs.
     pub(super) fn take(&self, path: &Path, url: &str) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
+            return Ok(());
+        }
         let name = taken.hash(path);
         let Some(&position) = taken.names.get(&name) else {
             let position = taken.add(url).map_err(|error| {
@@ -76,6 +82,7 @@ impl OutputNames {
             return Ok(());
         };
         if is_device(path) {
+            taken.device = Some(path.to_owned());
             return Ok(());
         }
         let first = taken.url(position).unwrap_or_default();
