@@ -2,7 +2,7 @@
 //!
 //! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
 //! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
-//! [partial](super::partial) until then, and a later run completes it. Any other has no name at all where the system can
+//! [partial] until then, and a later run completes it. Any other has no name at all where the system can
 //! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
 //! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so is a file
 //! that no other can take the place of, once the content is whole (`replacing.rs`).
