@@ -11,11 +11,11 @@ fuzz_target!(|data: &[u8]| {
     let rules = NoProxy::parse(&text);
     // Another process that is told of the list acts by the same.
     assert_eq!(NoProxy::parse(&rules.to_string()), rules);
-    let matches = hosts.map(|url| rules.matches(Target::parse(url).expect("a URL").host()));
+    let matches = hosts.map(|url| rules.matches(&Target::parse(url).expect("a URL")));
     // Adding to a list takes nothing from it.
     let more = NoProxy::parse(&format!("{text},b.example"));
     for (url, matched) in hosts.iter().zip(matches) {
-        assert!(!matched || more.matches(Target::parse(url).expect("a URL").host()));
+        assert!(!matched || more.matches(&Target::parse(url).expect("a URL")));
     }
     if let Ok(proxy) = Proxy::parse(&text) {
         let again = Proxy::parse(&proxy.to_string()).expect("what was shown");
