@@ -7,7 +7,7 @@
 //! bench instructions --update   what is counted now is the baseline
 //! ```
 //!
-//! What one request costs is the difference between two runs that send more and less of them.
+//! The cost of one request is the difference between two runs that send more and less of them.
 //! Another compiler or C library gives other counts: then the figures are shown, and nothing fails.
 
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@
 //! assert_eq!(for_terminal(b"Server: a\x1b[2J\r\n"), b"Server: a?[2J\r\n");
 //! ```
 
-/// Whether a character controls a terminal (C0, DEL and C1 of ISO 6429) or turns the direction of
-/// the text around it (UAX #9), which shows a name as another one.
+/// Returns true if a character controls a terminal (C0, DEL and C1 of ISO 6429) or turns the
+/// direction of the text around it (UAX #9), which shows a name as another one.
 pub fn is_hazard(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -206,7 +206,7 @@ pub struct Operation {
 impl Operation {
     /// Returns the output of the source at this index.
     ///
-    /// Those of later stages are in [`StageArgs::output`].
+    /// The outputs of later stages are in [`StageArgs::output`].
     pub fn output_of(&self, index: usize) -> &Output {
         match self.outputs.get(index) {
             Some(output) => output,

@@ -24,7 +24,7 @@ use origin::{Origin, Request};
 /// The least number of command lines.
 const LEAST: usize = 400;
 
-/// What can be seen of a run.
+/// The visible results of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     requests: Vec<(usize, String)>,

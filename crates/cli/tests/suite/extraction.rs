@@ -89,7 +89,7 @@ fn three_stages_and_a_group() {
 }
 
 #[test]
-fn what_is_extracted_goes_to_a_file_too() {
+fn extracted_values_go_to_a_file() {
     let origin = origin(20);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("answer");

@@ -34,9 +34,9 @@ enum Mode {
 
 const EACH: &[Mode] = &[Mode::One, Mode::List, Mode::Stage, Mode::Serial, Mode::Agent];
 
-/// What shows the effect of an option.
+/// The proof of an option's effect.
 enum Effect {
-    /// These options, added to those, make a difference for URLs with this path.
+    /// The options, added to the others, make a difference for URLs with this path.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [Mode] },
     /// A test that has this text in one of these files.
     Tested { text: &'static str, files: &'static [&'static str] },
@@ -328,7 +328,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// What can be seen of a run.
+/// The visible results of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     code: i32,

@@ -321,7 +321,7 @@ fn state_files_are_their_owners_alone_and_no_link_beside_them_is_followed() {
 }
 
 #[test]
-fn what_a_server_says_moves_no_cursor_of_the_terminal() {
+fn server_text_moves_no_terminal_cursor() {
     let peer = RawPeer::always(vec![
         Step::ReadHead,
         Step::send(

@@ -106,7 +106,7 @@ impl Transport {
     }
 
     /// Makes later input come through `outer`, if there is one, and start with the bytes `ahead`.
-    /// These are plain text, or, with a tunnel, input for the tunnel.
+    /// The bytes are plain text, or, with a tunnel, input for the tunnel.
     pub(super) fn nest(&mut self, outer: Option<Box<Secured>>, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);

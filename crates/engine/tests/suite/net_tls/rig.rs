@@ -94,7 +94,7 @@ impl Authority {
         std::fs::read_to_string(self.file.path()).unwrap()
     }
 
-    /// Its certificate.
+    /// The certificate of the authority.
     pub(crate) fn der(&self) -> CertificateDer<'static> {
         CertificateDer::from_pem_file(self.file.path()).unwrap()
     }

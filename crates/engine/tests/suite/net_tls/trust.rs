@@ -1,4 +1,4 @@
-//! Whom a trusted certificate may vouch for, and files of certificates that are replaced.
+//! Checks of trusted certificates, and replacement of certificate files.
 
 use std::time::{Duration, Instant};
 
