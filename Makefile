@@ -41,17 +41,17 @@ help: ## this list
 # builds it and with what libhaul needs, and all that drives it by another: nothing of haul is compiled for one target and again for
 # the next, and what is tested and measured is what is shipped.
 build: ## haul, optimised: target/release/haul
-	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
+	$(CARGO) build $(LOCKED) --release -p httphaul-cli --bin haul
 
 # The drivers: bench, faults, hostile, origin and the other servers.
 tools:
-	$(CARGO) build $(LOCKED) --release -p haul-bench -p testkit --bins
+	$(CARGO) build $(LOCKED) --release -p httphaul-bench -p testkit --bins
 
 bindings: libhaul perl python ## libhaul for C in target/capi, the Perl module in bindings/perl/blib, the Python module in target/py
 
 # Both kinds of library in one build; without Cargo's `lib`, link-time optimisation goes through all of it.
 libhaul:
-	$(CARGO) rustc $(LOCKED) --release -p haul-capi --lib --crate-type cdylib --crate-type staticlib
+	$(CARGO) rustc $(LOCKED) --release -p httphaul-capi --lib --crate-type cdylib --crate-type staticlib
 	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(abspath $(TARGET_DIR))/capi $(abspath $(TARGET_DIR))/capi
 
 # Where Perl's headers or a C compiler are missing this says so, and does not fail. Usable as perl -Mblib=bindings/perl.
@@ -71,7 +71,7 @@ http-tiny-suite: perl ## HTTP::Tiny's own tests with Haul in its place (fetches 
 	sh scripts/http-tiny-suite.sh
 
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
-	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
+	cd crates/capi && cbindgen -q --config cbindgen.toml --crate httphaul-capi --output include/haul.h .
 
 # The C programs of the tests once under valgrind, once with ASan, its leak check included.
 c-memory: ## the C interface under valgrind and AddressSanitizer
@@ -87,7 +87,7 @@ miri: ## the unit tests of the C interface and of the parsers in Miri (needs a n
 	sh scripts/miri.sh
 
 c-soak: ## 200,000 requests in C; memory must stay flat
-	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p haul-capi --test costs -- --nocapture memory_stays_flat
+	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p httphaul-capi --test costs -- --nocapture memory_stays_flat
 
 demo: ## build, serve the site of 5,706 pages on loopback, do the first job on it, check the answer
 	sh scripts/demo.sh
@@ -143,17 +143,17 @@ faults-slice: build tools ## the same in under a minute: one place a row, a few 
 # had, and its peak says nothing of the library's.
 hostile: build tools ## the command and the library against REPLIES=10000 replies that no honest server sends
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies $(REPLIES)
-	MALLOC_ARENA_MAX=1 HAUL_HOSTILE_REPLIES=$(REPLIES) $(CARGO) test $(LOCKED) -p haul --test hostile_replies -- --nocapture
+	MALLOC_ARENA_MAX=1 HAUL_HOSTILE_REPLIES=$(REPLIES) $(CARGO) test $(LOCKED) -p httphaul --test hostile_replies -- --nocapture
 
 hostile-slice: build tools ## the same for the command in some seconds: 400 replies
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
 
 torture: ## each descriptor, thread and allocation of 60 command lines, and of 56 cases in C, refused one by one (some minutes)
-	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-capi --test torture -- --nocapture
-	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-cli --test torture -- --nocapture
+	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-capi --test torture -- --nocapture
+	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-cli --test torture -- --nocapture
 
 agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
-	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p haul-cli --test suite -- the_death_of_the_agent_is_not_noticed
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- the_death_of_the_agent_is_not_noticed
 
 python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build
@@ -204,7 +204,7 @@ fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 
 # Made from the table of flags; a test holds the files that are checked in to it.
 generate: ## the man page, the completions and docs/curl-compat.md, from the table of flags
-	$(CARGO) run $(LOCKED) -q -p haul-cli --bin haul -- --generate .
+	$(CARGO) run $(LOCKED) -q -p httphaul-cli --bin haul -- --generate .
 
 # Root often has no toolchain: what `make build` left is installed as it is. The documents lie as they do here, for their links.
 install: ## put haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR

@@ -12,13 +12,13 @@ if command -v valgrind >/dev/null 2>&1; then
     echo "== valgrind"
     HAUL_C_WRAPPER="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes" \
         HAUL_C_ROUNDS=20 \
-        "$cargo" test -p haul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
+        "$cargo" test -p httphaul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
 else
     echo "valgrind is not installed: passed over"
 fi
 echo "== AddressSanitizer"
 HAUL_C_FLAGS="-fsanitize=address" \
-    "$cargo" test -p haul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
+    "$cargo" test -p httphaul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
 echo "== ThreadSanitizer"
 sysroot=$(rustc +nightly --print sysroot 2>/dev/null || true)
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -27,7 +27,7 @@ if [ -n "$sysroot" ] && [ -d "$sysroot/lib/rustlib/src/rust" ] && [ -f "$runtime
     # The C program has the runtime, and what it and haul call (locks, threads, memory) is seen.
     HAUL_C_FLAGS="-Wl,--whole-archive $runtime -Wl,--no-whole-archive -Wl,--export-dynamic -ldl -lm -lrt" \
         RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66" \
-        "$cargo" +nightly test -Zbuild-std --target "$host" -p haul-capi --test costs -- --nocapture threads_share
+        "$cargo" +nightly test -Zbuild-std --target "$host" -p httphaul-capi --test costs -- --nocapture threads_share
 else
     echo "no nightly toolchain with its sources (rustup toolchain install nightly -c rust-src): passed over"
 fi

@@ -13,8 +13,8 @@ seed=${SEED:-1}
 target=${CARGO_TARGET_DIR:-target}
 
 # As the Makefile builds them, so that nothing is built twice.
-${CARGO:-cargo} build --release -p haul-cli --bin haul
-${CARGO:-cargo} build --release -p haul-bench -p testkit --bin origin
+${CARGO:-cargo} build --release -p httphaul-cli --bin haul
+${CARGO:-cargo} build --release -p httphaul-bench -p testkit --bin origin
 
 work=$(mktemp -d)
 origin_pid=

@@ -21,7 +21,7 @@ table() {
 }
 
 # shellcheck disable=SC2046 # a list of words
-"${CARGO:-cargo}" test -p haul -p haul-cli -p haul-policy --lib --tests --no-fail-fast -- \
+"${CARGO:-cargo}" test -p httphaul -p httphaul-cli -p httphaul-policy --lib --tests --no-fail-fast -- \
     $(table | cut -d '|' -f 2) >"$log" 2>&1 || true
 
 table | awk -F '|' -v log_file="$log" '

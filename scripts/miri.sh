@@ -13,5 +13,5 @@ fi
 # Neither the clock nor the environment is taken from the tests.
 export MIRIFLAGS="-Zmiri-disable-isolation"
 target=${CARGO_TARGET_DIR:-target}/miri
-"$cargo" +nightly miri test --target-dir "$target" -p haul-capi --lib
-"$cargo" +nightly miri test --target-dir "$target" -p haul-proto --lib -- --skip linear_work --skip every_byte_survives
+"$cargo" +nightly miri test --target-dir "$target" -p httphaul-capi --lib
+"$cargo" +nightly miri test --target-dir "$target" -p httphaul-proto --lib -- --skip linear_work --skip every_byte_survives

@@ -30,12 +30,12 @@ only() {
     done
 }
 
-only haul-proto
-only haul-policy
-only haul haul-proto haul-policy
-only haul-cli haul haul-proto haul-policy
-only haul-capi haul haul-proto haul-policy
-only haul-python haul haul-proto haul-policy
+only httphaul-proto
+only httphaul-policy
+only httphaul httphaul-proto httphaul-policy
+only httphaul-cli httphaul httphaul-proto httphaul-policy
+only httphaul-capi httphaul httphaul-proto httphaul-policy
+only httphaul-python httphaul httphaul-proto httphaul-policy
 only testkit
 
 lib=crates/proto/src/lib.rs
@@ -45,9 +45,9 @@ for lib in crates/proto/src/lib.rs crates/policy/src/lib.rs; do
 done
 
 # `cargo tree` of this crate alone: other crates of the workspace may well turn std on for themselves.
-std=$("$cargo" tree -q -p haul-proto -e normal,features --prefix none | grep -E 'feature "(std|use_std|default)"' |
-    grep -v '^haul-proto ' || :)
-[ -z "$std" ] || fail "haul-proto pulls in: $std"
+std=$("$cargo" tree -q -p httphaul-proto -e normal,features --prefix none | grep -E 'feature "(std|use_std|default)"' |
+    grep -v '^httphaul-proto ' || :)
+[ -z "$std" ] || fail "httphaul-proto pulls in: $std"
 
-[ "$failed" -eq 0 ] && echo "purity: the crates depend on each other as they should; haul-proto is no_std"
+[ "$failed" -eq 0 ] && echo "purity: the crates depend on each other as they should; httphaul-proto is no_std"
 exit "$failed"

@@ -7,7 +7,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$top/target}
 haul=${HAUL:-$target/release/haul}
 [ -x "$haul" ] || haul=$target/debug/haul
-[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
+[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p httphaul-cli"; exit 2; }
 haul=$(cd "$(dirname "$haul")" && pwd)/$(basename "$haul")
 
 if [ -n "${SUITE_DIR:-}" ]; then

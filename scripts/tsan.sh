@@ -21,5 +21,5 @@ tests="face_async face_batch face_errors face_uploads fleet_order fleet_failures
 direct_bodies carry_state resume secrets_ways fleet_model body_model session_model"
 # shellcheck disable=SC2046 # one word a test
 HAUL_MODELS=${HAUL_MODELS:-100} RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
-    "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p haul \
+    "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p httphaul \
     $(printf -- '--test %s ' $tests)

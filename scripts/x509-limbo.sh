@@ -18,4 +18,4 @@ limbo=${LIMBO:-${SUITE_DIR:-/nonexistent}/limbo.json}
 limbo=$(cd "$(dirname "$limbo")" && pwd)/$(basename "$limbo")
 
 cd "$top" || exit 2
-LIMBO=$limbo LIMBO_ACCEPTED=$top/scripts/x509-limbo/accepted cargo test -q -p haul --lib x509_limbo -- --ignored --nocapture
+LIMBO=$limbo LIMBO_ACCEPTED=$top/scripts/x509-limbo/accepted cargo test -q -p httphaul --lib x509_limbo -- --ignored --nocapture

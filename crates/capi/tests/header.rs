@@ -32,7 +32,7 @@ fn the_header_is_what_the_sources_make() {
         return;
     }
     let made = Command::new("cbindgen")
-        .args(["-q", "--config", "cbindgen.toml", "--crate", "haul-capi", "."])
+        .args(["-q", "--config", "cbindgen.toml", "--crate", "httphaul-capi", "."])
         .current_dir(crate_dir())
         .output()
         .unwrap();

@@ -62,7 +62,7 @@
 //! `drive` (the two drivers), `clock` and `fork` are public for tests and benches alone: they are hidden here, and change
 //! without notice.
 //!
-//! Below it lie two crates that know neither sockets nor clocks: `haul-proto`, the protocol machines, and `haul-policy`,
+//! Below it lie two crates that know neither sockets nor clocks: `haul_proto`, the protocol machines, and `haul_policy`,
 //! the rules (redirects, retries, secrets, queues).
 //!
 //! # Left out

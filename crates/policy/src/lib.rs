@@ -1,4 +1,4 @@
-//! haul-policy: the decisions of an HTTP client, as pure functions and values.
+//! httphaul-policy: the decisions of an HTTP client, as pure functions and values.
 //!
 //! The crate decides which host a URL names, where a redirect leads and which secrets may follow,
 //! whether a failed request is retried, and which job starts next. The crate has no I/O, no clock

@@ -1,7 +1,7 @@
 //! The command's tests, one module a subject, in one program: each further program would link the
 //! engine again.
 //!
-//! `cargo test -p haul-cli --test suite outputs` runs one module.
+//! `cargo test -p httphaul-cli --test suite outputs` runs one module.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -10,7 +10,7 @@
 //! | `files` | a save that loses nothing |
 //! | `store` | what HSTS and Alt-Svc share |
 //!
-//! The rules are `haul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
+//! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
 //! it holds.
 //!
 //! ```no_run

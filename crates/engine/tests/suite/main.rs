@@ -1,7 +1,7 @@
 //! The engine's tests, one module a subject, in one program: each further program would link the
 //! engine again. A test that changes its process (limits, forks, allocator) stands beside this folder.
 //!
-//! `cargo test -p haul --test suite resume` runs one module.
+//! `cargo test -p httphaul --test suite resume` runs one module.
 
 #[path = "../common/mod.rs"]
 mod common;
