@@ -1,5 +1,5 @@
 //! `Debug` output of requests: names and lengths. Field values, content and users may be secrets,
-//! whatever their names (`docs/design/secrets.md`).
+//! whatever their names (`docs/design/trust.md`).
 
 use std::fmt;
 
