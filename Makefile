@@ -67,7 +67,7 @@ perl-soak: perl ## 200,000 requests in Perl; memory must stay flat
 lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
 	sh scripts/lwp-suite.sh
 
-http-tiny-suite: perl ## HTTP::Tiny's own tests with Haul in its place (fetches perl's source package)
+http-tiny-suite: perl ## HTTP::Tiny's own tests with HTTP::Haul in its place (fetches perl's source package)
 	sh scripts/http-tiny-suite.sh
 
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# HTTP::Tiny's own tests with Haul in its place: the source package of Debian's perl has them and their corpus of requests and
+# HTTP::Tiny's own tests with HTTP::Haul in its place: the source package of Debian's perl has them and their corpus of requests and
 # replies. The tests replace HTTP::Tiny's sockets by files; scripts/http-tiny-suite plays those files on loopback.
 #
 #   sh scripts/http-tiny-suite.sh          fetches the source (apt-get source), runs the tests
 #   sh scripts/http-tiny-suite.sh DIR      tests of an unpacked HTTP-Tiny in DIR
 #
-# At the end it says how many requests went by Haul. docs/perl.md says why a test is not run or not counted.
+# At the end it says how many requests went by HTTP::Haul. docs/perl.md says why a test is not run or not counted.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -54,5 +54,5 @@ for test in t/*.t; do
     fi
 done
 total=$(awk '{ sum += $1 } END { print sum + 0 }' "$log")
-echo "$passed tests passed, $failed files failed, $skipped do not apply, $total requests by Haul"
+echo "$passed tests passed, $failed files failed, $skipped do not apply, $total requests by HTTP::Haul"
 [ "$failed" -eq 0 ] && [ "$total" -gt 0 ]

@@ -26,11 +26,11 @@ case ${1:-} in
         # Told what to link, it need not run cargo again.
         perl Makefile.PL "HAUL_LIB=$target/capi/lib/libhaul.a" "HAUL_INCLUDE=$target/capi/include" >/dev/null
         make -s >/dev/null
-        [ -e blib/arch/auto/Haul/Haul.so ] || [ -e blib/arch/auto/Haul/Haul.bundle ]
+        [ -e blib/arch/auto/HTTP/Haul/Haul.so ] || [ -e blib/arch/auto/HTTP/Haul/Haul.bundle ]
         echo "perl: bindings/perl/blib is built"
         ;;
     test)
-        if [ ! -d blib/arch/auto/Haul ]; then
+        if [ ! -d blib/arch/auto/HTTP/Haul ]; then
             echo "perl: bindings/perl is not built: make bindings"
             exit 1
         fi

@@ -12,7 +12,7 @@ use FindBin ();
 
 sub load_haul {
     unshift @INC, map { "$FindBin::Bin/../../bindings/perl/blib/$_" } qw(arch lib);
-    require Haul;
+    require HTTP::Haul;
 }
 
 if ($ARGV[0] eq 'pages') {
@@ -29,7 +29,7 @@ my $type = 'application/x-www-form-urlencoded';
 
 my %ways = (
     haul => sub {
-        my $http = Haul->new(proxy => undef, http_proxy => undef);
+        my $http = HTTP::Haul->new(proxy => undef, http_proxy => undef);
         my %post = (content => $form, headers => { 'Content-Type' => $type });
         return defined $form ? sub { $http->post($url, \%post)->{content} } : sub { $http->get($url)->{content} };
     },
@@ -101,7 +101,7 @@ sub pages {
     my %ways = (
         haul => sub {
             load_haul();
-            Haul->new(proxy => undef, http_proxy => undef)->each(\@urls, sub { $total += length $_[0]{content} }, { per_host => 6 });
+            HTTP::Haul->new(proxy => undef, http_proxy => undef)->each(\@urls, sub { $total += length $_[0]{content} }, { per_host => 6 });
         },
         curl => sub {
             require WWW::Curl::Easy;

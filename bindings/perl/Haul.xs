@@ -9,16 +9,16 @@ static HV *arguments_of(pTHX_ SV *sv) {
     return sv && SvROK(sv) && SvTYPE(SvRV(sv)) == SVt_PVHV ? (HV *)SvRV(sv) : NULL;
 }
 
-/* The code of Haul::request, by which it is known. */
+/* The code of HTTP::Haul::request, by which it is known. */
 static XSUBADDR_t request_code;
 
 /* A subclass may have a `request` of its own: then everything goes through that, as it would with HTTP::Tiny. */
 static bool is_overridden(pTHX_ SV *self) {
     GV *method;
     if (!SvROK(self) || !SvOBJECT(SvRV(self)))
-        croak("not a Haul object");
+        croak("not an HTTP::Haul object");
     /* By its name: looking the package up would cost more, each time. */
-    if (HvNAMELEN_get(SvSTASH(SvRV(self))) == 4 && memEQ(HvNAME_get(SvSTASH(SvRV(self))), "Haul", 4))
+    if (HvNAMELEN_get(SvSTASH(SvRV(self))) == 10 && memEQ(HvNAME_get(SvSTASH(SvRV(self))), "HTTP::Haul", 10))
         return FALSE;
     method = gv_fetchmethod(SvSTASH(SvRV(self)), "request");
     return !method || CvXSUB(GvCV(method)) != request_code;
@@ -45,13 +45,13 @@ static SV *by_method(pTHX_ SV *self, SV *verb, SV *url, SV *arguments) {
     return answer;
 }
 
-MODULE = Haul    PACKAGE = Haul
+MODULE = HTTP::Haul    PACKAGE = HTTP::Haul
 
 PROTOTYPES: DISABLE
 
 BOOT:
     hk_names_begin(aTHX);
-    request_code = CvXSUB(get_cv("Haul::request", 0));
+    request_code = CvXSUB(get_cv("HTTP::Haul::request", 0));
 
 SV *
 get(...)
@@ -156,7 +156,7 @@ _once(self, method, url, arguments)
   CODE:
     engine = hk_engine_of_object(aTHX_ self);
     if (!engine)
-        croak("Haul: no engine");
+        croak("HTTP::Haul: no engine");
     RETVAL = hk_once(aTHX_ self, engine, method, url, arguments_of(aTHX_ arguments), TRUE);
   OUTPUT:
     RETVAL
@@ -177,7 +177,7 @@ engine_version()
   OUTPUT:
     RETVAL
 
-MODULE = Haul    PACKAGE = Haul::Engine
+MODULE = HTTP::Haul    PACKAGE = HTTP::Haul::Engine
 
 SV *
 _new(class)
@@ -197,7 +197,7 @@ _to(self, host, port)
   CODE:
     engine = hk_engine_of_sv(aTHX_ self);
     if (!engine)
-        croak("not a Haul::Engine");
+        croak("not an HTTP::Haul::Engine");
     RETVAL = hk_engine_to(aTHX_ engine, host, port);
   OUTPUT:
     RETVAL
@@ -212,7 +212,7 @@ _set(self, name, value)
   CODE:
     engine = hk_engine_of_sv(aTHX_ self);
     if (!engine)
-        croak("not a Haul::Engine");
+        croak("not an HTTP::Haul::Engine");
     hk_engine_set(aTHX_ engine, name, value);
 
 void
@@ -253,7 +253,7 @@ _stats(self)
   PPCODE:
     engine = hk_engine_of_sv(aTHX_ self);
     if (!engine)
-        croak("not a Haul::Engine");
+        croak("not an HTTP::Haul::Engine");
     haul_client_stats(engine->client, &connections, &requests, &bytes);
     EXTEND(SP, 3);
     mPUSHu(connections);
@@ -281,7 +281,7 @@ _call(self, method, url, fields, content, headers)
     for (SSize_t i = 0; i < count; i++)
         PUSHs(sv_2mortal(out[i]));
 
-MODULE = Haul    PACKAGE = Haul::Stream
+MODULE = HTTP::Haul    PACKAGE = HTTP::Haul::Stream
 
 SV *
 read(self, size)
@@ -300,7 +300,7 @@ trailers(self)
   OUTPUT:
     RETVAL
 
-MODULE = Haul    PACKAGE = Haul::Batch
+MODULE = HTTP::Haul    PACKAGE = HTTP::Haul::Batch
 
 SV *
 _new(class, engine, parallel, per_host, in_order, memory)
@@ -361,7 +361,7 @@ fd(self)
   OUTPUT:
     RETVAL
 
-MODULE = Haul    PACKAGE = Haul::Jar
+MODULE = HTTP::Haul    PACKAGE = HTTP::Haul::Jar
 
 SV *
 _new(class)

@@ -49,8 +49,8 @@ SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV m
     hk_batch *batch;
     SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object));
     if (!of)
-        croak("not a Haul::Engine");
-    sv_bless(self, gv_stashpvs("Haul::Batch", GV_ADD));
+        croak("not an HTTP::Haul::Engine");
+    sv_bless(self, gv_stashpvs("HTTP::Haul::Batch", GV_ADD));
     Newxz(batch, 1, hk_batch);
     batch->batch = haul_batch_new(of->client);
     batch->engine = newSVsv(engine);

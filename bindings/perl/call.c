@@ -432,7 +432,7 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
     hk_engine *engine = hk_engine_of_object(aTHX_ self);
     bool in_perl;
     if (!SvROK(self) || SvTYPE(SvRV(self)) != SVt_PVHV)
-        croak("not a Haul object");
+        croak("not an HTTP::Haul object");
     /* A callback may let go of the object. */
     sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(self)));
     if (!engine || !engine->ready) {
@@ -445,7 +445,7 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         LEAVE;
         engine = hk_engine_of_object(aTHX_ self);
         if (!engine)
-            croak("Haul: no engine");
+            croak("HTTP::Haul: no engine");
     }
     in_perl = engine->foreign_jar || (arguments && hk_fetch(aTHX_ arguments, HK_PEER));
     if (in_perl) {

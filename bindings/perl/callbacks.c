@@ -21,7 +21,7 @@ static bool ask_content(pTHX_ hk_exchange *x) {
     if (SvROK(got)) {
         /* An object may run Perl code to become text: under the same care. */
         SV *text = NULL, *object = got;
-        bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_text", 0), 1, &object, &text));
+        bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &object, &text));
         SvREFCNT_dec(object);
         if (failed)
             return FALSE;
@@ -82,7 +82,7 @@ int hk_give_trailers(void *user, const haul_header **trailers, size_t *count) {
     SV *got = NULL;
     AV *list;
     haul_header *fields;
-    if (died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_trailers", 0), 1, &x->trailer_callback, &got)))
+    if (died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_trailers", 0), 1, &x->trailer_callback, &got)))
         return 1;
     /* The list, and with it its texts, lasts as long as the statement. */
     list = (AV *)SvRV(sv_2mortal(got));

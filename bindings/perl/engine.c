@@ -40,7 +40,7 @@ static int engine_interrupted(void *user) {
     dTHX;
     if (!PL_sig_pending)
         return 0;
-    SV *died = hk_run(aTHX_ (SV *)get_cv("Haul::Engine::_signals", 0), 0, NULL, NULL);
+    SV *died = hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::Engine::_signals", 0), 0, NULL, NULL);
     if (!died)
         return 0;
     SvREFCNT_dec(engine->error);
@@ -84,13 +84,13 @@ SV *hk_engine_new(pTHX_ const char *class, haul_client *client) {
     engine->pid = PerlProc_getpid();
     hk_attach(aTHX_ object, &engine_vtbl, engine);
     if (!engine->client || !engine->response)
-        croak("Haul: no memory for a client");
+        croak("HTTP::Haul: no memory for a client");
     haul_client_set_interrupt(engine->client, engine_interrupted, engine);
     return self;
 }
 
 SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port) {
-    SV *self = hk_engine_new(aTHX_ "Haul::Engine", haul_client_clone(engine->client));
+    SV *self = hk_engine_new(aTHX_ "HTTP::Haul::Engine", haul_client_clone(engine->client));
     hk_engine *other = hk_engine_of_sv(aTHX_ self);
     other->ready = engine->ready;
     other->foreign_jar = engine->foreign_jar;
@@ -208,7 +208,7 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         status = haul_client_set_client_certificate(client, pair[0], pair[1]);
     }
     else
-        croak("Haul::Engine: no setting '%s'", name);
+        croak("HTTP::Haul::Engine: no setting '%s'", name);
     if (status != HAUL_STATUS_OK)
         croak("%s: %s\n", name, haul_error_text(haul_last_error()));
 }
@@ -250,7 +250,7 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
     return died;
 }
 
-/* Haul::Engine::_signals: the place where Perl's handlers run. */
+/* HTTP::Haul::Engine::_signals: the place where Perl's handlers run. */
 void hk_signals(pTHX_ CV *cv) {
     PERL_UNUSED_ARG(cv);
     PERL_ASYNC_CHECK();

@@ -1,5 +1,5 @@
 /*
- * hk.h: what the C files of Haul share. "hk" is the prefix of everything here.
+ * hk.h: what the C files of HTTP::Haul share. "hk" is the prefix of everything here.
  *
  *   Haul.xs    what Perl sees: argument checks, nothing else
  *   engine.c   a haul_client as a Perl object: settings, threads, signals
@@ -156,7 +156,7 @@ int hk_batch_fd(pTHX_ SV *batch);
 /* (status, reason, version, fields, content, whether it is HTML, error number, error text) of a request whose fields are a
  * list. The reply's go to `headers`, an HTTP::Headers, or as a list into the answer where that is undef. */
 SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
-/* The same with a Haul::Stream in the place of the content, when the head has come. */
+/* The same with an HTTP::Haul::Stream in the place of the content, when the head has come. */
 SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
 AV *hk_stream_trailers(pTHX_ SV *stream);

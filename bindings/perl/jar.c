@@ -32,7 +32,7 @@ SV *hk_jar_new(pTHX_ const char *class) {
 haul_jar *hk_jar_of(pTHX_ SV *sv) {
     haul_jar *jar = (haul_jar *)hk_attached(aTHX_ sv, &jar_vtbl);
     if (!jar)
-        croak("not a Haul::Jar");
+        croak("not an HTTP::Haul::Jar");
     return jar;
 }
 

@@ -138,7 +138,7 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     STRLEN len;
     const char *text = SvPV(method, len);
     if (!engine)
-        croak("not a Haul::Engine");
+        croak("not an HTTP::Haul::Engine");
     sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
     hk_begin(aTHX_ &x, engine, text, len, url);
     x.call.max_size = 0;
@@ -211,8 +211,8 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     int64_t length = -1;
     SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died;
     if (!engine)
-        croak("not a Haul::Engine");
-    sv_bless(self, gv_stashpvs("Haul::Stream", GV_ADD));
+        croak("not an HTTP::Haul::Engine");
+    sv_bless(self, gv_stashpvs("HTTP::Haul::Stream", GV_ADD));
     Newxz(stream, 1, hk_stream);
     Newxz(x, 1, hk_exchange);
     stream->exchange = x;

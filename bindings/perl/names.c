@@ -19,7 +19,7 @@ typedef struct {
     name_slot names[NAMES];
 } my_cxt_t;
 
-#define MY_CXT_KEY "Haul::_names"
+#define MY_CXT_KEY "HTTP::Haul::_names"
 START_MY_CXT
 
 static const char *const words[HK_WORDS] = {

@@ -1,8 +1,8 @@
-//! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it,
-//! other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of the
+//! Requests of a Perl program, one at a time on a warm connection: HTTP::Haul, LWP with and without
+//! it, other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of the
 //! site, six at once, by those that can.
 //!
-//! The programs are in `bench/perl/requests.pl`; Haul is that of `make bindings` in
+//! The programs are in `bench/perl/requests.pl`; HTTP::Haul is that of `make bindings` in
 //! `bindings/perl/blib`.
 
 use std::process::Command;
@@ -35,7 +35,7 @@ const CLIENTS: [Client; 8] = [
 ];
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    if !home().join("../bindings/perl/blib/arch/auto/Haul").is_dir() {
+    if !home().join("../bindings/perl/blib/arch/auto/HTTP/Haul").is_dir() {
         return Err("perl needs the Perl module: make bindings".into());
     }
     let clients = installed(&CLIENTS, |module| {
@@ -58,7 +58,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// All pages of the site, six at once: by Haul's `each` and its counterparts in other clients.
+/// All pages of the site, six at once: by HTTP::Haul's `each` and its counterparts in other clients.
 fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

@@ -3,7 +3,7 @@ use warnings;
 use lib '.';
 use Test::More;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -35,8 +35,8 @@ my $server = t::Server->start(sub {
     return [200, {}, join "\n", "$request->{method} $path $request->{version}", (map { "$_->[0]: $_->[1]" } @{ $request->{fields} }), '', $request->{body}];
 });
 
-my $http = Haul->new;
-isa_ok($http, 'Haul');
+my $http = HTTP::Haul->new;
+isa_ok($http, 'HTTP::Haul');
 
 my $response = $http->get($server->url('/echo?a=b#part'));
 is(ref $response, 'HASH', 'a plain hash');
@@ -49,7 +49,7 @@ is(ref $response->{headers}, 'HASH', 'headers');
 ok(!exists $response->{redirects}, 'no redirects, no list of them');
 like($response->{content}, qr{\AGET /echo\?a=b HTTP/1\.1$}m, 'the fragment stays here');
 like($response->{content}, qr/^Host: 127\.0\.0\.1:\d+$/mi, 'Host');
-like($response->{content}, qr/^User-Agent: Haul\/\Q$Haul::VERSION\E$/mi, 'User-Agent');
+like($response->{content}, qr/^User-Agent: HTTP-Haul\/\Q$HTTP::Haul::VERSION\E$/mi, 'User-Agent');
 unlike($response->{content}, qr/^(?:Accept|Accept-Encoding|Content-Length|Connection|TE):/mi, 'nothing that was not asked for');
 
 $response = $http->get($server->url('/many'));
@@ -80,13 +80,13 @@ is(() = $response->{content} =~ /^user-agent:/mig, 1, 'and only that');
 like($response->{content}, qr/^Accept: text\/\*$/m, 'Accept');
 unlike($response->{content}, qr/X-None/, 'undef is no field');
 
-my $default = Haul->new(agent => 'Foo/1 ', default_headers => { 'X-Default' => 'yes', 'X-Other' => 'default' });
-is($default->agent, "Foo/1 Haul/$Haul::VERSION", 'an agent that ends with a blank is added to');
+my $default = HTTP::Haul->new(agent => 'Foo/1 ', default_headers => { 'X-Default' => 'yes', 'X-Other' => 'default' });
+is($default->agent, "Foo/1 HTTP-Haul/$HTTP::Haul::VERSION", 'an agent that ends with a blank is added to');
 $response = $default->get($server->url('/x'), { headers => { 'x-other' => 'mine' } });
 like($response->{content}, qr/^X-Default: yes$/m, 'default_headers');
 like($response->{content}, qr/^x-other: mine$/m, 'the request\'s own go before them');
 unlike($response->{content}, qr/X-Other: default/, 'instead of them');
-like($response->{content}, qr/^User-Agent: \QFoo\/1 Haul\/$Haul::VERSION\E$/m, 'agent');
+like($response->{content}, qr/^User-Agent: \QFoo\/1 HTTP-Haul\/$HTTP::Haul::VERSION\E$/m, 'agent');
 $default->default_headers({ 'X-New' => 1 });
 $default->agent('Bar/2');
 $response = $default->get($server->url('/x'));
@@ -118,7 +118,7 @@ is("$response->{protocol} $response->{content}", 'HTTP/1.0 to the end', 'a body 
 is($http->get($server->url('/100'))->{content}, 'ok', 'interim replies are passed over');
 
 # Connections.
-my $one = Haul->new;
+my $one = HTTP::Haul->new;
 ok(!$one->connected, 'not connected yet');
 my ($first) = $one->get($server->url('/count'))->{content} =~ /(\d+)/;
 is($one->connected, '127.0.0.1:' . $server->port, 'connected');
@@ -127,7 +127,7 @@ is($one->get($server->url('/count'))->{content}, "$first.2", 'the connection is 
 is($one->get($server->url('/close'))->{content}, 'last', 'the server closes');
 ok(!$one->connected, 'not connected');
 isnt($one->get($server->url('/count'))->{content}, "$first.3", 'a new connection');
-my $each = Haul->new(keep_alive => 0);
+my $each = HTTP::Haul->new(keep_alive => 0);
 like($each->get($server->url('/x'))->{content}, qr/^Connection: close$/mi, 'without keep_alive that is said');
 my @numbers = map { $each->get($server->url('/count'))->{content} =~ /\.(\d+)/ } 1 .. 2;
 is("@numbers", '1 1', 'and done');
@@ -190,7 +190,7 @@ ok($http->get($url)->{success}, 'a URL object');
 # A subclass with its own request.
 {
     package Mine;
-    our @ISA = ('Haul');
+    our @ISA = ('HTTP::Haul');
     sub request { my ($self, @rest) = @_; $self->{seen}++; return $self->SUPER::request(@rest) }
 }
 my $mine = Mine->new;
@@ -198,8 +198,8 @@ like($mine->get($server->url('/x'))->{content}, qr/^User-Agent: Mine/m, 'a subcl
 $mine->post_form($server->url('/x'), { a => 1 });
 is($mine->{seen}, 2, 'whose request is called by the other methods');
 
-ok(Haul->can_ssl, 'TLS');
-my ($ok, $why) = Haul->new(SSL_options => { SSL_ca_file => '/nonexistent' })->can_ssl;
+ok(HTTP::Haul->can_ssl, 'TLS');
+my ($ok, $why) = HTTP::Haul->new(SSL_options => { SSL_ca_file => '/nonexistent' })->can_ssl;
 ok(!$ok && $why, 'not without the file of certificates');
 
 done_testing;

@@ -3,7 +3,7 @@ use warnings;
 use lib '.';
 use Test::More;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -19,7 +19,7 @@ my $server = t::Server->start(sub {
     return [302, {}, 'nowhere'] if $target eq '/none';
     return [200, {}, "$request->{head}\n\n$request->{body}"];
 });
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 
 my $response = $http->get($server->url('/302//there'));
 ok($response->{success}, 'followed');
@@ -65,11 +65,11 @@ is($http->request(PUT => $server->url("/$_//x"), { content => 'body' })->{status
 is($http->get($server->url('/none'))->{content}, 'nowhere', 'no Location, no redirect');
 is($http->get($server->url('/304//x'))->{status}, 304, '304 is none');
 
-my $loop = Haul->new(max_redirect => 3);
+my $loop = HTTP::Haul->new(max_redirect => 3);
 $response = $loop->get($server->url('/302//302//302//302//302//x'));
 is($response->{status}, 302, 'enough is enough');
 is(scalar @{ $response->{redirects} }, 3, 'after three');
-is(Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'none at all');
+is(HTTP::Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'none at all');
 
 # Secrets stay with their origin.
 my $secrets = { headers => { Authorization => 'Basic c2VjcmV0', Cookie => 'sid=secret', 'X-Api-Key' => 'secret', 'X-Plain' => 'kept' } };
@@ -80,7 +80,7 @@ unlike($seen, qr/secret|c2VjcmV0/, 'another does not');
 like($seen, qr/^X-Plain: kept/m, 'but what is no secret');
 $seen = $http->get($server->url('/302/' . $other->url('/back/' . $server->url('/x'))), $secrets)->{content};
 unlike($seen, qr/secret|c2VjcmV0/, 'and there and back does not bring them back');
-my $default = Haul->new(default_headers => { authorization => 'Bearer c2VjcmV0' });
+my $default = HTTP::Haul->new(default_headers => { authorization => 'Bearer c2VjcmV0' });
 unlike($default->get($server->url("/302/$away"))->{content}, qr/c2VjcmV0/, 'default_headers too');
 (my $user = $server->url('/302//x')) =~ s{//}{//u:p@};
 unlike($http->get($user)->{content}, qr/^Authorization/mi, 'user and password of the URL are not sent along, as with HTTP::Tiny');
@@ -104,6 +104,6 @@ for my $case (
     ['http://h/a/b?q#f', '#g', 'http://h/a/b?q#g'], ['http://h', 'c', 'http://h/c'], ['http://h/a', '//o/p', 'http://o/p'],
     ['https://h/a', '//o/p', 'https://o/p'], ['http://h/a', 'HTTPS://x', 'HTTPS://x'], ['http://h/a', ' /b ', 'http://h/b'],
 ) {
-    is(Haul::_join(@$case[0, 1]), $case->[2], "$case->[0] and $case->[1]");
+    is(HTTP::Haul::_join(@$case[0, 1]), $case->[2], "$case->[0] and $case->[1]");
 }
 done_testing;

@@ -4,7 +4,7 @@ use lib '.';
 use Test::More;
 use IO::Socket::INET;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -29,7 +29,7 @@ my $server = t::Server->start(sub {
         'X-Expect' => $headers->{expect} || 'none',
         'X-Trailers' => join ',', map { "$_=$request->{trailers}{$_}" } sort keys %{ $request->{trailers} } }, $request->{body}];
 });
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 
 # The body, piece by piece.
 my ($got, $seen) = ('');
@@ -72,7 +72,7 @@ $response = $http->get($server->url('/big'), {
 is($response->{status}, 200, 'the outer request');
 is("@inner", '200 200 200', 'the inner ones');
 # The object may go meanwhile.
-my $mine = Haul->new;
+my $mine = HTTP::Haul->new;
 $response = $mine->get($server->url('/big'), { data_callback => sub { undef $mine } });
 is($response->{status}, 200, 'the object went away during a request');
 # And what the request was made of.
@@ -160,8 +160,8 @@ is($asked, 'host.invalid', 'that is asked for the host');
 
 # exit in a callback ends the program as anywhere else.
 my $code = system($^X, (map { "-I$_" } @INC), '-e', <<'END', $server->url('/big'));
-use Haul;
-my $http = Haul->new;
+use HTTP::Haul;
+my $http = HTTP::Haul->new;
 $http->get($ARGV[0], { data_callback => sub { exit 7 } });
 exit 1;
 END

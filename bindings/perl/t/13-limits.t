@@ -4,7 +4,7 @@ use lib '.';
 use Test::More;
 use Time::HiRes qw(time sleep alarm);
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -22,7 +22,7 @@ my $server = t::Server->start(sub {
     return [200, {}, 'ok'];
 });
 
-my $small = Haul->new(max_size => 100);
+my $small = HTTP::Haul->new(max_size => 100);
 is($small->get($server->url('/100'))->{status}, 200, 'as large as allowed');
 for my $path (qw(/101 /1000000 /chunks)) {
     my $response = $small->get($server->url($path));
@@ -31,12 +31,12 @@ for my $path (qw(/101 /1000000 /chunks)) {
 }
 is(length $small->get($server->url('/1'))->{content}, 1, 'and it goes on');
 
-like(Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'a body that ends too early');
-is(Haul->new->get($server->url('/empty'))->{status}, 599, 'no reply');
-is(Haul->new->get($server->url('/garbage'))->{status}, 599, 'no HTTP');
+like(HTTP::Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'a body that ends too early');
+is(HTTP::Haul->new->get($server->url('/empty'))->{status}, 599, 'no reply');
+is(HTTP::Haul->new->get($server->url('/garbage'))->{status}, 599, 'no HTTP');
 
 # Bounds are wide: a machine may be slow, but a limit that does not hold at all would take forever.
-my $quick = Haul->new(timeout => 0.3);
+my $quick = HTTP::Haul->new(timeout => 0.3);
 for my $path (qw(/hang /stall)) {
     my $start = time;
     my $response = $quick->get($server->url($path));
@@ -47,7 +47,7 @@ for my $path (qw(/hang /stall)) {
 
 # A handler that dies ends the wait, at once, and as HTTP::Tiny has it.
 {
-    my $http = Haul->new(timeout => 60);
+    my $http = HTTP::Haul->new(timeout => 60);
     local $SIG{ALRM} = sub { die "alarm rang\n" };
     my $start = time;
     alarm 0.3;
@@ -61,7 +61,7 @@ for my $path (qw(/hang /stall)) {
 
 # One that returns does not.
 {
-    my $http = Haul->new(timeout => 1);
+    my $http = HTTP::Haul->new(timeout => 1);
     my $rang = 0;
     local $SIG{ALRM} = sub { $rang++ };
     alarm 0.2;
@@ -72,7 +72,7 @@ for my $path (qw(/hang /stall)) {
 
 # Requests in a handler.
 {
-    my $http = Haul->new(timeout => 1);
+    my $http = HTTP::Haul->new(timeout => 1);
     my $inner;
     local $SIG{ALRM} = sub { $inner = $http->get($server->url('/x'))->{status} };
     alarm 0.2;

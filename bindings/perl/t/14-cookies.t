@@ -4,8 +4,8 @@ use lib '.';
 use Test::More;
 use File::Temp qw(tempdir);
 use t::Server;
-use Haul;
-use Haul::Jar;
+use HTTP::Haul;
+use HTTP::Haul::Jar;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -20,12 +20,12 @@ my $server = t::Server->start(sub {
 my $dir = tempdir(CLEANUP => 1);
 
 # One jar, two objects.
-my $jar = Haul::Jar->new;
-my ($first, $second) = map { Haul->new(cookie_jar => $jar) } 1 .. 2;
+my $jar = HTTP::Haul::Jar->new;
+my ($first, $second) = map { HTTP::Haul->new(cookie_jar => $jar) } 1 .. 2;
 is($second->get($server->url('/'))->{content}, '', 'no cookie yet');
 is($first->post_form($server->url('/login'), { user => 'ann' })->{content}, 'keep=1; sid=ann', 'set on the way of a redirect');
 is($second->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'another object has it');
-is(Haul->new->get($server->url('/'))->{content}, '', 'one without the jar has not');
+is(HTTP::Haul->new->get($server->url('/'))->{content}, '', 'one without the jar has not');
 is($jar->count, 2, 'two');
 my ($sid) = grep { $_->{name} eq 'sid' } $jar->cookies;
 is("$sid->{value} $sid->{domain} $sid->{path} $sid->{host_only} $sid->{http_only} " . defined $sid->{expires}, 'ann 127.0.0.1 / 1 1 ', 'as it is kept');
@@ -39,8 +39,8 @@ like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'and given back');
 my $next = sub {
     my ($file) = @_;
     open my $out, '-|', $^X, (map { "-I$_" } @INC), '-e', <<'END', $file, $server->url('/') or die $!;
-use Haul; use Haul::Jar;
-print Haul->new(cookie_jar => { file => $ARGV[0] })->get($ARGV[1])->{content};
+use HTTP::Haul; use HTTP::Haul::Jar;
+print HTTP::Haul->new(cookie_jar => { file => $ARGV[0] })->get($ARGV[1])->{content};
 END
     local $/;
     return scalar <$out>;
@@ -58,29 +58,29 @@ like(join('', <$in>), qr/\A#LWP-Cookies-1\.0\nSet-Cookie3: /, 'a file of HTTP::C
 
 # The file of an object, saved by itself.
 {
-    my $own = Haul->new(cookie_jar => { file => "$dir/own", autosave => 1 });
+    my $own = HTTP::Haul->new(cookie_jar => { file => "$dir/own", autosave => 1 });
     $own->post_form($server->url('/login'), { user => 'bob' });
 }
 is($next->("$dir/own"), 'keep=1; sid=bob', 'autosave');
 {
-    my $own = Haul::Jar->new(file => "$dir/own", autosave => 1);
+    my $own = HTTP::Haul::Jar->new(file => "$dir/own", autosave => 1);
     $own->clear('127.0.0.1', '/', 'sid');
 }
 is($next->("$dir/own"), 'keep=1', 'what was removed is gone');
 # Loaded from one, saved to another.
-Haul::Jar->new(file => "$dir/own")->save("$dir/copy");
+HTTP::Haul::Jar->new(file => "$dir/own")->save("$dir/copy");
 is($next->("$dir/copy"), 'keep=1', 'into another file');
-my $both = Haul::Jar->new;
+my $both = HTTP::Haul::Jar->new;
 $both->load("$dir/own");
 $both->load("$dir/netscape");
 $both->save("$dir/both");
 is($next->("$dir/both"), 'keep=1; sid=ann', 'two files into one');
-is(Haul::Jar->new(file => "$dir/none")->count, 0, 'a file that is not there is empty');
-ok(!eval { Haul::Jar->new->save; 1 }, 'no file, no save');
+is(HTTP::Haul::Jar->new(file => "$dir/none")->count, 0, 'a file that is not there is empty');
+ok(!eval { HTTP::Haul::Jar->new->save; 1 }, 'no file, no save');
 ok(!eval { $jar->save("$dir/no/such/dir"); 1 }, 'a file that cannot be written');
 
 # The methods.
-my $plain = Haul::Jar->new;
+my $plain = HTTP::Haul::Jar->new;
 ok($plain->add('http://h.example/a/b', 'x=1; Path=/a'), 'add');
 ok(!$plain->add('http://h.example/', 'x=1; Domain=other.example'), 'what the rules refuse');
 is($plain->cookie_header('http://h.example/a/c'), 'x=1', 'cookie_header');
@@ -96,7 +96,7 @@ is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie for a doma
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 3;
     my $jar = HTTP::CookieJar->new;
-    my $http = Haul->new(cookie_jar => $jar);
+    my $http = HTTP::Haul->new(cookie_jar => $jar);
     is($http->post_form($server->url('/login'), { user => 'eve' })->{content}, 'keep=1; sid=eve', 'HTTP::CookieJar');
     is(scalar $jar->cookies_for($server->url('/')), 2, 'has them');
     is($http->get($server->url('/'), { headers => { Cookie => 'mine=1' } })->{content}, 'keep=1; sid=eve', 'goes before a field');
@@ -104,15 +104,15 @@ SKIP: {
 SKIP: {
     eval { require HTTP::Cookies; require HTTP::Request; require HTTP::Response } or skip 'HTTP::Cookies is not installed', 4;
     my $theirs = HTTP::Cookies->new(file => "$dir/theirs", ignore_discard => 1);
-    my $http = Haul->new(cookie_jar => $theirs);
+    my $http = HTTP::Haul->new(cookie_jar => $theirs);
     is($http->post_form($server->url('/login'), { user => 'pat' })->{content}, 'keep=1; sid=pat', 'HTTP::Cookies');
     $theirs->save;
     is($next->("$dir/theirs"), 'keep=1; sid=pat', 'its file is read');
     $jar->save("$dir/ours", format => 'lwp');
     my $read = HTTP::Cookies->new(file => "$dir/ours", ignore_discard => 1);
-    is(Haul->new(cookie_jar => $read)->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'and it reads ours');
+    is(HTTP::Haul->new(cookie_jar => $read)->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'and it reads ours');
     # A name, a value and a host that need care.
-    my $odd = Haul::Jar->new;
+    my $odd = HTTP::Haul::Jar->new;
     $odd->put({ name => 'a', value => 'x y"z\\', domain => 'localhost', path => '/', host_only => 1, expires => time + 1000 });
     $odd->save("$dir/odd", format => 'lwp');
     my @seen;
@@ -120,6 +120,6 @@ SKIP: {
     $odd_theirs->scan(sub { push @seen, "$_[1]=$_[2] $_[4]" });
     is("@seen", 'a=x y"z\\ localhost.local', 'quoted, and a host without a dot');
 }
-ok(!eval { Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'what is no jar');
+ok(!eval { HTTP::Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'what is no jar');
 like($@, qr/Cookie jar must provide the 'add' method/, 'is told');
 done_testing;

@@ -4,7 +4,7 @@ use lib '.';
 use Test::More;
 use File::Temp;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 use JSON::PP;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
@@ -15,7 +15,7 @@ my $server = t::Server->start(sub {
     return [200, { 'Content-Type' => 'application/json' }, '{'] if $request->{target} eq '/broken';
     return [200, { 'Content-Type' => $request->{headers}{'content-type'} || 'none', 'X-Accept' => $request->{headers}{accept} || 'none' }, $request->{body}];
 });
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 
 for my $case (
     [{ a => 1, b => 2 }, 'a=1&b=2'], [{ b => [2, 1], a => '' }, 'a=&b=2&b=1'], [[b => 2, a => 1], 'b=2&a=1'], [[b => [2, 1]], 'b=2&b=1'],

@@ -4,7 +4,7 @@ use lib '.';
 use Test::More;
 use File::Temp qw(tempdir);
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -17,7 +17,7 @@ my $server = t::Server->start(sub {
     return [200, { 'Last-Modified' => $modified }, 'content'];
 });
 my $dir = tempdir(CLEANUP => 1);
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 my $slurp = sub { open my $in, '<', $_[0] or return; local $/; scalar <$in> };
 my $files = sub { opendir my $list, $dir or die; join ' ', sort grep { !/\A\./ } readdir $list };
 
@@ -36,7 +36,7 @@ for my $path (qw(/404 /short)) {
 is($files->(), 'a', 'nothing is left behind');
 ok(!eval { $http->mirror($server->url('/a'), "$dir/no/such"); 1 }, 'a directory that is not there');
 
-is(Haul::Mirror::_http_time($_), 784111777, $_) for 'Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994';
-is(Haul::Mirror::_http_date(784111777), $modified, 'and back');
-is(Haul::Mirror::_http_time($_), undef, "no time: $_") for '', 'x', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 99 Nov 1994 08:49:37 GMT';
+is(HTTP::Haul::Mirror::_http_time($_), 784111777, $_) for 'Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994';
+is(HTTP::Haul::Mirror::_http_date(784111777), $modified, 'and back');
+is(HTTP::Haul::Mirror::_http_time($_), undef, "no time: $_") for '', 'x', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 99 Nov 1994 08:49:37 GMT';
 done_testing;

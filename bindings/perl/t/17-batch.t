@@ -4,8 +4,8 @@ use lib '.';
 use Test::More;
 use Time::HiRes qw(time);
 use t::Server;
-use Haul;
-use Haul::Jar;
+use HTTP::Haul;
+use HTTP::Haul::Jar;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -19,7 +19,7 @@ my $server = t::Server->start(sub {
     return [200, { 'X-Connection' => $request->{connection} }, "$request->{method} $1 $request->{body}"] if $target =~ m{\A/page/(\d+)};
     return [404, {}, 'no'];
 });
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 my @urls = map { $server->url("/page/$_") } 1 .. 200;
 
 my @responses = $http->batch(\@urls);
@@ -64,14 +64,14 @@ like($responses[8]{content}, qr/Wide character/, 'why');
 is($responses[5]{url}, 'http://127.0.0.1:1/', 'url of a failure');
 
 # Cookies.
-my $jar = Haul::Jar->new;
-Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);
+my $jar = HTTP::Haul::Jar->new;
+HTTP::Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);
 is($jar->count, 5, 'a jar');
-like((Haul->new(cookie_jar => $jar)->batch([$server->url('/cookie')]))[0]{content}, qr/c1=1/, 'is sent');
+like((HTTP::Haul->new(cookie_jar => $jar)->batch([$server->url('/cookie')]))[0]{content}, qr/c1=1/, 'is sent');
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 1;
     my $theirs = HTTP::CookieJar->new;
-    my $with = Haul->new(cookie_jar => $theirs);
+    my $with = HTTP::Haul->new(cookie_jar => $theirs);
     $with->batch([$server->url('/set/1')]);
     is(($with->batch([$server->url('/cookie')]))[0]{content}, 'c1=1', 'another\'s jar');
 }
@@ -87,7 +87,7 @@ $http->each([@urls[0 .. 9]], sub { $inner++ if $http->get($urls[20])->{content} 
 is($inner, 10, 'requests in callbacks');
 # Time limits and signals.
 my $start = time;
-@responses = Haul->new(timeout => 0.5)->batch([$server->url('/hang'), $urls[0]]);
+@responses = HTTP::Haul->new(timeout => 0.5)->batch([$server->url('/hang'), $urls[0]]);
 is("$responses[0]{status} $responses[1]{status}", '599 200', 'a time limit');
 {
     local $SIG{ALRM} = sub { die "alarm\n" };

@@ -6,8 +6,8 @@ BEGIN { require threads if $Config{useithreads} }
 use Test::More;
 use t::Server;
 use POSIX ();
-use Haul;
-use Haul::Jar;
+use HTTP::Haul;
+use HTTP::Haul::Jar;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
@@ -17,8 +17,8 @@ my $server = t::Server->start(sub {
     return [200, { 'Set-Cookie' => "c$1=1" }, ''] if $request->{target} =~ m{\A/set/(\d+)};
     return [200, {}, "$request->{connection}.$request->{number}"];
 });
-my $jar = Haul::Jar->new;
-my $http = Haul->new(cookie_jar => $jar);
+my $jar = HTTP::Haul::Jar->new;
+my $http = HTTP::Haul->new(cookie_jar => $jar);
 my ($mine) = $http->get($server->url('/'))->{content} =~ /\A(\d+)/;
 
 # A child does not touch its parent's connections.
@@ -65,6 +65,6 @@ SKIP: {
     is($jar->count, 4, 'share their jar');
     is($http->get($server->url('/'))->{status}, 200, 'and the first one goes on');
     # One that a thread makes and its parent has not.
-    is(threads->create(sub { Haul->new->get($server->url('/'))->{status} })->join, 200, 'an object of a thread');
+    is(threads->create(sub { HTTP::Haul->new->get($server->url('/'))->{status} })->join, 200, 'an object of a thread');
 }
 done_testing;

@@ -3,7 +3,7 @@ use warnings;
 use lib '.';
 use Test::More;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 my @names = qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy REQUEST_METHOD CGI_HTTP_PROXY);
 delete @ENV{@names};
@@ -18,29 +18,29 @@ my $proxy = t::Server->start(sub {
 my $origin = t::Server->start(sub { [200, {}, 'direct'] });
 (my $with_user = $proxy->url('/')) =~ s{//}{//us%20er:p@};
 
-my $http = Haul->new(http_proxy => $proxy->url('/'));
+my $http = HTTP::Haul->new(http_proxy => $proxy->url('/'));
 my $response = $http->get('http://a.example/x?y#z');
 is($response->{content}, 'GET http://a.example/x?y none', 'http_proxy: the whole URL');
 is($response->{headers}{'x-fields'}, 'host,user-agent', 'and no field that HTTP::Tiny does not send');
-like(Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'proxy, with a user');
+like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'proxy, with a user');
 is($http->http_proxy, $proxy->url('/'), 'the attribute');
 $http->http_proxy(undef);
 is($http->get($origin->url('/'))->{content}, 'direct', 'changed');
-is(Haul->new(proxy => $proxy->url('/'), no_proxy => '127.0.0.1')->get($origin->url('/'))->{content}, 'direct', 'no_proxy');
-is(Haul->new(proxy => $proxy->url('/'), no_proxy => ['example.com', '127.0.0.1'])->get($origin->url('/'))->{content}, 'direct', 'as a list');
+is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => '127.0.0.1')->get($origin->url('/'))->{content}, 'direct', 'no_proxy');
+is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => ['example.com', '127.0.0.1'])->get($origin->url('/'))->{content}, 'direct', 'as a list');
 {
     local $ENV{http_proxy} = $proxy->url('/');
-    like(Haul->new->get('http://a.example/')->{content}, qr/\AGET http:/, 'the environment');
-    is(Haul->new(http_proxy => undef)->get($origin->url('/'))->{content}, 'direct', 'undef means none');
+    like(HTTP::Haul->new->get('http://a.example/')->{content}, qr/\AGET http:/, 'the environment');
+    is(HTTP::Haul->new(http_proxy => undef)->get($origin->url('/'))->{content}, 'direct', 'undef means none');
     local $ENV{no_proxy} = '127.0.0.1';
-    is(Haul->new->get($origin->url('/'))->{content}, 'direct', 'no_proxy of the environment');
+    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'no_proxy of the environment');
 }
 {
     local $ENV{HTTP_PROXY} = $proxy->url('/');
     local $ENV{REQUEST_METHOD} = 'GET';
-    is(Haul->new->get($origin->url('/'))->{content}, 'direct', 'HTTP_PROXY is not looked at in a CGI program');
+    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'HTTP_PROXY is not looked at in a CGI program');
 }
-$response = Haul->new(https_proxy => $proxy->url('/'))->get('https://407.example/');
+$response = HTTP::Haul->new(https_proxy => $proxy->url('/'))->get('https://407.example/');
 is($response->{status}, 599, 'a proxy that opens no tunnel');
 like($response->{content}, qr/407/, 'and what it said');
 

@@ -5,7 +5,7 @@ use Test::More;
 use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::INET;
-use Haul;
+use HTTP::Haul;
 
 # TLS against openssl's own server, with an authority made here.
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy SSL_CERT_FILE SSL_CERT_DIR PERL_LWP_SSL_CA_FILE
@@ -101,7 +101,7 @@ sub in_the_clear {
 
 my $port = server();
 my $url = "https://127.0.0.1:$port/";
-my $status = sub { my ($given, $to) = @_; return Haul->new(%$given)->get($to || $url) };
+my $status = sub { my ($given, $to) = @_; return HTTP::Haul->new(%$given)->get($to || $url) };
 my $response = $status->({});
 is($response->{status}, 599, 'an authority that nobody knows');
 like($response->{content}, qr/\ASSL connection failed for 127\.0\.0\.1:$port: /, 'in HTTP::Tiny\'s words');
@@ -119,18 +119,18 @@ is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_v
     is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT');
     is($status->({ verify_SSL => 1 })->{status}, 599, 'but not where the program says so');
 }
-$response = Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
+$response = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
 is($response->{status}, 599, 'another name');
-is(Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'no such file');
-ok(!eval { Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'an option that is not known');
+is(HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'no such file');
+ok(!eval { HTTP::Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'an option that is not known');
 for my $scheme ('none', sub { 1 }) {
     for my $given ({ verify_SSL => 1 }, { verify_SSL => 0, mode => 1 }) {
         my %ssl = (SSL_verifycn_scheme => $scheme, $given->{mode} ? (SSL_verify_mode => 1) : ());
-        ok(!eval { Haul->new(verify_SSL => $given->{verify_SSL}, SSL_options => \%ssl)->get($url); 1 }, 'rules for names do not switch checks off');
+        ok(!eval { HTTP::Haul->new(verify_SSL => $given->{verify_SSL}, SSL_options => \%ssl)->get($url); 1 }, 'rules for names do not switch checks off');
     }
 }
 is($status->({ SSL_options => { SSL_verify_mode => 0, SSL_verifycn_scheme => 'none' } })->{status}, 200, 'unless they are off');
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 is($http->get($url)->{status}, 599, 'refused');
 $http->SSL_options({ SSL_ca_file => "$dir/ca.pem" });
 is($http->get($url)->{status}, 200, 'until the attribute is changed');

@@ -3,8 +3,8 @@ use warnings;
 use lib '.';
 use Test::More;
 use t::Server;
-use Haul;
-use Haul::Jar;
+use HTTP::Haul;
+use HTTP::Haul::Jar;
 
 # Perl's memory over many requests. HAUL_REQUESTS says how many; 200,000 were run once.
 plan skip_all => 'no /proc here' unless -r '/proc/self/statm';
@@ -21,7 +21,7 @@ my $resident = sub {
     return (split ' ', <$in>)[1] * 4;
 };
 my ($url, $go) = map { $server->url($_) } '/', '/go';
-my $http = Haul->new(cookie_jar => Haul::Jar->new, default_headers => { 'X-A' => 1 });
+my $http = HTTP::Haul->new(cookie_jar => HTTP::Haul::Jar->new, default_headers => { 'X-A' => 1 });
 my %kinds = (
     get      => sub { $http->get($url) },
     fields   => sub { $http->get($url, { headers => { 'X-B' => [1, 2], 'User-Agent' => 'x' } }) },
@@ -32,8 +32,8 @@ my %kinds = (
     failure  => sub { $http->get('http://127.0.0.1:1/') },
     refused  => sub { $http->get($url, { headers => { Host => 'x' } }) },
     died     => sub { $http->get($url, { data_callback => sub { die 'x' } }) },
-    object   => sub { Haul->new->get($url) },
-    jar      => sub { my $jar = Haul::Jar->new; $jar->add($url, 'b=1'); $jar->cookie_header($url); $jar->cookies },
+    object   => sub { HTTP::Haul->new->get($url) },
+    jar      => sub { my $jar = HTTP::Haul::Jar->new; $jar->add($url, 'b=1'); $jar->cookie_header($url); $jar->cookies },
 );
 for my $kind (sort keys %kinds) {
     # Less of what is slow.

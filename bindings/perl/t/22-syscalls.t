@@ -4,7 +4,7 @@ use lib '.';
 use Test::More;
 use File::Temp;
 use t::Server;
-use Haul;
+use HTTP::Haul;
 
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 my ($strace) = grep { -x } map { "$_/strace" } split /:/, $ENV{PATH};
@@ -19,8 +19,8 @@ my $calls = sub {
     my ($code) = @_;
     my $trace = File::Temp->new;
     my $program = <<"END";
-use Haul;
-my \$http = Haul->new;
+use HTTP::Haul;
+my \$http = HTTP::Haul->new;
 my \$url = \$ARGV[0];
 sub mark { syswrite STDERR, "mark\\n" }
 my \$call = sub { $code };

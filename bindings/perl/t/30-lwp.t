@@ -71,8 +71,8 @@ is($ua->get($server->url('/basic'))->code, 401, '401');
 $ua->credentials('127.0.0.1:' . $server->port, 'r', 'u', 'p');
 is($ua->get($server->url('/basic'))->code, 200, 'credentials');
 {
-    require Haul::Jar;
-    my $own = LWP::UserAgent->new(cookie_jar => Haul::Jar->new);
+    require HTTP::Haul::Jar;
+    my $own = LWP::UserAgent->new(cookie_jar => HTTP::Haul::Jar->new);
     $own->get($server->url('/login'));
     like($own->get($server->url('/echo'))->content, qr/^Cookie: sid=1$/m, 'our jar in LWP');
 }

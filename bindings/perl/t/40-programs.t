@@ -4,10 +4,10 @@ use lib '.';
 use Test::More;
 use File::Temp qw(tempdir);
 use t::Server;
-use Haul;
-use Haul::Jar;
+use HTTP::Haul;
+use HTTP::Haul::Jar;
 
-# Whole programs of the kind that Haul is for.
+# Whole programs of the kind that HTTP::Haul is for.
 delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
 
 my $server = t::Server->start(sub {
@@ -20,20 +20,20 @@ my $server = t::Server->start(sub {
 });
 
 # 2,000 GETs on one connection.
-my $http = Haul->new;
+my $http = HTTP::Haul->new;
 my $right = grep { $http->get($server->url("/page/$_"))->{content} eq "$_:" } 1 .. 2_000;
 is($right, 2_000, '2,000 GETs');
 is($http->stats->{connections}, 1, 'over one connection');
 
 # POST login, then GETs with the cookie from another object that shares the jar; saved for the next process.
 my $dir = tempdir(CLEANUP => 1);
-my $jar = Haul::Jar->new(file => "$dir/jar");
-is(Haul->new(cookie_jar => $jar)->post_form($server->url('/login'), { user => 'u', password => 'p' })->{content}, 'welcome', 'POST login');
-my $other = Haul->new(cookie_jar => $jar);
+my $jar = HTTP::Haul::Jar->new(file => "$dir/jar");
+is(HTTP::Haul->new(cookie_jar => $jar)->post_form($server->url('/login'), { user => 'u', password => 'p' })->{content}, 'welcome', 'POST login');
+my $other = HTTP::Haul->new(cookie_jar => $jar);
 $right = grep { $other->get($server->url("/page/$_"))->{content} eq "$_:session=17" } 1 .. 100;
 is($right, 100, 'GETs with its cookie');
 $jar->save;
-my $next = `$^X @{[map { "'-I$_'" } @INC]} -MHaul -MHaul::Jar -e 'print Haul->new(cookie_jar => Haul::Jar->new(file => shift))->get(shift)->{content}' '$dir/jar' '@{[$server->url('/page/7')]}'`;
+my $next = `$^X @{[map { "'-I$_'" } @INC]} -MHTTP::Haul -MHTTP::Haul::Jar -e 'print HTTP::Haul->new(cookie_jar => HTTP::Haul::Jar->new(file => shift))->get(shift)->{content}' '$dir/jar' '@{[$server->url('/page/7')]}'`;
 is($next, '7:session=17', 'and the next process');
 
 # Reads and writes of several sizes against one server.

@@ -1,6 +1,6 @@
 package t::Server;
 
-# A small HTTP server in a process of its own, for these tests only: sockets and print, nothing of Haul or LWP in it, so
+# A small HTTP server in a process of its own, for these tests only: sockets and print, nothing of HTTP::Haul or LWP in it, so
 # that both sides cannot share a mistake. A test gives it code that answers a request.
 #
 #   my $server = t::Server->start(sub { my ($request) = @_; return [200, { 'X-A' => 1 }, 'body'] });

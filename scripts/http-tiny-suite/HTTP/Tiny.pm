@@ -1,16 +1,16 @@
 package HTTP::Tiny;
 
-# Haul under HTTP::Tiny's name, for HTTP::Tiny's own tests: a subclass that changes nothing but where a request goes. Its
+# HTTP::Haul under HTTP::Tiny's name, for HTTP::Tiny's own tests: a subclass that changes nothing but where a request goes. Its
 # tests replace HTTP::Tiny's sockets by files; here those files are played by a server on loopback (Replay), which is every
 # request's peer.
 
 use strict;
 use warnings;
 
-use Haul   ();
-use Replay ();
+use HTTP::Haul ();
+use Replay     ();
 
-our @ISA = ('Haul');
+our @ISA = ('HTTP::Haul');
 # The version of the tests.
 our $VERSION = '0.080';
 

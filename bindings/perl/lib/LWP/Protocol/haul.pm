@@ -3,7 +3,7 @@ package LWP::Protocol::haul;
 use strict;
 use warnings;
 
-use Haul ();
+use HTTP::Haul ();
 use HTTP::Headers  ();
 use HTTP::Response ();
 use HTTP::Status   ();
@@ -49,7 +49,7 @@ sub _engine {
         # A program that changes its settings all the time does not keep all of them.
         %$engines = () if keys %$engines >= 16;
         delete @shared{ grep { !defined $shared{$_} } keys %shared };
-        my $engine = Haul::Engine->_new;
+        my $engine = HTTP::Haul::Engine->_new;
         $engine->_set(redirects  => 0);
         $engine->_set(without    => $_) for qw(Accept Expect Proxy-Connection);
         $engine->_set(user_agent => undef);

@@ -1,11 +1,11 @@
-package Haul;
+package HTTP::Haul;
 use strict;
 use warnings;
 
 our $VERSION = '0.1.0';
 
 require XSLoader;
-XSLoader::load('Haul', $VERSION);
+XSLoader::load('HTTP::Haul', $VERSION);
 
 sub _croak { require Carp; Carp::croak(@_) }
 
@@ -59,8 +59,8 @@ sub new {
     $given{verify_SSL} ||= $given{verify_ssl} if exists $given{verify_ssl};
     if (my $jar = $given{cookie_jar}) {
         if (ref $jar eq 'HASH') {
-            require Haul::Jar;
-            $given{cookie_jar} = Haul::Jar->new(%$jar);
+            require HTTP::Haul::Jar;
+            $given{cookie_jar} = HTTP::Haul::Jar->new(%$jar);
         }
         _check_jar($given{cookie_jar});
     }
@@ -110,14 +110,14 @@ sub _prepare {
     my ($self) = @_;
     my $engine = $self->{_engine};
     if (!$engine) {
-        $engine = $self->{_engine} = Haul::Engine->_new;
+        $engine = $self->{_engine} = HTTP::Haul::Engine->_new;
         $engine->_set(redirects => 0);
         $engine->_set(without => $_) for qw(Accept Proxy-Connection);
         $engine->_set(expect_timeout => 0);
     }
     delete $self->{_peers};
     my $jar = $self->{cookie_jar};
-    my $ours = ref $jar && eval { $jar->isa('Haul::Jar') };
+    my $ours = ref $jar && eval { $jar->isa('HTTP::Haul::Jar') };
     $engine->_set(jar => $ours ? $jar : undef);
     $engine->_set(foreign_jar => $jar && !$ours);
     $engine->_set(user_agent => $self->{agent});
@@ -241,14 +241,14 @@ sub _fields {
 sub _hop {
     my ($self, $method, $url, $args) = @_;
     my $jar = $self->{cookie_jar};
-    my $foreign = $jar && !$jar->isa('Haul::Jar');
+    my $foreign = $jar && !$jar->isa('HTTP::Haul::Jar');
     if ($foreign) {
-        require Haul::Foreign;
-        Haul::Foreign::put($jar, $method, $url, $args->{headers});
+        require HTTP::Haul::Foreign;
+        HTTP::Haul::Foreign::put($jar, $method, $url, $args->{headers});
     }
     local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
     my $response = $self->_once($method, $url, $args);
-    Haul::Foreign::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
+    HTTP::Haul::Foreign::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
     return $response;
 }
 
@@ -317,8 +317,8 @@ sub _host { my (undef, $host) = _authority($_[0]); return $host }
 sub mirror {
     my ($self, $url, $file, $args) = @_;
     @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->mirror(URL, FILE, [HASHREF])\n");
-    require Haul::Mirror;
-    return Haul::Mirror::mirror($self, $url, $file, $args);
+    require HTTP::Haul::Mirror;
+    return HTTP::Haul::Mirror::mirror($self, $url, $file, $args);
 }
 
 sub can_ssl {
@@ -345,8 +345,8 @@ sub connected {
 sub post_multipart {
     my ($self, $url, $parts, $args) = @_;
     @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->post_multipart(URL, DATAREF, [HASHREF])\n");
-    require Haul::Multipart;
-    my ($type, $body) = Haul::Multipart::encode($parts);
+    require HTTP::Haul::Multipart;
+    my ($type, $body) = HTTP::Haul::Multipart::encode($parts);
     my %fields = %{ $args ? $args->{headers} || {} : {} };
     delete @fields{ grep { lc $_ eq 'content-type' } keys %fields };
     return $self->request('POST', $url, { %{ $args || {} }, headers => { %fields, 'Content-Type' => $type }, content => $body });
@@ -370,20 +370,20 @@ for my $name (qw(get post put patch delete)) {
 
 sub request_json {
     my ($self, $method, $url, $data, $args) = @_;
-    require Haul::JSON;
-    return Haul::JSON::request($self, $method, $url, $data, $args);
+    require HTTP::Haul::JSON;
+    return HTTP::Haul::JSON::request($self, $method, $url, $data, $args);
 }
 
 sub batch {
     my ($self, $requests, @rest) = @_;
-    require Haul::Batch;
-    return Haul::Batch::all($self, $requests, @rest);
+    require HTTP::Haul::Batch;
+    return HTTP::Haul::Batch::all($self, $requests, @rest);
 }
 
 sub each {
     my ($self, $requests, $code, @rest) = @_;
-    require Haul::Batch;
-    return Haul::Batch::one_by_one($self, $requests, $code, @rest);
+    require HTTP::Haul::Batch;
+    return HTTP::Haul::Batch::one_by_one($self, $requests, $code, @rest);
 }
 
 sub close_idle {

@@ -1,6 +1,6 @@
-package Haul::Mirror;
+package HTTP::Haul::Mirror;
 
-# A URL as a file that is as new: what Haul's mirror does, and the dates that it needs.
+# A URL as a file that is as new: what HTTP::Haul's mirror does, and the dates that it needs.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-package Haul::Batch;
+package HTTP::Haul::Batch;
 
-# Many requests at once: what Haul's batch and each do. The object of this class is C's; here are the rules.
+# Many requests at once: what HTTP::Haul's batch and each do. The object of this class is C's; here are the rules.
 
 use strict;
 use warnings;
@@ -37,14 +37,14 @@ sub _start {
     _croak("content by callback cannot be used in a batch\n") if ref $args->{content} eq 'CODE';
     my $fields = $http->_fields($args->{headers});
     my $jar = $http->{cookie_jar};
-    my $foreign = $jar && !$jar->isa('Haul::Jar') ? $jar : undef;
+    my $foreign = $jar && !$jar->isa('HTTP::Haul::Jar') ? $jar : undef;
     my %state = (method => $method, url => "$url", args => $args, foreign => $foreign, request => $request);
     my $fault = eval {
         die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %$fields;
-        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && Haul::_is_tainted($url);
+        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && HTTP::Haul::_is_tainted($url);
         if ($foreign) {
-            require Haul::Foreign;
-            Haul::Foreign::put($foreign, $method, $url, $fields);
+            require HTTP::Haul::Foreign;
+            HTTP::Haul::Foreign::put($foreign, $method, $url, $fields);
         }
         my $content = $args->{content};
         my %has = map { lc($_) => 1 } keys %$fields;
@@ -62,7 +62,7 @@ sub _start {
         $batch->_add($index, $method, $url, \@list, $content, $follow || 0);
         1;
     } ? undef : "$@";
-    $state{answer} = Haul::_internal_error($url, $fault) if defined $fault;
+    $state{answer} = HTTP::Haul::_internal_error($url, $fault) if defined $fault;
     return \%state;
 }
 
@@ -72,7 +72,7 @@ sub _finish {
     $response->{url} = $state->{url} unless length $response->{url} && $response->{redirects};
     return $response if $response->{status} == 599;
     if ($state->{foreign}) {
-        Haul::Foreign::take($state->{foreign}, $state->{method}, $state->{url}, $response);
+        HTTP::Haul::Foreign::take($state->{foreign}, $state->{method}, $state->{url}, $response);
     }
     if (!$response->{redirects} && $response->{status} =~ /\A30[12378]\z/) {
         $response = $http->_follow($response, $state->{method}, $state->{url}, $state->{args});
@@ -97,7 +97,7 @@ sub _run {
     $http->_prepare unless $http->{_engine};
     $http->_prepare;
     my $in_order = $options{order} eq 'input';
-    my $batch = Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host}, $in_order, $options{memory});
+    my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host}, $in_order, $options{memory});
     # So many are handed to libhaul ahead of its answers; more would only lie in memory.
     my $ahead = 2 * $options{parallel};
     # Those that never began have their answer at once: it is handed over as soon as may be, or when it is its turn.

@@ -1,9 +1,9 @@
-package Haul::Jar;
+package HTTP::Haul::Jar;
 
 use strict;
 use warnings;
 
-use Haul ();
+use HTTP::Haul ();
 
 our $VERSION = '0.1.0';
 
@@ -13,7 +13,7 @@ sub new {
     my ($class, %given) = @_;
     my ($file, $autosave, $format) = delete @given{qw(file autosave format)};
     delete $given{ignore_discard};
-    _croak("Haul::Jar->new: no option '" . (sort keys %given)[0] . "'") if %given;
+    _croak("HTTP::Haul::Jar->new: no option '" . (sort keys %given)[0] . "'") if %given;
     my $self = _new($class);
     @$self{qw(file autosave format pid)} = ($file, $autosave, $format, $$);
     $self->load if defined $file;
@@ -29,7 +29,7 @@ sub DESTROY {
     my ($self) = @_;
     return unless $self->{autosave} && defined $self->{file} && $self->{pid} == $$ && !$thread;
     local ($@, $!);
-    eval { $self->save; 1 } or warn "Haul::Jar: $@";
+    eval { $self->save; 1 } or warn "HTTP::Haul::Jar: $@";
     return;
 }
 
@@ -44,7 +44,7 @@ sub _format_of {
 sub load {
     my ($self, $path) = @_;
     $path = $self->{file} unless defined $path;
-    _croak('Haul::Jar: no file to load') unless defined $path;
+    _croak('HTTP::Haul::Jar: no file to load') unless defined $path;
     my $format = _format_of($path);
     if (!defined $self->{loaded}) {
         $self->{loaded} = $path;
@@ -66,10 +66,10 @@ sub load {
 sub save {
     my ($self, $path, %given) = @_;
     $path = $self->{file} unless defined $path;
-    _croak('Haul::Jar: no file to save to') unless defined $path;
+    _croak('HTTP::Haul::Jar: no file to save to') unless defined $path;
     my $format = $given{format} || $self->{format} || 'netscape';
-    _croak("Haul::Jar: format is 'netscape' or 'lwp'") unless $format =~ /\A(?:netscape|lwp)\z/;
-    _croak("Insecure dependency in open while running with -T switch\n") if ${^TAINT} && Haul::_is_tainted($path);
+    _croak("HTTP::Haul::Jar: format is 'netscape' or 'lwp'") unless $format =~ /\A(?:netscape|lwp)\z/;
+    _croak("Insecure dependency in open while running with -T switch\n") if ${^TAINT} && HTTP::Haul::_is_tainted($path);
     if ($format eq 'netscape') {
         $self->{loaded} = $path unless defined $self->{loaded};
         my $jar = $self;

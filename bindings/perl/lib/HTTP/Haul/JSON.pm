@@ -1,6 +1,6 @@
-package Haul::JSON;
+package HTTP::Haul::JSON;
 
-# Requests and answers in JSON: what Haul's get_json and its like do.
+# Requests and answers in JSON: what HTTP::Haul's get_json and its like do.
 
 use strict;
 use warnings;

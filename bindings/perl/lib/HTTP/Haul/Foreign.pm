@@ -1,6 +1,6 @@
-package Haul::Foreign;
+package HTTP::Haul::Foreign;
 
-# Cookie jars that are not Haul's own, by what they can do: HTTP::CookieJar's methods (cookie_header, add) or those of
+# Cookie jars that are not HTTP::Haul's own, by what they can do: HTTP::CookieJar's methods (cookie_header, add) or those of
 # HTTP::Cookies (add_cookie_header, extract_cookies), which want HTTP::Request and HTTP::Response objects.
 
 use strict;

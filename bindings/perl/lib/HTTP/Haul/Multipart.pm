@@ -1,4 +1,4 @@
-package Haul::Multipart;
+package HTTP::Haul::Multipart;
 
 # multipart/form-data (RFC 7578) as one string, so that it leaves in one write with the head when it is small.
 
