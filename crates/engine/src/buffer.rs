@@ -16,7 +16,9 @@
 //! ```
 
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::IgnorePoison;
 
 /// Returns whether `room` bytes are better received into a read buffer and copied than received
 /// directly at `place`. A server sends a file in pages. Copying a page to an address 1 to 31 bytes
@@ -62,7 +64,7 @@ impl Shelf {
     /// Takes a buffer: the last one put back (its memory is warm), or a new one.
     #[must_use]
     pub fn take(self: &Arc<Self>) -> Buffer {
-        let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let bytes = self.free.lock().ignore_poison().pop();
         let bytes = bytes.unwrap_or_else(|| vec![0; self.size + ALIGNMENT].into_boxed_slice());
         Buffer { start: bytes.as_ptr().addr().wrapping_neg() % ALIGNMENT, bytes, shelf: Arc::clone(self) }
     }
@@ -93,7 +95,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.shelf.free.lock().ignore_poison();
         if free.len() < KEPT {
             free.push(std::mem::take(&mut self.bytes));
         }

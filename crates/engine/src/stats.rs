@@ -5,10 +5,10 @@
 
 use std::os::fd::AsFd;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use crate::facts::{Facts, Phases};
 use crate::net::tcp_info;
+use crate::sync::IgnorePoison;
 
 /// Totals of all drivers of a client.
 #[derive(Debug, Default)]
@@ -60,18 +60,18 @@ impl Stats {
     /// Returns the present sums.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.totals.lock().ignore_poison().clone()
     }
 
     /// Adds a worker's own sums.
     pub(crate) fn add(&self, other: &Totals) {
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);
     }
 
     /// Counts a finished transfer.
     pub(crate) fn transfer_finished(&self, facts: &Facts, failed: bool) {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner).transfer_finished(facts, failed);
+        self.totals.lock().ignore_poison().transfer_finished(facts, failed);
     }
 
     pub(crate) fn connection_closed(&self, fd: &impl AsFd) {

@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use haul_policy::target::Target;
 
@@ -14,6 +14,7 @@ use super::hall::Admitted;
 use crate::Result;
 use crate::buffer::Lease;
 use crate::sink::{Begin, Partial, Sink, Wake};
+use crate::sync::IgnorePoison;
 
 /// The number that stands for no request.
 const NONE: u64 = u64::MAX;
@@ -108,7 +109,7 @@ impl Budget {
     }
 
     fn wake(&self) {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let waiting = std::mem::take(&mut *self.waiting.lock().ignore_poison());
         for (driver, token) in waiting {
             driver.wake(token);
         }
@@ -176,7 +177,7 @@ impl Sink for Counted {
             return own;
         }
         if let (0, Some(waker)) = (budget.room(), waker) {
-            budget.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((Arc::clone(waker), token));
+            budget.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
             // It may have become the one that goes on, or got room, in between.
             if !is_preferred() && budget.room() == 0 {
                 return 0;

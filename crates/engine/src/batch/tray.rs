@@ -9,7 +9,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::bell::Bell;
@@ -17,6 +17,7 @@ use super::budget::{Budget, Counted};
 use super::hall::{Admitted, Gate, Load};
 use super::{Finished, Order};
 use crate::sink::Sink;
+use crate::sync::IgnorePoison;
 use crate::transfer::Outcome;
 
 /// Maximum time for which results are collected before the program is notified.
@@ -64,7 +65,7 @@ impl Tray {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// Adds a result. Waiters are told later ([`Gate::turned`]).
@@ -117,8 +118,8 @@ impl Tray {
     pub(super) fn wait<'a>(&self, mut state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
         state.waiting += 1;
         state = match most {
-            Duration::MAX => self.came.wait(state).unwrap_or_else(PoisonError::into_inner),
-            most => self.came.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0,
+            Duration::MAX => self.came.wait(state).ignore_poison(),
+            most => self.came.wait_timeout(state, most).ignore_poison().0,
         };
         state.waiting -= 1;
         state

@@ -8,9 +8,10 @@
 //! Two are admitted whatever there is room for: the only one, and one that the output waits for. So something always goes on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::sink::Wake;
+use crate::sync::IgnorePoison;
 
 /// A decoder with a smaller window never waits.
 pub(super) const LITTLE: u64 = 128 << 10;
@@ -51,7 +52,7 @@ impl DecoderMemory {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let mut state: MutexGuard<'_, State> = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state: MutexGuard<'_, State> = self.state.lock().ignore_poison();
         let changed = change(&mut state);
         self.used.store(state.used, Ordering::Relaxed);
         changed

@@ -21,7 +21,7 @@
 mod builder;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
 use haul_policy::queue::Caps;
@@ -46,6 +46,7 @@ use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, Reply, Response, Sending};
 use crate::sink::Sink;
 use crate::stats::Stats;
+use crate::sync::IgnorePoison;
 use crate::transfer::{Outcome, Transfer};
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
@@ -381,7 +382,7 @@ impl Client {
 
     /// Registers an event loop with separate connections.
     pub(crate) fn joined(&self, inbox: &Arc<Inbox>) {
-        let mut loops = self.parts().loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loops = self.parts().loops.lock().ignore_poison();
         loops.retain(|inbox| inbox.strong_count() > 0);
         loops.push(Arc::downgrade(inbox));
     }
@@ -398,7 +399,7 @@ impl Client {
         // An event loop looks at this before it uses an idle connection, and before it leaves one in the pool.
         parts.closings.fetch_add(1, Ordering::AcqRel);
         let loops: Vec<_> = {
-            let loops = parts.loops.lock().unwrap_or_else(PoisonError::into_inner);
+            let loops = parts.loops.lock().ignore_poison();
             loops.iter().filter_map(Weak::upgrade).collect()
         };
         for inbox in loops {

@@ -4,12 +4,13 @@
 //! when the worker sleeps, one system call.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mio::{Registry, Token};
 
 use crate::sink::Wake;
+use crate::sync::IgnorePoison;
 
 /// Messages to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Inbox {
 
     /// Leaves a message, and wakes the worker if it sleeps.
     pub fn send(&self, message: Message) {
-        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = self.messages.lock().ignore_poison();
         if messages.last() != Some(&message) {
             messages.push(message);
         }
@@ -66,7 +67,7 @@ impl Inbox {
     /// The worker goes to sleep; `false` if there are messages.
     pub fn falls_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
-        let empty = self.messages.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let empty = self.messages.lock().ignore_poison().is_empty();
         if !empty {
             self.asleep.store(false, Ordering::SeqCst);
         }
@@ -76,7 +77,7 @@ impl Inbox {
     /// The worker is awake: its messages, moved into `to`.
     pub fn collect(&self, to: &mut Vec<Message>) {
         self.asleep.store(false, Ordering::SeqCst);
-        to.append(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner));
+        to.append(&mut self.messages.lock().ignore_poison());
     }
 }
 

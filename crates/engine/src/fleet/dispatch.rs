@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use haul_policy::queue::{Caps, HostId, Queue};
@@ -21,6 +21,7 @@ use super::window::Window;
 use super::{FleetOptions, Stage};
 use crate::clock;
 use crate::sink::file::FileOptions;
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// The queue is filled up to this many transfers from the input.
@@ -153,7 +154,7 @@ impl Dispatch {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// Later stages go first.

@@ -1,7 +1,9 @@
 //! The least time between the beginnings of two transfers.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use crate::sync::IgnorePoison;
 
 /// Longer intervals count as this one, which every clock can add.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
@@ -53,6 +55,6 @@ impl Pace {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+        self.next.lock().ignore_poison()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use haul_policy::queue::{Caps, HostId};
@@ -30,6 +30,7 @@ use crate::sink::Sink;
 use crate::sink::file::{Devices, FileSink};
 use crate::sink::naming::Clobber;
 use crate::sink::output::{Output, Room};
+use crate::sync::IgnorePoison;
 use crate::transfer::{Outcome, Transfer};
 use crate::{Error, ErrorKind, Result};
 
@@ -111,7 +112,7 @@ impl Run {
             over: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&run);
-        *bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(move || {
+        *bell.lock().ignore_poison() = Some(Box::new(move || {
             if let Some(run) = weak.upgrade() {
                 run.rouse();
             }
@@ -145,7 +146,7 @@ impl Run {
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tally.lock().ignore_poison()
     }
 
     /// Makes all workers look for work, including those that are awake: one may have looked already
@@ -157,7 +158,7 @@ impl Run {
     }
 
     fn colleagues(&self) -> MutexGuard<'_, Vec<Colleague>> {
-        self.colleagues.lock().unwrap_or_else(PoisonError::into_inner)
+        self.colleagues.lock().ignore_poison()
     }
 
     fn colleague(&self, worker: usize, change: impl FnOnce(&mut Colleague)) {
@@ -229,7 +230,7 @@ impl Run {
     }
 
     fn spare_extractors(&self, stage: usize) -> MutexGuard<'_, Vec<Extractor>> {
-        self.extractors[stage].lock().unwrap_or_else(PoisonError::into_inner)
+        self.extractors[stage].lock().ignore_poison()
     }
 
     /// Counts a finished job, prints its report after its body, and closes its place in the window.

@@ -5,9 +5,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::dispatch::Destination;
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, threads};
 
 /// One URL, and where its content goes.
@@ -81,7 +82,7 @@ fn feed(items: Items, sender: &SyncSender<Result<Item>>, bell: &Bell) {
 }
 
 fn ring(bell: &Bell) {
-    if let Some(ring) = &*bell.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(ring) = &*bell.lock().ignore_poison() {
         ring();
     }
 }

@@ -8,7 +8,7 @@
 //! worker leaves them for another.
 
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use haul_policy::proxy::Proxy;
@@ -22,6 +22,7 @@ use super::socket::{Idle as Peeked, peek_idle};
 use super::tls::{Place, TlsOptions};
 use crate::request::RequestOptions;
 use crate::state::alt_svc::{Alternative, Protocol};
+use crate::sync::IgnorePoison;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
@@ -308,7 +309,7 @@ impl<C> Pool<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Idle<C>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().ignore_poison()
     }
 }
 

@@ -7,13 +7,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use super::About;
 use crate::buffer::{Chunk, Lease};
 use crate::sink::memory::receive_into;
 use crate::sink::{Begin, Sink, Wake};
+use crate::sync::IgnorePoison;
 use crate::transfer::Outcome;
 use crate::{Error, ErrorKind, Result};
 
@@ -70,7 +71,7 @@ pub(crate) fn pair() -> (Intake, Outlet) {
 }
 
 fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+    held.lock().ignore_poison()
 }
 
 /// Wakes the waiter for bytes, after the lock is released, since this may run the program.

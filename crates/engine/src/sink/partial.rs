@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use haul_policy::range::checkpoint::{self, Checkpoint, SLOT};
@@ -32,6 +32,7 @@ use rustix::io::Errno;
 
 use super::Partial;
 use super::file::space::{self, Reservation};
+use crate::sync::IgnorePoison;
 
 /// Number of bytes received between two writes of the note, so at most that many are lost in a
 /// kill. The connections share this number.
@@ -257,7 +258,7 @@ impl PartialFile {
     }
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock().ignore_poison()
     }
 }
 

@@ -7,7 +7,7 @@
 //! often, the crew gives up, and the transfer continues alone, with all of its retries.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
@@ -23,6 +23,7 @@ use crate::drive::inbox::Inbox;
 use crate::drive::worker::{Another, Supply};
 use crate::sink::partial::PartialFile;
 use crate::sink::{Counter, Sink};
+use crate::sync::IgnorePoison;
 use crate::transfer::{Cut, Splittable, Transfer, Watch};
 use crate::{Error, ErrorKind, Result, Version};
 
@@ -164,7 +165,7 @@ impl Crew {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// A part's response has begun, and is as it should be.

@@ -18,7 +18,7 @@
 //! What is remembered belongs to the [`Auth`] and not to the client: who has other credentials has other answers.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use haul_policy::auth::{Algorithm, DigestChallenge};
 pub use haul_policy::auth::{Allowed, Credentials, SigV4};
@@ -27,6 +27,8 @@ use haul_policy::auth::{
 };
 use haul_policy::redirect::Secrets;
 use haul_policy::target::{Origin, Target};
+
+use crate::sync::IgnorePoison;
 
 /// Maximum number of protection spaces remembered. The one that was added first makes room.
 pub const MAX_SPACES: usize = 256;
@@ -243,7 +245,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Space>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ignore_poison()
     }
 }
 

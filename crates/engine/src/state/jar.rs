@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 use haul_policy::cookie::{self, netscape};
@@ -22,6 +22,7 @@ use haul_policy::target::Target;
 pub use haul_policy::cookie::FileStyle;
 
 use super::files;
+use crate::sync::IgnorePoison;
 use crate::{Result, clock};
 
 /// Maximum number of Set-Cookie fields read from one reply; curl's number. The rest is ignored.
@@ -115,7 +116,7 @@ impl Jar {
     /// As [`Jar::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
     /// tells it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
-        let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
         files::update(path.as_ref(), deadline, |text| {
             let now = clock::unix_now();
@@ -133,7 +134,7 @@ impl Jar {
     /// # Errors
     /// As [`Jar::save_by`].
     pub fn replace_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
-        let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _saving = self.0.saving.lock().ignore_poison();
         let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
         files::update(path.as_ref(), deadline, |_| text.clone())?;
         self.write().saved(&changes);
@@ -180,11 +181,11 @@ impl Jar {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, cookie::Jar> {
-        self.0.cookies.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.cookies.read().ignore_poison()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, cookie::Jar> {
-        self.0.cookies.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.cookies.write().ignore_poison()
     }
 }
 

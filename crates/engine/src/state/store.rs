@@ -3,10 +3,11 @@
 //! separate locks.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::files;
+use crate::sync::IgnorePoison;
 use crate::{Result, clock};
 
 /// The operations of a policy store that are needed to keep it in a file.
@@ -37,7 +38,7 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ignore_poison()
     }
 }
 

@@ -5,9 +5,10 @@
 //! transfer is over then), or lifted when it has not, and then nothing was lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::sink::Wake;
+use crate::sync::IgnorePoison;
 
 /// The end that others set to a transfer.
 #[derive(Default)]
@@ -57,8 +58,7 @@ impl Cut {
     pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let room = self.at().saturating_sub(at);
         if room == 0 {
-            *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) =
-                waker.map(|waker| (Arc::clone(waker), token));
+            *self.waiting.lock().ignore_poison() = waker.map(|waker| (Arc::clone(waker), token));
         }
         room
     }
@@ -76,7 +76,7 @@ impl Cut {
     }
 
     fn wake(&self) {
-        if let Some((waker, token)) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some((waker, token)) = self.waiting.lock().ignore_poison().take() {
             waker.wake(token);
         }
     }

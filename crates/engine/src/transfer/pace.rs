@@ -1,6 +1,6 @@
 //! Upper and lower limits on the speed of a transfer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::rate::TokenBucket;
@@ -8,6 +8,7 @@ use haul_policy::speed::{SpeedWatch, Verdict};
 
 use crate::clock;
 use crate::request::{RequestOptions, SpeedLimit};
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind};
 
 /// The pace of one transfer. A transfer and the parts that it is split into share one rate.
@@ -91,7 +92,7 @@ impl Pace {
         let time = clock::policy_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
-                let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut bucket = bucket.lock().ignore_poison();
                 match bucket.available(time) {
                     0 => Credit::Until(clock::instant(bucket.ready_at(time, credit))),
                     tokens => Credit::Bytes(credit.min(tokens)),
@@ -107,7 +108,7 @@ impl Pace {
     /// Returns the credit for bytes that come together with a head, without a wait for the rate.
     pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
         let Some(bucket) = &self.rate else { return credit };
-        credit.min(bucket.lock().unwrap_or_else(PoisonError::into_inner).available(clock::policy_time(now)))
+        credit.min(bucket.lock().ignore_poison().available(clock::policy_time(now)))
     }
 
     /// Pauses the limits on slowness while the transfer waits for anything but the server, and
@@ -128,7 +129,7 @@ impl Pace {
     pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         self.stirs(now);
         if let Some(bucket) = &self.rate {
-            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
+            bucket.lock().ignore_poison().take(bytes);
         }
     }
 

@@ -17,7 +17,7 @@ mod state;
 mod supply;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ use crate::drive::inbox::Message;
 use crate::drive::worker::{self, Supply, Workers};
 use crate::request::Request;
 use crate::sink::Sink;
+use crate::sync::IgnorePoison;
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, threads};
 
@@ -64,7 +65,7 @@ impl Hall {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// Accepts a request. `prepare` gets its number, counted from 0, and makes its parts.

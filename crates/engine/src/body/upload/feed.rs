@@ -8,10 +8,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use super::once::Once;
+use crate::sync::IgnorePoison;
 
 /// Number of unsent bytes from which on the stream is no longer polled.
 const MOST: usize = 128 << 10;
@@ -51,7 +52,7 @@ struct Held {
 
 impl Trough {
     fn lock(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ignore_poison()
     }
 
     /// The next bytes, without waiting; 0 is the end.

@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
@@ -27,6 +27,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
 use super::feed::{Feeder, Trough};
+use crate::sync::IgnorePoison;
 use crate::threads;
 
 /// Maximum number of bytes that the thread requests from its reader at once.
@@ -178,7 +179,7 @@ impl Reading {
 }
 
 fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
-    origin.lock().unwrap_or_else(PoisonError::into_inner)
+    origin.lock().ignore_poison()
 }
 
 /// Returns whether a read would not wait, because data or the end has arrived.

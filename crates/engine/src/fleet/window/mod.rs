@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
@@ -33,6 +33,7 @@ use crate::buffer::{Chunk, Lease};
 use crate::sink::Wake;
 use crate::sink::output::Room;
 use crate::sink::records::Records;
+use crate::sync::IgnorePoison;
 
 /// In which order bodies leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -432,7 +433,7 @@ impl Window {
     }
 
     fn lock(&self) -> Guard<'_> {
-        Guard { state: self.state.lock().unwrap_or_else(PoisonError::into_inner), window: self }
+        Guard { state: self.state.lock().ignore_poison(), window: self }
     }
 }
 

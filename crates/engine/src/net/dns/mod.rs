@@ -28,11 +28,12 @@ use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
     time::{Duration, Instant},
 };
 
 use self::overrides::Overrides;
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
 /// Threads that ask the system at the same time.
@@ -310,7 +311,7 @@ impl fmt::Debug for Resolver {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// A helper thread's life.
@@ -325,7 +326,7 @@ impl Shared {
                 continue;
             }
             state.idle += 1;
-            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE).unwrap_or_else(PoisonError::into_inner);
+            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE).ignore_poison();
             state = guard;
             state.idle -= 1;
             if wait.timed_out() && state.queue.is_empty() {

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use haul_policy::auth::{Allowed, Choice, Digest, choose, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
 use haul_proto::head::Head;
 
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// The scheme by which haul authenticates to a proxy.
@@ -111,7 +112,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, Answer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ignore_poison()
     }
 }
 

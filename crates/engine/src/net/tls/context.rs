@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use rustls::{
@@ -25,6 +25,7 @@ use super::verify::Examiner;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::proxy::Via;
+use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// A version of TLS.
@@ -182,7 +183,7 @@ impl TlsContext {
     /// A copy of this context whose session-ticket cache is limited to one connection key.
     #[must_use]
     pub fn at(&self, place: &Place) -> Self {
-        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tickets = self.tickets.lock().ignore_poison();
         if tickets.len() >= MAX_PLACES && !tickets.contains_key(place) {
             tickets.clear();
         }
@@ -246,7 +247,7 @@ impl TlsContexts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Built> {
-        self.built.lock().unwrap_or_else(PoisonError::into_inner)
+        self.built.lock().ignore_poison()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tempfile::TempPath;
 
 use super::super::null::is_null;
 use super::super::partial::PartWriter;
+use crate::sync::IgnorePoison;
 
 /// Caches the character device that was opened last, so that thousands of bodies for `/dev/null`
 /// open it once. (A FIFO is not cached: its reader waits for the end, which only closing gives.)
@@ -31,13 +32,13 @@ impl Device {
 
 impl Devices {
     pub(super) fn find(&self, path: &Path) -> Option<Device> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock().ignore_poison();
         // As text: it is the very name that comes again, and paths are compared part by part.
         last.as_ref().filter(|(name, _)| name.as_os_str() == path.as_os_str()).map(|(_, device)| device.clone())
     }
 
     pub(super) fn keep(&self, path: &Path, device: &Device) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((path.to_owned(), device.clone()));
+        *self.last.lock().ignore_poison() = Some((path.to_owned(), device.clone()));
     }
 }
 

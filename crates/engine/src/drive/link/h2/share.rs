@@ -17,7 +17,9 @@
 //!
 //! Equal shares were the alternative. Most runs have one such connection, or one that carries the most, and it is the first.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::IgnorePoison;
 
 /// The number of bytes that all connections together may hold, besides the minimum of each.
 const ALL: u32 = 12 << 20;
@@ -49,7 +51,7 @@ impl Windows {
     /// Takes a share for a connection. Dropping it returns the memory.
     #[must_use]
     pub fn share(&self) -> Share {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock().ignore_poison();
         let window = (*left / 4 * 3).max(LEAST);
         let taken = window.min(*left);
         *left -= taken;
@@ -96,7 +98,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        *self.windows.left.lock().unwrap_or_else(PoisonError::into_inner) += self.taken;
+        *self.windows.left.lock().ignore_poison() += self.taken;
     }
 }
 
