@@ -153,7 +153,7 @@ torture: ## each descriptor, thread and allocation of 60 command lines, and of 5
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-cli --test torture -- --nocapture
 
 agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
-	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- the_death_of_the_agent_is_not_noticed
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- killing_the_agent_fails_no_call
 
 python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{HAUL, Ran, installed, program, run, skipped};
+use common::{CommandOutput, HAUL, installed, program, run, skipped};
 use testkit::origin::Origin;
 
 /// Calls of the system that make something, and what they say when there is no more of it.
@@ -33,19 +33,19 @@ const MOST: u64 = 100_000;
 
 /// What a run leaves.
 #[derive(Debug, PartialEq, Eq)]
-struct Left {
+struct TortureResult {
     stdout: Vec<u8>,
     /// Content of each file named `out…`.
     files: BTreeMap<String, Vec<u8>>,
 }
 
-fn left(ran: &Ran, dir: &Path) -> Left {
+fn left(ran: &CommandOutput, dir: &Path) -> TortureResult {
     let files = fs::read_dir(dir).unwrap().filter_map(|entry| {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         name.starts_with("out").then(|| (name, fs::read(entry.path()).unwrap()))
     });
-    Left { stdout: ran.stdout.clone(), files: files.collect() }
+    TortureResult { stdout: ran.stdout.clone(), files: files.collect() }
 }
 
 /// All command lines: jobs × ways.
@@ -98,7 +98,7 @@ fn wanted() -> Option<Range<usize>> {
 }
 
 /// The cases of this run, each with what it leaves when nothing is refused.
-fn each_case(mut torture: impl FnMut(&[String], &Left)) -> usize {
+fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
     fs::write(ca.path(), origin.ca_pem()).unwrap();
@@ -131,7 +131,7 @@ fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
 }
 
 /// Whether the end of a run is an honest one.
-fn check(ran: &Ran, dir: &Path, expected: &Left, may_abort: bool, what: &str) {
+fn check(ran: &CommandOutput, dir: &Path, expected: &TortureResult, may_abort: bool, what: &str) {
     let found = left(ran, dir);
     // The cryptographic library's callers panic where it has no memory: where a digest is copied, where a key is made. So does the
     // decoder of gzip where it is made.
@@ -152,7 +152,7 @@ fn check(ran: &Ran, dir: &Path, expected: &Left, may_abort: bool, what: &str) {
 }
 
 #[test]
-fn a_refused_descriptor_or_thread_ends_in_an_answer_or_an_honest_failure() {
+fn refused_descriptors_or_threads_never_fake_success() {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     if !works.is_ok_and(|status| status.success()) {
         return skipped("refused descriptors: strace is not installed or may not trace");
@@ -198,7 +198,7 @@ fn preload(dir: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_refused_allocation_ends_in_an_answer_or_an_honest_failure() {
+fn refused_allocations_never_fake_success() {
     let dir = tempfile::tempdir().unwrap();
     let Some(library) = preload(dir.path()) else { return };
     let step = if wanted().is_some() { 1 } else { 7 };

@@ -4,18 +4,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Ran, eventually, haul, run};
+use super::{CommandOutput, eventually, haul, run};
 
 /// A place for an agent, which ends when it is dropped.
-pub struct Agent {
+pub struct TestAgent {
     dir: tempfile::TempDir,
 }
 
-impl Agent {
-    pub fn new() -> Agent {
+impl TestAgent {
+    pub fn new() -> TestAgent {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        Agent { dir }
+        TestAgent { dir }
     }
 
     pub fn dir(&self) -> &Path {
@@ -35,7 +35,7 @@ impl Agent {
         haul([&[self.option().as_str()], args].concat())
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         run(&mut self.haul(args))
     }
 
@@ -53,7 +53,7 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+impl Drop for TestAgent {
     fn drop(&mut self) {
         if let Some(pid) = self.pid() {
             self.run(&["--agent-stop"]);

@@ -20,7 +20,7 @@ use super::{HAUL, program};
 
 const DIRECTORY: &str = "HAUL_TEST_MEASURE";
 /// The name of the test that runs haul for [`measured`].
-const TEST: &str = "common::measure::measured_run";
+const TEST: &str = "common::measure::helper_process_measures_peak_memory";
 
 /// Runs haul with these arguments, its standard output read by `read`: the highest resident memory it had, in KiB.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
@@ -52,7 +52,7 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
 /// The other side of [`peak_memory`]: does nothing unless it asks for it.
 #[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
-fn measured_run() {
+fn helper_process_measures_peak_memory() {
     let Some(dir) = env::var_os(DIRECTORY) else { return };
     let dir = Path::new(&dir);
     let args = fs::read_to_string(dir.join("args")).expect("arguments");

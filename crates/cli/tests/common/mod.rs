@@ -30,14 +30,14 @@ pub const REFUSED: &str = "http://127.0.0.1:1";
 
 /// How a command ended and what it said.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     /// The exit code; 128 and the signal's number, as a shell puts it, for one that a signal ended.
     pub code: i32,
     pub stdout: Vec<u8>,
     pub stderr: String,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Standard output of a success that said nothing on stderr.
     #[track_caller]
     pub fn ok(self) -> Vec<u8> {
@@ -45,7 +45,7 @@ impl Ran {
         self.stdout
     }
 
-    /// As [`Ran::ok`], as text.
+    /// As [`CommandOutput::ok`], as text.
     #[track_caller]
     pub fn text(self) -> String {
         String::from_utf8(self.ok()).expect("text")
@@ -83,7 +83,7 @@ pub fn haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
 }
 
 /// Runs `haul` with these arguments.
-pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
+pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> CommandOutput {
     run(&mut haul(args))
 }
 
@@ -103,31 +103,31 @@ pub fn skipped(what: &str) {
 }
 
 /// A line of bash in which `$GET` is this program, and `$0` too.
-pub fn bash(get: &str, script: &str) -> Ran {
+pub fn bash(get: &str, script: &str) -> CommandOutput {
     let mut command = program("bash");
     command.args(["-c", script, get]).env("GET", get);
     run(&mut command)
 }
 
 /// Runs it to its end.
-pub fn run(command: &mut Command) -> Ran {
-    Running::start(command).wait()
+pub fn run(command: &mut Command) -> CommandOutput {
+    RunningCommand::start(command).wait()
 }
 
 /// A command under way, in a process group of its own.
-pub struct Running {
+pub struct RunningCommand {
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,
     what: String,
 }
 
-impl Running {
-    pub fn start(command: &mut Command) -> Running {
+impl RunningCommand {
+    pub fn start(command: &mut Command) -> RunningCommand {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let stdout = drain(child.stdout.take().expect("a pipe"));
         let stderr = drain(child.stderr.take().expect("a pipe"));
-        Running { child, stdout, stderr, what: format!("{command:?}") }
+        RunningCommand { child, stdout, stderr, what: format!("{command:?}") }
     }
 
     pub fn pid(&self) -> Pid {
@@ -135,7 +135,7 @@ impl Running {
     }
 
     /// Its end, which comes within [`PATIENCE`] or is made to come.
-    pub fn wait(mut self) -> Ran {
+    pub fn wait(mut self) -> CommandOutput {
         let group = self.pid();
         let (done, alarm) = mpsc::channel::<()>();
         let watchdog = thread::spawn(move || {
@@ -148,7 +148,7 @@ impl Running {
         drop(done);
         assert!(!watchdog.join().expect("a watchdog"), "it hangs: {}", self.what);
         let status = self.child.wait().expect("it can be waited for");
-        Ran {
+        CommandOutput {
             code: status.code().or_else(|| status.signal().map(|signal| 128 + signal)).expect("an end"),
             stdout,
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -223,22 +223,22 @@ pub fn origin() -> Origin {
 }
 
 /// haul, or curl, in this directory.
-pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> Ran {
+pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> CommandOutput {
     run(program(name).args(args).current_dir(dir))
 }
 
 /// haul in curl's place, silent, in this directory.
-pub fn as_curl(dir: &Path, args: &[&str]) -> Ran {
+pub fn as_curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
 /// haul in curl's place, in this directory, without the user's settings; it says what curl says.
-pub fn curl_in(dir: &Path, args: &[&str]) -> Ran {
+pub fn curl_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
 }
 
 /// The same where nothing is written.
-pub fn curl(args: &[&str]) -> Ran {
+pub fn curl(args: &[&str]) -> CommandOutput {
     curl_in(Path::new("/"), args)
 }
 
@@ -250,4 +250,17 @@ pub fn received(peer: &RawPeer, connection: usize) -> String {
 /// A peer that answers each connection so, and closes.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+}
+
+/// haul in curl's place with `-sS`.
+pub fn curl_quiet(args: &[&str]) -> CommandOutput {
+    curl(&[&["-sS"], args].concat())
+}
+
+/// The script of a connection: a request's head is read, and a response with this status, fields and
+/// body closes the connection.
+pub fn reply_steps(head: &str, body: &str) -> Vec<Step> {
+    let length = body.len();
+    let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    vec![Step::ReadHead, Step::send(text)]
 }

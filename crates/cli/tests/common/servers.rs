@@ -12,18 +12,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{eventually, skipped};
 
 /// A server of others, which stops when dropped.
-pub struct Server(Child);
+pub struct ExternalServer(Child);
 
-impl Server {
+impl ExternalServer {
     /// Runs it until it listens.
-    pub fn start(command: &mut Command, port: u16) -> Server {
-        Server::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
+    pub fn start(command: &mut Command, port: u16) -> ExternalServer {
+        ExternalServer::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
     /// Runs it until this holds.
-    pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> Server {
+    pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> ExternalServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut server = Server(child);
+        let mut server = ExternalServer(child);
         eventually("it listens", || {
             assert!(server.0.try_wait().unwrap().is_none_or(|status| status.success()), "{command:?} ended");
             is_up()
@@ -32,7 +32,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ExternalServer {
     fn drop(&mut self) {
         // One that has ended already needs no signal.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);

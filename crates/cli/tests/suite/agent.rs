@@ -7,16 +7,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
-use common::agent::{Agent, is_zombie};
-use common::{HAUL, REFUSED, Running, eventually, haul, origin, program, run, skipped};
+use common::agent::{TestAgent, is_zombie};
+use common::{HAUL, REFUSED, RunningCommand, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 #[test]
-fn calls_share_one_connection_plain_and_by_tls() {
+fn agent_calls_share_one_connection_per_scheme() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca.pem");
     fs::write(&ca, origin.ca_pem()).unwrap();
@@ -40,15 +40,15 @@ fn calls_share_one_connection_plain_and_by_tls() {
 }
 
 #[test]
-fn bodies_come_whole_wherever_they_go() {
+fn agent_bodies_arrive_whole_at_every_output() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let dir = tempfile::tempdir().unwrap();
     let body = |bytes: usize| origin.pattern().slice(0, bytes);
     for bytes in [0, 1, 65_536, 147_456, 147_457, 400_000, 5_000_000] {
         for kind in ["bytes", "chunked", "close"] {
             let url = origin.url(&format!("/{kind}/{bytes}"));
-            let shown = |ran: common::Ran| ran.ok();
+            let shown = |ran: common::CommandOutput| ran.ok();
             assert!(shown(agent.run(&["-s", &url])) == body(bytes), "{url} to a pipe");
             let file = dir.path().join("file");
             assert_eq!(agent.run(&["-s", "-o", file.to_str().unwrap(), &url]).text(), "");
@@ -66,9 +66,9 @@ fn bodies_come_whole_wherever_they_go() {
 
 /// Tomcat's validators are weak, and it ends a connection on which a few streams were reset (ENHANCE_YOUR_CALM).
 #[test]
-fn an_opening_that_cannot_be_gone_on_from_costs_no_connection() {
+fn agent_keeps_connection_when_validators_are_weak() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     for bytes in [100_000, 147_457, 400_000] {
         for _ in 0..3 {
             let body = agent.run(&["-s", &origin.url(&format!("/weak/{bytes}"))]).ok();
@@ -79,9 +79,9 @@ fn an_opening_that_cannot_be_gone_on_from_costs_no_connection() {
 }
 
 #[test]
-fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
+fn agent_output_and_errors_match_direct_runs() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let format =
         "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
     for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/redirect/302?to=/small", "/status/204"] {
@@ -100,8 +100,8 @@ fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_the_calls_own() {
-    let (origin, agent, dir) = (origin(), Agent::new(), tempfile::tempdir().unwrap());
+fn file_size_limit_binds_only_its_own_call() {
+    let (origin, agent, dir) = (origin(), TestAgent::new(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
     let limited = |path: &str| {
@@ -117,13 +117,14 @@ fn a_limit_on_the_size_of_files_is_the_calls_own() {
 }
 
 #[test]
-fn calls_at_the_same_time_share_an_http2_connection() {
+fn concurrent_agent_calls_share_one_http2_connection() {
     let origin = Origin::builder().http2(100).start().unwrap();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     // The first makes the connection.
     let url = origin.https_url("/delay/300/small");
     agent.run(&["-s", "-k", &origin.https_url("/small")]).ok();
-    let calls: Vec<Running> = (0..8).map(|_| Running::start(&mut agent.haul(&["-s", "-k", &url]))).collect();
+    let calls: Vec<RunningCommand> =
+        (0..8).map(|_| RunningCommand::start(&mut agent.haul(&["-s", "-k", &url]))).collect();
     for call in calls {
         assert_eq!(call.wait().text(), "small\n");
     }
@@ -132,11 +133,11 @@ fn calls_at_the_same_time_share_an_http2_connection() {
 }
 
 #[test]
-fn fifty_calls_at_once_start_one_agent() {
+fn fifty_concurrent_calls_start_one_agent() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let url = origin.url("/small");
-    let calls: Vec<Running> = (0..50).map(|_| Running::start(&mut agent.haul(&["-s", &url]))).collect();
+    let calls: Vec<RunningCommand> = (0..50).map(|_| RunningCommand::start(&mut agent.haul(&["-s", &url]))).collect();
     for call in calls {
         assert_eq!(call.wait().text(), "small\n");
     }
@@ -144,9 +145,9 @@ fn fifty_calls_at_once_start_one_agent() {
 }
 
 #[test]
-fn nothing_of_the_environment_is_needed() {
+fn agent_works_in_an_empty_environment() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     for _ in 0..2 {
         let mut command = program("env");
         command.args([
@@ -181,7 +182,7 @@ fn nothing_of_the_environment_is_needed() {
 
 /// The call goes without the agent, and says why.
 #[track_caller]
-fn is_refused(agent: &Agent, origin: &Origin, why: &str) {
+fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
     let before = origin.connections();
     let ran = agent.run(&[&origin.url("/small")]);
     assert_eq!((ran.code, &ran.stdout[..]), (0, &b"small\n"[..]));
@@ -192,19 +193,19 @@ fn is_refused(agent: &Agent, origin: &Origin, why: &str) {
 }
 
 #[test]
-fn a_directory_that_others_can_write_to_is_refused() {
+fn agent_refuses_directory_open_to_others() {
     let origin = origin();
     for mode in [0o770, 0o750, 0o701, 0o777] {
-        let agent = Agent::new();
+        let agent = TestAgent::new();
         fs::set_permissions(agent.dir(), Permissions::from_mode(mode)).unwrap();
         is_refused(&agent, &origin, "0700");
     }
 }
 
 #[test]
-fn a_link_to_a_directory_or_to_a_socket_is_refused() {
+fn agent_refuses_symlinked_directory_or_socket() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let real = tempfile::tempdir_in(agent.dir()).unwrap();
     let link = agent.dir().join("link");
     symlink(real.path(), &link).unwrap();
@@ -222,9 +223,9 @@ fn a_link_to_a_directory_or_to_a_socket_is_refused() {
 }
 
 #[test]
-fn a_socket_that_others_can_reach_is_refused_and_a_stale_one_replaced() {
+fn agent_refuses_shared_socket_and_replaces_stale_one() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let listener = UnixListener::bind(agent.socket()).unwrap();
     fs::set_permissions(agent.socket(), Permissions::from_mode(0o666)).unwrap();
     is_refused(&agent, &origin, "0600");
@@ -238,12 +239,12 @@ fn a_socket_that_others_can_reach_is_refused_and_a_stale_one_replaced() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_refused() {
+fn agent_refuses_directory_or_socket_of_another_user() {
     if !rustix::process::geteuid().is_root() {
         return skipped("another user's directory and socket: only root can make them");
     }
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     std::os::unix::fs::chown(agent.dir(), Some(65534), None).unwrap();
     is_refused(&agent, &origin, "belongs to another user");
     std::os::unix::fs::chown(agent.dir(), Some(0), None).unwrap();
@@ -290,9 +291,9 @@ fn what_belongs_to_another_user_is_refused() {
 }
 
 #[test]
-fn the_death_of_the_agent_is_not_noticed() {
+fn killing_the_agent_fails_no_call() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let calls = std::env::var("HAUL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60_u32);
     let dir = tempfile::tempdir().unwrap();
     let mut random = testkit::rng::Rng::new(u64::from(calls));
@@ -311,7 +312,7 @@ fn the_death_of_the_agent_is_not_noticed() {
         }
         args.push(&url);
         let pid = agent.pid();
-        let call = Running::start(&mut agent.haul(&args));
+        let call = RunningCommand::start(&mut agent.haul(&args));
         std::thread::sleep(std::time::Duration::from_micros(random.below(6_000)));
         if let Some(pid) = pid
             && kill_process(pid, Signal::KILL).is_ok()
@@ -334,9 +335,9 @@ fn the_death_of_the_agent_is_not_noticed() {
 }
 
 #[test]
-fn an_agent_at_rest_is_small_and_does_not_wake_up() {
+fn idle_agent_is_small_and_never_wakes() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca.pem");
     fs::write(&ca, origin.ca_pem()).unwrap();
@@ -373,11 +374,11 @@ fn an_agent_at_rest_is_small_and_does_not_wake_up() {
 }
 
 #[test]
-fn a_call_that_is_killed_leaves_nothing_under_way() {
+fn killing_a_call_ends_its_request() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let mut command = agent.haul(&["-s", &origin.url("/delay/60000/small")]);
-    let call = Running::start(command.stdin(Stdio::null()));
+    let call = RunningCommand::start(command.stdin(Stdio::null()));
     eventually("it is under way", || agent.status("running") == Some(1) && origin.requests() == 1);
     kill_process(call.pid(), Signal::KILL).unwrap();
     call.wait();
@@ -387,7 +388,7 @@ fn a_call_that_is_killed_leaves_nothing_under_way() {
 
 /// What the reader left is still coming then.
 #[test]
-fn a_reader_that_stops_before_the_opening_has_come_costs_no_connection() {
+fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
@@ -396,7 +397,7 @@ fn a_reader_that_stops_before_the_opening_has_come_costs_no_connection() {
     let opening = [Step::ReadHead, Step::send(head), Step::send(vec![b'x'; 70_000])];
     let rest = [Step::Await(1), Step::send(vec![b'x'; OPENING - 70_000])];
     let next = [Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let stop_early = |peer: &RawPeer| {
         let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
         let mut command = program("bash");
@@ -423,9 +424,9 @@ fn a_reader_that_stops_before_the_opening_has_come_costs_no_connection() {
 }
 
 #[test]
-fn a_reader_that_stops_early_costs_no_connection() {
+fn reader_stopping_early_keeps_the_connection() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     for bytes in [100_000, 1_000_000, 20_000_000] {
         let script = "\"$GET\" \"$1\" -s -q -N -L \"$2\" | head -c 70000 | wc -c";
         let mut command = program("bash");
@@ -440,9 +441,9 @@ fn a_reader_that_stops_early_costs_no_connection() {
 }
 
 #[test]
-fn agent_is_used_for_the_null_device() {
+fn agent_is_used_for_output_to_dev_null() {
     let origin = origin();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     for _ in 0..3 {
         let ran =
             agent.run(&["-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", &origin.url("/bytes/70000")]);

@@ -19,26 +19,26 @@ use testkit::raw::{RawPeer, Step};
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
 
 /// A method at work.
-struct Method {
+struct AptMethod {
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     dir: TempDir,
 }
 
-impl Method {
+impl AptMethod {
     /// One that was told of this configuration.
-    fn with(items: &[&str]) -> Method {
+    fn with(items: &[&str]) -> AptMethod {
         Self::in_environment(items, &[])
     }
 
-    fn in_environment(items: &[&str], variables: &[(&str, &str)]) -> Method {
+    fn in_environment(items: &[&str], variables: &[(&str, &str)]) -> AptMethod {
         let mut command = haul(["apt-method"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).envs(variables.iter().copied());
         let mut child = command.spawn().unwrap();
         let from = BufReader::new(child.stdout.take().unwrap());
         let dir = tempfile::tempdir().unwrap();
-        let mut method = Method { to: child.stdin.take(), from, child, dir };
+        let mut method = AptMethod { to: child.stdin.take(), from, child, dir };
         let hello = method.hear().unwrap();
         assert_eq!(
             (hello.number, hello.get("Send-Config"), hello.get("Send-URI-Encoded")),
@@ -81,7 +81,7 @@ impl Method {
     }
 }
 
-impl Drop for Method {
+impl Drop for AptMethod {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -102,8 +102,8 @@ fn ok(content: &str) -> Vec<Step> {
 }
 
 #[test]
-fn a_server_that_refuses_is_no_beginning() {
-    let mut method = Method::with(&[]);
+fn refused_connection_is_a_transient_failure() {
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&format!("{REFUSED}/x"), &[]);
     assert_eq!(numbers(&said), [400]);
     assert_eq!(
@@ -115,9 +115,9 @@ fn a_server_that_refuses_is_no_beginning() {
 }
 
 #[test]
-fn what_has_begun_is_told_of_when_the_head_is_there() {
+fn start_is_reported_only_after_a_success_status() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&origin.url("/bytes/5000"), &[]);
     assert_eq!(numbers(&said), [200, 201]);
     assert_eq!(said[0].get("Size"), Some("5000"));
@@ -139,11 +139,11 @@ fn what_has_begun_is_told_of_when_the_head_is_there() {
 }
 
 #[test]
-fn what_broke_off_may_go_on_and_does() {
+fn interrupted_apt_download_is_resumed() {
     let origin = Faulty::builder().start().unwrap();
     let plan = Plan { size: 300_000, breaks: vec![Break::close_at(100_000).times(1)], ..Plan::default() };
     let url = origin.url(&origin.serve("deb", plan));
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![200, 400], Some("true")));
     assert!(fs::read(method.file()).unwrap() == content(100_000), "the beginning stays for another try");
@@ -169,17 +169,17 @@ fn what_broke_off_may_go_on_and_does() {
 }
 
 #[test]
-fn redirects_are_apts_to_follow() {
+fn redirects_are_reported_to_apt_not_followed() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&origin.url("/redirect/302?to=/small"), &[]);
     assert_eq!((numbers(&said), last(&said).get("New-URI")), (vec![103], Some(&*origin.url("/small"))));
     assert!(!method.file().exists());
     let url = origin.url("/redirect/302?to=/small");
-    let mut strict = Method::with(&["Acquire::http::AllowRedirect=no"]);
+    let mut strict = AptMethod::with(&["Acquire::http::AllowRedirect=no"]);
     assert_eq!(last(&strict.acquire(&url, &[])).get("FailReason"), Some("HttpError302"));
     let (_keep, ca) = written("ca.pem", origin.ca_pem());
-    let mut secure = Method::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut secure = AptMethod::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
     let said = secure.acquire(&origin.https_url(&format!("/redirect/302?to={}", origin.url("/small"))), &[]);
     let message = last(&said).get("Message").unwrap();
     assert!(
@@ -196,26 +196,26 @@ fn answer(head: &str, content: &str) -> RawPeer {
 }
 
 #[test]
-fn another_size_than_apt_wants_is_not_fetched() {
+fn file_of_unexpected_size_is_not_fetched() {
     let peer = answer("200 OK", "12345");
     for (field, size) in [("Expected-Checksum-FileSize", "6"), ("Maximum-Size", "4")] {
-        let mut method = Method::with(&[]);
+        let mut method = AptMethod::with(&[]);
         let said = method.acquire(&peer.url("/InRelease"), &[(field, size)]);
         let failed = last(&said);
         assert_eq!((failed.number, failed.get("FailReason")), (400, Some("MaximumSizeExceeded")));
         assert!(failed.get("Message").unwrap().starts_with("File has unexpected size"), "{failed:?}");
         assert_eq!(fs::read(method.file()).unwrap(), b"", "what apt sets aside is there, and empty");
     }
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&peer.url("/"), &[("Expected-Checksum-FileSize", "5"), ("Maximum-Size", "5")]);
     assert_eq!(numbers(&said), [200, 201]);
 }
 
 #[test]
-fn apt_gets_the_digests_that_it_looks_at() {
+fn reported_digests_are_those_apt_expects() {
     let peer = answer("200 OK\r\nLast-Modified: Wed, 01 May 2024 08:00:00 GMT", "foo\n");
     let digests = |asked: &[(&str, &str)]| {
-        let mut method = Method::with(&[]);
+        let mut method = AptMethod::with(&[]);
         let said = method.acquire(&peer.url("/"), asked);
         let done = last(&said);
         assert_eq!(done.get("Last-Modified"), Some("Wed, 01 May 2024 08:00:00 +0000"));
@@ -225,16 +225,16 @@ fn apt_gets_the_digests_that_it_looks_at() {
     assert_eq!(digests(&[("Expected-SHA256", &"0".repeat(64))]), [None, None, Some(64), None]);
     // Which anybody could forge: apt says what else there is.
     assert_eq!(digests(&[("Expected-MD5Sum", &"0".repeat(32))])[0], Some(32));
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let said = method.acquire(&peer.url("/"), &[]);
     assert_eq!(last(&said).get("MD5Sum-Hash"), Some("d3b07384d113edec49eaa6238ad5ff00"));
 }
 
 #[test]
-fn addresses_are_shown_unless_apt_wants_none() {
+fn failure_shows_address_unless_showip_is_false() {
     let peer = answer("404 Not Found", "");
     let message = |items: &[&str]| {
-        let said = Method::with(items).acquire(&peer.url("/"), &[]);
+        let said = AptMethod::with(items).acquire(&peer.url("/"), &[]);
         last(&said).get("Message").unwrap().to_owned()
     };
     let port = peer.addr().port();
@@ -243,8 +243,8 @@ fn addresses_are_shown_unless_apt_wants_none() {
 }
 
 #[test]
-fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
-    let old = |method: &Method| {
+fn partial_file_is_resumed_only_for_same_content() {
+    let old = |method: &AptMethod| {
         fs::write(method.file(), "abc").unwrap();
         let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_550_400);
         fs::File::options().write(true).open(method.file()).unwrap().set_modified(date).unwrap();
@@ -256,7 +256,7 @@ fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
         );
         vec![Step::ReadHead, Step::send(head), Step::Close]
     };
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     old(&method);
     let peer = RawPeer::start(vec![part(LAST_MODIFIED), ok("never")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
@@ -266,14 +266,14 @@ fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
     let peer = RawPeer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert_eq!(fs::read(method.file()).unwrap(), b"uvwxyz");
-    let mut method = Method::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
+    let mut method = AptMethod::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
     old(&method);
     let peer = RawPeer::start(vec![ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
     // 416, and apt knows what it should come to: it is there.
     let digest = "bef57ec7f53a6d40beb640a780a639c83bc29ac8a9816f1fc6c5c6dcd93c4721";
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     fs::write(method.file(), "abcdef").unwrap();
     let peer = answer("416 Range Not Satisfiable", "");
     let said = method.acquire(&peer.url("/"), &[("Expected-SHA256", digest)]);
@@ -281,9 +281,9 @@ fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
 }
 
 #[test]
-fn a_list_that_has_not_changed_leaves_nothing_of_another() {
+fn unmodified_index_leaves_no_old_file() {
     let peer = answer("304 Not Modified", "");
-    let mut method = Method::with(&["Acquire::http::AllowRanges=false"]);
+    let mut method = AptMethod::with(&["Acquire::http::AllowRanges=false"]);
     fs::write(method.file(), "old").unwrap();
     let said = method.acquire(&peer.url("/"), &[("Last-Modified", "Wed, 01 May 2024 08:00:00 +0000")]);
     assert_eq!((numbers(&said), last(&said).get("IMS-Hit")), (vec![201], Some("true")));
@@ -292,9 +292,9 @@ fn a_list_that_has_not_changed_leaves_nothing_of_another() {
 }
 
 #[test]
-fn a_method_may_be_one_of_several_for_a_scheme() {
+fn scheme_prefix_selects_options_and_tor_needs_proxy() {
     let origin = Origin::builder().start().unwrap();
-    let mut method = Method::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
+    let mut method = AptMethod::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
     let url = format!("foo+{}", origin.url("/redirect/302?to=/small"));
     let said = method.acquire(&url, &[]);
     assert_eq!(last(&said).get("New-URI"), Some(&*format!("foo+{}", origin.url("/small"))), "it stays the same");
@@ -309,37 +309,37 @@ fn a_method_may_be_one_of_several_for_a_scheme() {
     assert_eq!(last(&onion).get("Transient-Failure"), None);
     // The environment's proxy may know the way.
     let proxy = answer("200 OK", "x");
-    let mut method = Method::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
+    let mut method = AptMethod::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
     assert_eq!(numbers(&method.acquire("http://abcdefghijklmnop.onion/", &[])), [200, 201]);
 }
 
 #[test]
-fn a_proxy_of_tls_is_trusted_by_what_apt_says_of_https() {
+fn tls_proxy_is_verified_with_https_cainfo() {
     let identity = Identity::generate();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
     let script = || vec![Step::ReadHead, Step::send(reply), Step::Close];
     let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
     let (_keep, ca) = written("ca.pem", identity.ca_pem());
     let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
-    let mut method = Method::with(&[&by]);
+    let mut method = AptMethod::with(&[&by]);
     assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [400]);
-    let mut method = Method::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut method = AptMethod::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
     assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [200, 201]);
     assert!(proxy.saw(1, b"GET http://deb.test/x HTTP/1.1\r\n"));
 }
 
 #[test]
-fn a_certificate_with_a_common_name_alone_is_good_below_what_cainfo_names() {
+fn common_name_certificate_is_accepted_with_cainfo() {
     let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
     let (_keep, ca) = written("ca.pem", origin.ca_pem());
-    let mut method = Method::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    let mut method = AptMethod::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
     assert_eq!(numbers(&method.acquire(&origin.https_url("/small"), &[])), [200, 201]);
-    let mut strict = Method::with(&[]);
+    let mut strict = AptMethod::with(&[]);
     assert_eq!(numbers(&strict.acquire(&origin.https_url("/small"), &[])), [400]);
 }
 
 #[test]
-fn files_come_side_by_side_and_are_told_of_in_order() {
+fn files_download_in_parallel_and_report_in_order() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     for (items, at_once) in [
         (&[][..], 4),
@@ -348,7 +348,7 @@ fn files_come_side_by_side_and_are_told_of_in_order() {
         (&["Acquire::http::Dl-Limit=1000"], 1),
     ] {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(reply), Step::ReadToEnd]);
-        let mut method = Method::with(items);
+        let mut method = AptMethod::with(items);
         let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
         for (number, url) in names.iter().enumerate() {
             let file = method.dir.path().join(number.to_string());
@@ -388,7 +388,7 @@ fn logins_come_from_auth_conf() {
     fs::write(dir.path().join("etc/auth.conf.d/private.conf"), text).unwrap();
     let top = format!("Dir={}", dir.path().display());
     let names = ["Dir::Etc=etc", "Dir::Etc::netrc=auth.conf", "Dir::Etc::netrcparts=auth.conf.d/"];
-    let mut method = Method::with(&[&[&*top], &names[..]].concat());
+    let mut method = AptMethod::with(&[&[&*top], &names[..]].concat());
     let said = method.acquire(&peer.url("/deb/x.deb"), &[]);
     assert_eq!(numbers(&said), [104, 200, 201]);
     assert!(said[0].get("Message").unwrap().contains("Annotate with http:// to use"), "{said:?}");
@@ -398,16 +398,16 @@ fn logins_come_from_auth_conf() {
 }
 
 #[test]
-fn https_goes_by_the_proxy_of_http() {
+fn apt_https_uses_the_http_proxy() {
     let refuses = || vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), Step::Close];
     let proxy = RawPeer::always(refuses());
     let url = proxy.url("");
     let configured = format!("Acquire::http::Proxy={url}");
     let methods = [
-        Method::with(&[&configured]),
-        Method::in_environment(&[], &[("http_proxy", &url)]),
+        AptMethod::with(&[&configured]),
+        AptMethod::in_environment(&[], &[("http_proxy", &url)]),
         // What Proxy-Auto-Detect found comes with the file.
-        Method::with(&[]),
+        AptMethod::with(&[]),
     ];
     for (at, mut method) in methods.into_iter().enumerate() {
         let fields = [("Proxy", &*url)];
@@ -418,10 +418,10 @@ fn https_goes_by_the_proxy_of_http() {
 }
 
 #[test]
-fn caches_and_stores_are_told_what_apt_tells_them() {
+fn cache_headers_and_path_encoding_follow_apt() {
     let peer = RawPeer::always(ok("x"));
     let asked = |items: &[&str], path: &str, fields: &[(&str, &str)]| {
-        let mut method = Method::with(items);
+        let mut method = AptMethod::with(items);
         method.acquire(&peer.url(path), fields);
         String::from_utf8(peer.received(peer.connections() - 1)).unwrap()
     };
@@ -437,18 +437,18 @@ fn caches_and_stores_are_told_what_apt_tells_them() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_trusted_is_a_connection_that_may_be_tried_again() {
+fn untrusted_certificate_is_a_transient_failure() {
     let peer = RawPeer::start_tls(vec![ok("x")], &Identity::generate(), &[b"http/1.1"]);
     let url = peer.url("/x").replace("http://", "https://");
-    let said = Method::with(&[]).acquire(&url, &[]);
+    let said = AptMethod::with(&[]).acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![400], Some("true")));
 }
 
 #[test]
-fn a_method_ends_with_its_apt() {
+fn method_exits_when_apt_closes_stdin() {
     let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
-    let mut method = Method::with(&[]);
+    let mut method = AptMethod::with(&[]);
     let file = method.file();
     let asked = Message::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
     method.tell(&asked);
@@ -461,11 +461,11 @@ fn a_method_ends_with_its_apt() {
 }
 
 #[test]
-fn root_s_method_gives_up_roots_rights() {
+fn root_method_becomes_the_sandbox_user() {
     if !rustix::process::geteuid().is_root() || !Path::new("/proc/self/status").exists() {
         return skipped("the rights that a method gives up: only root has them");
     }
-    let mut method = Method::with(&["APT::Sandbox::User=nobody"]);
+    let mut method = AptMethod::with(&["APT::Sandbox::User=nobody"]);
     method.acquire(REFUSED, &[]);
     let status = fs::read_to_string(format!("/proc/{}/status", method.child.id())).unwrap();
     let users = fs::read_to_string("/etc/passwd").unwrap();
@@ -475,7 +475,7 @@ fn root_s_method_gives_up_roots_rights() {
     assert!(status.contains(&format!("\nGroups:\t{group}")), "{status}");
     method.end();
     // Whoever cannot become that user fetches nothing.
-    let mut method = Method::with(&["APT::Sandbox::User=nobody-of-this-name"]);
+    let mut method = AptMethod::with(&["APT::Sandbox::User=nobody-of-this-name"]);
     assert_eq!(method.hear().map(|message| message.number), Some(401));
     assert_eq!(method.child.wait().unwrap().code(), Some(100));
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{HAUL, Running, installed, program, run, run_haul};
+use common::{HAUL, RunningCommand, installed, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
@@ -27,7 +27,7 @@ fn at_the_time_of(library: &str, file: &Path) -> Command {
 }
 
 #[test]
-fn limits_of_time_do_not_see_the_walls_clock_jump() {
+fn timeouts_ignore_wall_clock_jumps() {
     let Some(library) = library() else { return };
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("time");
@@ -41,7 +41,7 @@ fn limits_of_time_do_not_see_the_walls_clock_jump() {
         ]]);
         let mut command = at_the_time_of(&library, &file);
         command.args(["-m", "100", "--speed-limit", "1", "--speed-time", "100", &peer.url("/")]);
-        let running = Running::start(&mut command);
+        let running = RunningCommand::start(&mut command);
         assert!(peer.saw(0, b"\r\n\r\n"), "{jump}");
         fs::write(&file, format!("{jump}\n")).unwrap();
         peer.release();
@@ -50,7 +50,7 @@ fn limits_of_time_do_not_see_the_walls_clock_jump() {
 }
 
 #[test]
-fn cookies_end_by_the_walls_clock() {
+fn cookies_expire_by_the_wall_clock() {
     let Some(library) = library() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (file, jar) = (dir.path().join("time"), dir.path().join("jar"));

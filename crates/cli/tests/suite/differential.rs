@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use case::Case;
+use case::DifferentialCase;
 use common::{HAUL, installed, program};
-use origin::{Origin, Request};
+use origin::{LoggedBytes, ScriptedOrigin};
 
 /// The least number of command lines.
 const LEAST: usize = 400;
 
 /// The visible results of a run.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct CaseResult {
     requests: Vec<(usize, String)>,
     stdout: String,
     files: BTreeMap<String, String>,
@@ -35,13 +35,13 @@ struct Seen {
 }
 
 #[test]
-fn the_same_command_line_does_the_same() {
+fn haul_matches_curl_in_every_case() {
     let Some(curl) = installed("curl", "the comparison with curl") else { return };
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/cases");
     let mut files: Vec<PathBuf> =
         fs::read_dir(&directory).expect("the cases").map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
-    let mut cases: Vec<Case> = files.iter().flat_map(|file| case::read(file)).collect();
+    let mut cases: Vec<DifferentialCase> = files.iter().flat_map(|file| case::read(file)).collect();
     assert!(cases.len() >= LEAST, "only {} cases", cases.len());
     if let Ok(word) = std::env::var("HAUL_CASES") {
         cases.retain(|case| case.words.join(" ").contains(&word) || case.place.contains(&word));
@@ -53,7 +53,7 @@ fn the_same_command_line_does_the_same() {
         .map(|_| {
             let (cases, next, faults) = (Arc::clone(&cases), Arc::clone(&next), Arc::clone(&faults));
             thread::spawn(move || {
-                let origin = Origin::start();
+                let origin = ScriptedOrigin::start();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let theirs = run(curl, &[], case, &origin);
                     let ours = run(HAUL, &["curl"], case, &origin);
@@ -73,7 +73,7 @@ fn the_same_command_line_does_the_same() {
     assert!(faults.is_empty(), "{} of {} cases differ:\n{text}", faults.len(), cases.len());
 }
 
-fn run(name: &str, first: &[&str], case: &Case, origin: &Origin) -> Seen {
+fn run(name: &str, first: &[&str], case: &DifferentialCase, origin: &ScriptedOrigin) -> CaseResult {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, content) in &case.files {
         let path = directory.path().join(name);
@@ -97,7 +97,7 @@ fn run(name: &str, first: &[&str], case: &Case, origin: &Origin) -> Seen {
     let hide = |text: String| text.replace(&directory.path().display().to_string(), "$D");
     let mut files = BTreeMap::new();
     collect(directory.path(), directory.path(), &mut files);
-    Seen {
+    CaseResult {
         requests: origin.take().into_iter().map(|request| (request.connection, normal(&request, asks))).collect(),
         stdout: hide(versionless(&String::from_utf8_lossy(&output.stdout))),
         files,
@@ -124,7 +124,7 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
 }
 
 /// A request without what has to differ: the version, what is made by chance.
-fn normal(request: &Request, asks: bool) -> String {
+fn normal(request: &LoggedBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
         text = text.replace("Expect: 100-continue\r\n", "");
@@ -155,8 +155,8 @@ fn versionless(text: &str) -> String {
 }
 
 /// How they differ beyond what is allowed, for people.
-fn compared(case: &Case, theirs: &Seen, ours: &Seen) -> Option<String> {
-    let shown = |seen: &Seen, part: &str| match part {
+fn compared(case: &DifferentialCase, theirs: &CaseResult, ours: &CaseResult) -> Option<String> {
+    let shown = |seen: &CaseResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),
         "stdout" => seen.stdout.clone(),
         "files" => format!("{:#?}", seen.files),

@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn two_stages_give_the_known_answer_and_ask_for_each_page_once() {
+fn two_stages_yield_known_values_fetching_pages_once() {
     let origin = origin(200);
     let (index, template) = (origin.url("/[1-3]"), origin.url("/{}"));
     let ran =
@@ -35,7 +35,7 @@ fn two_stages_give_the_known_answer_and_ask_for_each_page_once() {
 }
 
 #[test]
-fn little_memory_changes_no_answer() {
+fn small_memory_limit_changes_no_output() {
     let origin = origin(200);
     let (index, template) = (origin.url("/[1-3]"), origin.url("/{}"));
     for end in [&["--unique", "--sort"][..], &["--unique"], &["--sort"], &[]] {
@@ -49,7 +49,7 @@ fn little_memory_changes_no_answer() {
 }
 
 #[test]
-fn unique_keeps_the_first_of_each_in_input_order() {
+fn unique_keeps_first_occurrences_in_input_order() {
     let origin = origin(120);
     let (index, template) = (origin.url("/[1-3]"), origin.url("/{}"));
     let mut args = vec![&*index, "--extract", NAMES, "--then", &template, "--extract", BLOCKS];
@@ -69,7 +69,7 @@ fn unique_keeps_the_first_of_each_in_input_order() {
 }
 
 #[test]
-fn three_stages_and_a_group() {
+fn three_stages_use_a_capture_group() {
     let origin = origin(40);
     let (index, second, third) = (origin.url("/[1-3]"), origin.url("/{}"), origin.url("/small/{}"));
     let group = "[0-9.]{7,15}/([0-9]{1,2})";
@@ -101,7 +101,7 @@ fn extracted_values_go_to_a_file() {
 }
 
 #[test]
-fn a_match_is_percent_encoded_and_a_slash_stays() {
+fn template_percent_encodes_values_but_not_slashes() {
     let origin = origin(1);
     let pages = page("[a b] [c/d?e#f] [%41&\u{e9}]");
     run_haul([&*pages.url("/"), "--extract", r"\[([^\]]*)\]", "--then", &origin.url("/echo/x{}")]).ok();
@@ -111,7 +111,7 @@ fn a_match_is_percent_encoded_and_a_slash_stays() {
 }
 
 #[test]
-fn expressions_and_templates_that_are_none_are_refused() {
+fn invalid_expressions_and_templates_are_refused() {
     let origin = origin(1);
     let url = origin.url("/1");
     let ran = run_haul([&url, "--extract", "("]);
@@ -132,7 +132,7 @@ fn expressions_and_templates_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_page_chooses_no_other_scheme() {
+fn extracted_urls_of_other_schemes_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let secret = dir.path().join("secret");
     fs::write(&secret, "hunter2\n").unwrap();
@@ -150,7 +150,7 @@ fn a_page_chooses_no_other_scheme() {
 }
 
 #[test]
-fn an_origin_that_a_page_names_gets_no_secret() {
+fn extracted_origin_gets_no_secrets() {
     let (first, other) = (origin(1), origin(1));
     // What the first page echoes names both.
     let links = format!("/echo?({})({})", other.url("/echo/other"), first.url("/echo/first"));
@@ -170,7 +170,7 @@ fn an_origin_that_a_page_names_gets_no_secret() {
 }
 
 #[test]
-fn secrets_of_one_stage_are_not_those_of_the_next() {
+fn stage_secrets_are_not_sent_by_next_stage() {
     let origin = origin(3);
     run_haul([&*origin.url("/1"), "-u", "user:hunter2", "--extract", NAMES, "--then", &origin.url("/{}")]).ok();
     for request in origin.log() {
@@ -179,7 +179,7 @@ fn secrets_of_one_stage_are_not_those_of_the_next() {
 }
 
 #[test]
-fn an_origin_written_in_the_template_gets_the_secrets_of_its_stage() {
+fn template_origin_gets_the_secrets_of_its_stage() {
     let (first, second) = (origin(3), origin(3));
     let args = [&*first.url("/[1-3]"), "--extract", NAMES, "--then", &second.url("/{}"), "-u", "user:hunter2"];
     run_haul(args).ok();
@@ -190,7 +190,7 @@ fn an_origin_written_in_the_template_gets_the_secrets_of_its_stage() {
 
 /// Pages are asked for compressed where values are extracted; the user did not say so.
 #[test]
-fn unknown_content_codings_are_taken_as_none_unless_asked_for() {
+fn unknown_content_coding_is_ignored_unless_requested() {
     for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
         let body = "id=12345";
         let reply =
@@ -212,7 +212,7 @@ fn index_and_pages() -> (RawPeer, Origin) {
 const VALUES: &str = "<([^>]+)>";
 
 #[test]
-fn pages_behind_then_go_to_files_named_by_value() {
+fn then_pages_are_saved_under_extracted_values() {
     let (index, pages) = index_and_pages();
     let (index, template) = (index.url("/index"), pages.url("/echo/x/{}"));
     for (output, first, second) in
@@ -233,7 +233,7 @@ fn pages_behind_then_go_to_files_named_by_value() {
 }
 
 #[test]
-fn values_of_each_page_behind_then_go_to_its_file() {
+fn then_values_are_saved_per_page() {
     let origin = origin(3);
     let dir = tempfile::tempdir().unwrap();
     let args = [&*origin.url("/1"), "--extract", NAMES, "--then", &origin.url("/{}"), "--extract", BLOCKS, "-o", "{}"];
@@ -245,7 +245,7 @@ fn values_of_each_page_behind_then_go_to_its_file() {
 }
 
 #[test]
-fn output_behind_then_that_names_no_value_is_refused() {
+fn output_naming_unknown_capture_is_refused() {
     for output in ["#2", "#<other>"] {
         let ran = run_haul(["http://h/", "--extract", "(?<id>x)", "--then", "http://h/{}", "-o", output]);
         assert!(ran.failed(2).contains("behind --then, #1 and {} are the value"), "{}", ran.stderr);
@@ -253,7 +253,7 @@ fn output_behind_then_that_names_no_value_is_refused() {
 }
 
 #[test]
-fn values_that_make_one_name_do_not_replace_each_other() {
+fn values_with_equal_file_names_never_overwrite() {
     let (index, pages) = (page("<a/b> <a_b>"), origin(1));
     let dir = tempfile::tempdir().unwrap();
     let (index, template) = (index.url("/"), pages.url("/echo/{}"));
@@ -267,7 +267,7 @@ fn values_that_make_one_name_do_not_replace_each_other() {
 }
 
 #[test]
-fn write_out_of_a_stage_that_feeds_another_is_printed() {
+fn write_out_of_feeding_stage_is_printed() {
     let (index, pages) = index_and_pages();
     let args = [&*index.url("/index"), "-w", "[%{http_code} %{size_download}]\n", "--extract", VALUES, "--then"];
     let printed = run_haul(args.into_iter().chain([&*pages.url("/small/{}"), "-w", "\n%{http_code}\n"]));
@@ -289,7 +289,7 @@ fn write_out_of_a_stage_that_feeds_another_is_printed() {
 }
 
 #[test]
-fn several_expressions_of_a_stage_all_count() {
+fn several_expressions_match_in_page_order() {
     let pages = page("b=2 a=1 b=3");
     let args = [&*pages.url("/"), "--extract", "a=([0-9])", "--extract", "b=([0-9])"];
     assert_eq!(run_haul(args).text(), "2\n1\n3\n", "in the order of the page");
@@ -323,7 +323,7 @@ fn value_is_filled_into_body_header_and_query() {
 }
 
 #[test]
-fn value_with_control_characters_makes_no_header() {
+fn value_with_control_characters_is_refused_in_header() {
     let (index, peer) = (page("<a\r\nX: y> <b>"), page("x"));
     let ran = run_haul([&*index.url("/"), "--extract", VALUES, "--then", &peer.url("/{}"), "-H", "X-Id: {}"]);
     assert!(ran.failed(3).contains("control characters"), "{}", ran.stderr);
@@ -331,7 +331,7 @@ fn value_with_control_characters_makes_no_header() {
 }
 
 #[test]
-fn pages_are_searched_as_text_of_their_charset() {
+fn pages_are_decoded_by_charset_before_matching() {
     let serve = |content_type: &str, body: &[u8]| {
         let head =
             format!("HTTP/1.1 200 OK\r\n{content_type}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());

@@ -10,7 +10,7 @@ use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short
 use testkit::raw::{RawPeer, Step};
 
 #[test]
-fn each_failure_has_curls_number_and_one_line_with_url_and_cause() {
+fn failure_prints_code_url_and_cause() {
     let (origin, short) = (origin(), short_body());
     let silent = RawPeer::always(vec![Step::ReadHead]);
     let babble = RawPeer::always(vec![Step::ReadHead, Step::send("what is this?\r\n\r\n")]);
@@ -50,14 +50,14 @@ fn each_failure_has_curls_number_and_one_line_with_url_and_cause() {
 }
 
 #[test]
-fn a_long_url_does_not_hide_the_cause() {
+fn long_url_does_not_hide_the_cause() {
     let url = format!("{REFUSED}/{}", "x".repeat(2000));
     let ran = run_haul([&url]);
     assert!(ran.failed(7).contains(&url) && ran.stderr.contains("onnection refused"), "{}", ran.stderr);
 }
 
 #[test]
-fn silence_is_kept_unless_errors_are_asked_for() {
+fn silent_prints_errors_only_with_show_error() {
     let url = format!("{REFUSED}/x");
     for args in [&["-s", &url][..], &["-s", &url, &url]] {
         let ran = run_haul(args);
@@ -68,7 +68,7 @@ fn silence_is_kept_unless_errors_are_asked_for() {
 }
 
 #[test]
-fn an_http_error_fails_without_its_body_unless_that_is_wanted() {
+fn http_error_body_is_hidden_by_default() {
     let origin = origin();
     let url = origin.url("/status/404");
     assert_eq!(run_haul([&url]).stdout, b"");
@@ -77,7 +77,7 @@ fn an_http_error_fails_without_its_body_unless_that_is_wanted() {
 }
 
 #[test]
-fn a_time_limit_ends_it() {
+fn max_time_ends_a_waiting_request() {
     let origin = origin();
     let url = origin.url("/delay/600000/small");
     for args in [&["-m", "0.2", "--retry", "0", &url][..], &["-m", "0.2", "--retry", "0", &url, &url]] {
@@ -111,7 +111,7 @@ fn max_time_covers_all_tries_and_pauses() {
 }
 
 #[test]
-fn a_silent_mirror_leaves_time_for_another() {
+fn retry_reaches_another_mirror_within_max_time() {
     let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
     let good = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
     let to = |peer: &RawPeer| {
@@ -128,7 +128,7 @@ fn a_silent_mirror_leaves_time_for_another() {
 }
 
 #[test]
-fn a_long_pause_is_said() {
+fn long_retry_pause_is_announced() {
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(busy)]);
     for times in [1, 2] {
@@ -156,7 +156,7 @@ fn error_names_list_url_then_redirect_target() {
 }
 
 #[test]
-fn a_time_limit_ends_it_while_what_is_to_be_sent_does_not_come() {
+fn max_time_ends_waiting_for_upload_data() {
     let origin = origin();
     let url = origin.url("/echo");
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
@@ -175,7 +175,7 @@ fn a_time_limit_ends_it_while_what_is_to_be_sent_does_not_come() {
 }
 
 #[test]
-fn a_closed_pipe_is_quiet() {
+fn closed_output_pipe_exits_23_silently() {
     let origin = origin();
     let big = origin.url("/bytes/20000000");
     for urls in [big.clone(), format!("{big} {big}"), format!("--unordered {big} {big}")] {
@@ -189,7 +189,7 @@ fn a_closed_pipe_is_quiet() {
 }
 
 #[test]
-fn a_full_disk_is_named() {
+fn full_disk_exits_23_and_is_named() {
     let origin = origin();
     let small = origin.url("/small");
     for args in
@@ -206,7 +206,7 @@ fn a_full_disk_is_named() {
 }
 
 #[test]
-fn a_list_delivers_the_others_and_ends_with_the_first_failure_of_the_input() {
+fn list_continues_and_exits_with_first_failure() {
     let (origin, short) = (origin(), short_body());
     let dir = tempfile::tempdir().unwrap();
     let bad = |slow_first: bool| {
@@ -254,7 +254,7 @@ fn a_list_delivers_the_others_and_ends_with_the_first_failure_of_the_input() {
 }
 
 #[test]
-fn fail_early_begins_nothing_more() {
+fn fail_early_starts_no_further_transfer() {
     let origin = origin();
     let args = ["--fail-early", "--no-parallel", &origin.url("/status/404"), &origin.url("/small")];
     assert_eq!(run_haul(args).code, 22);
@@ -262,7 +262,7 @@ fn fail_early_begins_nothing_more() {
 }
 
 #[test]
-fn lists_and_configs_that_cannot_be_read() {
+fn unreadable_lists_and_configs_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("missing");
     let missing = missing.to_str().unwrap();
@@ -280,7 +280,7 @@ fn lists_and_configs_that_cannot_be_read() {
 }
 
 #[test]
-fn a_list_of_anything_but_urls_does_no_harm() {
+fn garbage_lines_in_a_list_are_reported() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("list");
@@ -297,7 +297,7 @@ fn a_list_of_anything_but_urls_does_no_harm() {
 }
 
 #[test]
-fn a_list_from_a_pipe_is_begun_before_its_end() {
+fn piped_list_starts_before_its_end() {
     let origin = origin();
     let mut child = haul(["--input-file", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -310,7 +310,7 @@ fn a_list_from_a_pipe_is_begun_before_its_end() {
 }
 
 #[test]
-fn no_password_is_ever_told() {
+fn secrets_never_appear_on_stderr() {
     let origin = origin();
     let cookies = RawPeer::always(vec![
         Step::ReadHead,
@@ -374,7 +374,7 @@ fn no_password_is_ever_told() {
 }
 
 #[test]
-fn refused_tunnel_is_7_except_to_curl_with_fail() {
+fn refused_tunnel_exits_7_except_curl_with_fail() {
     for (answer, of_curl) in [("302 Found\r\nLocation: http://127.0.0.1/", 7), ("403 Forbidden", 22), ("502 Bad", 22)] {
         let proxy = RawPeer::always(vec![
             Step::ReadHead,
@@ -410,7 +410,7 @@ fn errors_name_the_remedy() {
 
 /// Another process that shares a descriptor can make it non-blocking.
 #[test]
-fn standard_input_that_does_not_wait_is_waited_for() {
+fn non_blocking_stdin_is_waited_for() {
     let origin = origin();
     let (echo, small) = (origin.url("/echo"), origin.url("/small/7"));
     for (args, content, printed) in [
@@ -424,7 +424,7 @@ fn standard_input_that_does_not_wait_is_waited_for() {
     ] {
         let (ours, mut theirs) = std::io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&ours, true).unwrap();
-        let running = common::Running::start(haul([&["-sS"][..], &args].concat()).stdin(Stdio::from(ours)));
+        let running = common::RunningCommand::start(haul([&["-sS"][..], &args].concat()).stdin(Stdio::from(ours)));
         // Time enough to find nothing there.
         std::thread::sleep(std::time::Duration::from_millis(300));
         theirs.write_all(content.replace("URL", &small).as_bytes()).unwrap();

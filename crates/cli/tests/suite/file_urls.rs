@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{HAUL, Ran, eventually, names, program, run, run_haul};
+use common::{CommandOutput, HAUL, eventually, names, program, run, run_haul};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -26,12 +26,12 @@ fn fixture() -> (tempfile::TempDir, String) {
     (dir, url)
 }
 
-fn curl(dir: &Path, args: &[&str]) -> Ran {
+fn curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).args(["curl", "-q", "-sS"]).args(args).current_dir(dir))
 }
 
 #[test]
-fn a_file_comes_as_by_curl() {
+fn file_url_output_matches_curl() {
     let (dir, url) = fixture();
     let get = |args: &[&str]| curl(dir.path(), args).text();
     assert_eq!(get(&[&url]), TEXT);
@@ -51,7 +51,7 @@ fn a_file_comes_as_by_curl() {
 }
 
 #[test]
-fn ranges_and_what_is_gone_on_with() {
+fn file_url_supports_ranges_and_resume() {
     let (dir, url) = fixture();
     for (range, expected) in [("0-4", "hello"), ("6-", "world\n"), ("-6", "world\n"), ("6-99", "world\n"), ("12-", "")]
     {
@@ -74,7 +74,7 @@ fn ranges_and_what_is_gone_on_with() {
 }
 
 #[test]
-fn files_get_it_with_its_name_and_date() {
+fn file_url_download_keeps_name_and_date() {
     let (dir, url) = fixture();
     curl(dir.path(), &["-O", "--output-dir", "got", "--create-dirs", "-R", &url]).ok();
     let got = dir.path().join("got/a%20b");
@@ -84,7 +84,7 @@ fn files_get_it_with_its_name_and_date() {
 }
 
 #[test]
-fn a_directory_is_its_names() {
+fn file_url_of_a_directory_lists_names() {
     let (dir, _) = fixture();
     fs::write(dir.path().join("c"), "").unwrap();
     fs::write(dir.path().join(".hidden"), "").unwrap();
@@ -92,7 +92,7 @@ fn a_directory_is_its_names() {
 }
 
 #[test]
-fn uploads_write_files() {
+fn file_url_upload_writes_the_file() {
     let (dir, url) = fixture();
     let to = format!("file://{}/up", dir.path().display());
     let up = dir.path().join("up");
@@ -111,7 +111,7 @@ fn uploads_write_files() {
 
 /// A pipe that had nothing to read when it was asked was a failure (26).
 #[test]
-fn an_upload_waits_for_a_slow_pipe() {
+fn file_url_upload_waits_for_slow_pipe() {
     let (dir, _) = fixture();
     let up = dir.path().join("up");
     let mut command = program(HAUL);
@@ -127,7 +127,7 @@ fn an_upload_waits_for_a_slow_pipe() {
 }
 
 #[test]
-fn what_cannot_be_read_or_is_forbidden_says_so() {
+fn file_url_errors_name_the_cause() {
     let (dir, url) = fixture();
     for (args, code, words) in [
         (&["file:///no/such/file"][..], 37, "Could not open file /no/such/file"),
@@ -145,7 +145,7 @@ fn what_cannot_be_read_or_is_forbidden_says_so() {
 
 /// A page must not name files of who reads it.
 #[test]
-fn redirects_do_not_lead_to_files_and_haul_itself_takes_none() {
+fn redirects_and_haul_refuse_file_urls() {
     let (dir, url) = fixture();
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);

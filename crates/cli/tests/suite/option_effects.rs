@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::agent::Agent;
+use common::agent::TestAgent;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
@@ -75,7 +75,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("agent-status", tested("--agent-status", &["agent.rs"])),
     ("agent-stop", tested("--agent-stop", &["../common/agent.rs"])),
     ("alpn", with("--no-alpn", "--retry 0", "tls:plain")),
-    ("alt-svc", tested("--alt-svc", &["real_state.rs"])),
+    ("alt-svc", tested("--alt-svc", &["state_files.rs"])),
     ("anyauth", with("--anyauth", "-u me:word", "plain")),
     ("aws-sigv4", with("--aws-sigv4 aws:amz:r:s", "-u me:word", "plain")),
     ("basic", with("--basic", "-u me:word --digest", "401")),
@@ -83,13 +83,13 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("cacert", with("--cacert nonesuch", "--retry 0", "tls:plain")),
     ("capath", with("--capath nonesuch", "--retry 0", "tls:plain")),
     ("cert", with("--cert nonesuch", "--retry 0", "tls:plain")),
-    ("cert-type", tested("--cert-type", &["real_mtls.rs"])),
-    ("checksum", tested("--checksum", &["big_get.rs"])),
+    ("cert-type", tested("--cert-type", &["client_certificates.rs"])),
+    ("checksum", tested("--checksum", &["large_download.rs"])),
     ("ciphers", with("--ciphers ECDHE-RSA-AES128-GCM-SHA256", "--retry 0", "tls:plain")),
     ("clobber", with("--no-clobber", "--remote-name-all", "plain")),
     ("compressed", seen("--compressed")),
     ("config", seen("-K conf")),
-    ("connect-timeout", tested("--connect-timeout", &["as_curl_does.rs"])),
+    ("connect-timeout", tested("--connect-timeout", &["curl_compat_options.rs"])),
     ("connect-to", seen("--connect-to ::127.0.0.1:1 --retry 0")),
     ("continue-at", seen("-C 2")),
     ("cookie", seen("-b a=b")),
@@ -104,8 +104,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("data-raw", seen("--data-raw @there")),
     ("data-urlencode", seen("--data-urlencode a=&")),
     ("digest", with("--digest", "-u me:word", "plain")),
-    ("disable", tested("--disable", &["callers.rs"])),
-    ("disallow-username-in-url", tested("--disallow-username-in-url", &["one_and_many.rs"])),
+    ("disable", tested("--disable", &["package_manager_commands.rs"])),
+    ("disallow-username-in-url", tested("--disallow-username-in-url", &["single_and_multiple_urls.rs"])),
     ("dump-header", seen("--dump-header heads")),
     ("etag-compare", seen("--etag-compare tag")),
     ("etag-save", seen("--etag-save newtag")),
@@ -121,14 +121,14 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("form-string", seen("--form-string a=@there")),
     ("fsync", tested("--fsync", &["system_faults.rs"])),
     ("get", with("--get", "-d a=b", "plain")),
-    ("globoff", tested("--globoff", &["callers.rs"])),
+    ("globoff", tested("--globoff", &["package_manager_commands.rs"])),
     ("happy-eyeballs-timeout-ms", tested("--happy-eyeballs-timeout-ms", &["../../src/resolve/tests/identity.rs"])),
     ("haproxy-clientip", seen("--haproxy-clientip 10.0.0.1")),
     ("haproxy-protocol", seen("--haproxy-protocol")),
     ("head", seen("--head")),
     ("header", seen("--header X:y")),
-    ("help", tested("--help", &["as_curl_does.rs"])),
-    ("hsts", tested("--hsts", &["real_state.rs"])),
+    ("help", tested("--help", &["curl_compat_options.rs"])),
+    ("hsts", tested("--hsts", &["state_files.rs"])),
     ("http0.9", tested("--http0.9", &["differential/cases/errors.txt"])),
     ("http1.0", seen("--http1.0")),
     ("http1.1", with("--http1.1", "--retry 0", "tls:plain")),
@@ -137,7 +137,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("ignore-content-length", with("--ignore-content-length", "--retry 0", "long")),
     ("include", seen("--include")),
     ("input-file", tested("--input-file", &["failures.rs"])),
-    ("insecure", tested("--insecure", &["callers.rs"])),
+    ("insecure", tested("--insecure", &["package_manager_commands.rs"])),
     ("interface", seen("--interface nonesuch --retry 0")),
     ("ip-tos", tested("--ip-tos", &["../../src/resolve/tests/identity.rs"])),
     ("ipv4", tested("--ipv4", &["differential/cases/methods.txt"])),
@@ -149,14 +149,14 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("keepalive-intvl", tested("--keepalive-intvl", &["../../src/resolve/tests/identity.rs"])),
     ("keepalive-time", tested("--keepalive-time", &["../../src/resolve/tests/identity.rs"])),
     ("key", with("--key nonesuch", "--cert there --retry 0", "tls:plain")),
-    ("key-type", tested("--key-type", &["real_mtls.rs"])),
-    ("limit-rate", tested("--limit-rate", &["big_get.rs"])),
-    ("local-port", tested("--local-port", &["real_ends.rs"])),
+    ("key-type", tested("--key-type", &["client_certificates.rs"])),
+    ("limit-rate", tested("--limit-rate", &["large_download.rs"])),
+    ("local-port", tested("--local-port", &["connection_endpoints.rs"])),
     ("location", with("--no-location", "", "302")),
-    ("location-trusted", tested("--location-trusted", &["real_redirects.rs"])),
-    ("manual", tested("--manual", &["as_curl_does.rs"])),
+    ("location-trusted", tested("--location-trusted", &["redirects.rs"])),
+    ("manual", tested("--manual", &["curl_compat_options.rs"])),
     ("max-filesize", seen("--max-filesize 3")),
-    ("max-memory", tested("--max-memory", &["order_memory.rs"])),
+    ("max-memory", tested("--max-memory", &["list_output.rs"])),
     ("max-redirs", with("--max-redirs 0", "", "302")),
     ("max-time", tested("--max-time", &["system_faults.rs"])),
     ("netrc", seen("--netrc")),
@@ -169,13 +169,13 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("out-null", seen("--out-null")),
     ("output", seen("--output new")),
     ("output-dir", with("--output-dir sub", "--remote-name-all", "plain")),
-    ("parallel", tested("--no-parallel", &["one_and_many.rs"])),
+    ("parallel", tested("--no-parallel", &["single_and_multiple_urls.rs"])),
     ("parallel-immediate", anyway("haul always does")),
-    ("parallel-max", tested("--parallel-max", &["order_memory.rs"])),
-    ("parallel-max-host", tested("--parallel-max-host", &["order_memory.rs"])),
-    ("pass", tested("--pass", &["real_mtls.rs"])),
+    ("parallel-max", tested("--parallel-max", &["list_output.rs"])),
+    ("parallel-max-host", tested("--parallel-max-host", &["list_output.rs"])),
+    ("pass", tested("--pass", &["client_certificates.rs"])),
     ("path-as-is", with("--path-as-is", "", "plain/a/..")),
-    ("pinnedpubkey", tested("--pinnedpubkey", &["real_pins.rs"])),
+    ("pinnedpubkey", tested("--pinnedpubkey", &["pinning_and_revocation.rs"])),
     ("pipeline", tested("pipeline", &["../../../engine/tests/suite/fleet_pipeline.rs"])),
     ("post301", with("--post301", "-d a=b", "301")),
     ("post302", with("--post302", "-d a=b", "302")),
@@ -200,11 +200,11 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("proxy-digest", with("--proxy-digest", "-x SERVER -U me:word", "plain")),
     ("proxy-header", with("--proxy-header X:y", "-x SERVER", "plain")),
     ("proxy-http2", with("--proxy-http2", "-x https://ADDRESS --retry 0", "plain")),
-    ("proxy-insecure", tested("--proxy-insecure", &["real_proxies.rs"])),
+    ("proxy-insecure", tested("--proxy-insecure", &["proxy_servers.rs"])),
     ("proxy-key", with("--proxy-key nonesuch", "-x https://ADDRESS --proxy-cert there --retry 0", "plain")),
     ("proxy-key-type", anyway("finds out")),
-    ("proxy-pass", tested("--pass", &["real_mtls.rs"])),
-    ("proxy-pinnedpubkey", tested("--proxy-pinnedpubkey", &["as_curl_does.rs"])),
+    ("proxy-pass", tested("--pass", &["client_certificates.rs"])),
+    ("proxy-pinnedpubkey", tested("--proxy-pinnedpubkey", &["curl_compat_proxies.rs"])),
     (
         "proxy-tls13-ciphers",
         with("--proxy-tls13-ciphers TLS_AES_128_GCM_SHA256", "-x https://ADDRESS --retry 0", "plain"),
@@ -213,8 +213,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("proxy1.0", seen("--proxy1.0 127.0.0.1:1 --retry 0")),
     ("proxytunnel", with("--proxytunnel --retry 0", "-x SERVER", "plain")),
     ("range", seen("--range 1-2")),
-    ("rate", tested("--rate", &["one_and_many.rs"])),
-    ("raw", tested("--raw", &["told.rs"])),
+    ("rate", tested("--rate", &["single_and_multiple_urls.rs"])),
+    ("raw", tested("--raw", &["write_out.rs"])),
     ("referer", seen("--referer http://elsewhere/")),
     ("remote-header-name", with("--remote-header-name", "--remote-name-all --output-dir sub", "plain")),
     ("remote-name", seen("--remote-name")),
@@ -223,11 +223,11 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("remove-on-error", tested("--remove-on-error", &["outputs.rs"])),
     ("request", seen("--request PUT")),
     ("request-target", seen("--request-target /other")),
-    ("resolve", tested("--resolve", &["real_ends.rs"])),
+    ("resolve", tested("--resolve", &["connection_endpoints.rs"])),
     ("retry", tested("--retry", &["failures.rs"])),
-    ("retry-all-errors", tested("--retry-all-errors", &["callers.rs"])),
+    ("retry-all-errors", tested("--retry-all-errors", &["package_manager_commands.rs"])),
     ("retry-connrefused", tested("--retry-connrefused", &["verbose.rs"])),
-    ("retry-delay", tested("--retry-delay", &["retries_tls.rs"])),
+    ("retry-delay", tested("--retry-delay", &["retries.rs"])),
     ("retry-max-time", tested("--retry-max-time", &["differential/cases/recipes.txt"])),
     ("sessionid", tested("--no-sessionid", &["differential/cases/methods.txt"])),
     ("show-error", with("--show-error", "--silent", "gone")),
@@ -242,7 +242,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("sort", with("--sort", "--extract [a-z]", "plain")),
     ("speed-limit", tested("--speed-limit", &["clock.rs"])),
     ("speed-time", tested("--speed-time", &["clock.rs"])),
-    ("split", tested("--split", &["big_get.rs"])),
+    ("split", tested("--split", &["large_download.rs"])),
     ("stats", seen("--stats")),
     ("stderr", with("--stderr errors", "", "gone")),
     ("styled-output", anyway("Accepted for compatibility with curl")),
@@ -265,25 +265,25 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("trace-time", with("--trace-time", "-v", "plain")),
     ("unique", with("--unique", "--extract [a-z]", "plain")),
     ("unix-socket", seen("--unix-socket nonesuch --retry 0")),
-    ("unordered", tested("--unordered", &["order_memory.rs"])),
+    ("unordered", tested("--unordered", &["list_output.rs"])),
     ("upload-file", seen("--upload-file there")),
-    ("url", tested("--url", &["one_and_many.rs"])),
+    ("url", tested("--url", &["single_and_multiple_urls.rs"])),
     ("url-query", seen("--url-query a=b")),
     ("user", seen("--user me:word")),
     ("user-agent", seen("--user-agent other")),
-    ("variable", tested("--variable", &["newer_curl.rs"])),
+    ("variable", tested("--variable", &["curl_compat_options.rs"])),
     ("verbose", seen("--verbose")),
-    ("version", tested("--version", &["programs.rs"])),
+    ("version", tested("--version", &["curl_scripts.rs"])),
     ("vlan-priority", tested("--vlan-priority", &["../../src/resolve/tests/identity.rs"])),
     ("write-out", seen("--write-out told")),
-    ("xattr", tested("--xattr", &["one_and_many.rs"])),
+    ("xattr", tested("--xattr", &["single_and_multiple_urls.rs"])),
 ];
 
 /// The help of options that are accepted without an effect.
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
-fn every_flag_has_an_effect_or_says_that_it_has_none() {
+fn every_flag_has_or_disclaims_an_effect() {
     let known: BTreeMap<&str, &Effect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {
@@ -312,7 +312,7 @@ fn every_flag_has_an_effect_or_says_that_it_has_none() {
 #[test]
 fn options_make_a_difference_in_every_mode() {
     let only = std::env::var("HAUL_OPTION").ok();
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let mut unused = Vec::new();
     for (name, effect) in EFFECTS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
         let Effect::Seen { options, beside, path, modes } = effect else { continue };
@@ -330,7 +330,7 @@ fn options_make_a_difference_in_every_mode() {
 
 /// The visible results of a run.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct ObservedRun {
     code: i32,
     stdout: String,
     stderr: Vec<String>,
@@ -338,8 +338,8 @@ struct Seen {
     files: BTreeMap<String, (Vec<u8>, u32, bool)>,
 }
 
-fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
-    let (server, index) = (Server::start(), common::page("<x> <y>"));
+fn observe(mode: Mode, options: &str, path: &str, agent: &TestAgent) -> ObservedRun {
+    let (server, index) = (RecordingServer::start(), common::page("<x> <y>"));
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path());
     let local = server.address.replace("127.0.0.1", "localhost");
@@ -378,7 +378,7 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &Agent) -> Seen {
     let mut requests: Vec<String> = server.requests.lock().unwrap().iter().map(|text| neutral(text)).collect();
     requests.sort();
     let _ = fs::remove_file(dir.path().join("list"));
-    Seen {
+    ObservedRun {
         code: ran.code,
         stdout: neutral(&String::from_utf8_lossy(&ran.stdout)),
         stderr,
@@ -431,13 +431,13 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
 
 /// An HTTP server that answers by the path of a request, one request a connection, and keeps what
 /// it was asked.
-struct Server {
+struct RecordingServer {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
 }
 
-impl Drop for Server {
+impl Drop for RecordingServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         // It wakes the thread that accepts.
@@ -445,8 +445,8 @@ impl Drop for Server {
     }
 }
 
-impl Server {
-    fn start() -> Server {
+impl RecordingServer {
+    fn start() -> RecordingServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -459,7 +459,7 @@ impl Server {
                 thread::spawn(move || serve(&stream, &kept));
             }
         });
-        Server { address, requests, is_over }
+        RecordingServer { address, requests, is_over }
     }
 }
 

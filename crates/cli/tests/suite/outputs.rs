@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 
 use common::{
-    HAUL, Running, answering, as_curl, bash, haul, installed, names, origin, page, program, run_haul, run_in,
+    HAUL, RunningCommand, answering, as_curl, bash, haul, installed, names, origin, page, program, run_haul, run_in,
     short_body, skipped,
 };
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use testkit::raw::{RawPeer, Step};
 
 #[test]
-fn names_from_globs_urls_and_directories() {
+fn output_names_come_from_globs_urls_and_directories() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
@@ -48,7 +48,7 @@ fn names_from_globs_urls_and_directories() {
 }
 
 #[test]
-fn of_many_urls_too_what_is_not_newer_is_dropped() {
+fn time_cond_drops_older_bodies_of_many_urls() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\r\nhello";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadHead, Step::send(reply)]);
@@ -70,7 +70,7 @@ fn of_many_urls_too_what_is_not_newer_is_dropped() {
 }
 
 #[test]
-fn one_file_holds_no_entity_tag_of_many() {
+fn etag_options_with_many_urls_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let glob = origin().url("/small/[1-2]");
     for option in ["--etag-save", "--etag-compare"] {
@@ -83,7 +83,7 @@ fn one_file_holds_no_entity_tag_of_many() {
 }
 
 #[test]
-fn in_curls_place_a_name_is_the_urls_as_it_is_written() {
+fn curl_remote_name_keeps_a_leading_dot() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = |name: &str| peer.url(name);
     as_curl(dir.path(), &["-O", &url("/.vimrc")]).ok();
@@ -96,7 +96,7 @@ fn in_curls_place_a_name_is_the_urls_as_it_is_written() {
 }
 
 #[test]
-fn outputs_pair_with_urls_as_curls_do() {
+fn outputs_pair_with_urls_like_curls() {
     let Some(curl) = installed("curl", "pairing of -o with URLs") else { return };
     let origin = origin();
     let (one, two, three) = (origin.url("/small/1"), origin.url("/small/[2-3]"), origin.url("/small/4"));
@@ -115,7 +115,7 @@ fn outputs_pair_with_urls_as_curls_do() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_written_in_place() {
+fn special_files_are_written_in_place() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (small, dir) = (origin.url("/small"), dir.path());
     assert_eq!(run_haul(["-o", "/dev/fd/1", &small]).ok(), b"small\n");
@@ -125,7 +125,7 @@ fn what_is_no_regular_file_is_written_in_place() {
     assert_eq!(fs::read(dir.join("seven")).unwrap(), b"small\n");
     let fifo = dir.join("fifo");
     mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
-    let running = Running::start(&mut haul(["-o", fifo.to_str().unwrap(), &origin.url("/bytes/300000")]));
+    let running = RunningCommand::start(&mut haul(["-o", fifo.to_str().unwrap(), &origin.url("/bytes/300000")]));
     let mut got = Vec::new();
     File::open(&fifo).unwrap().read_to_end(&mut got).unwrap();
     running.wait().ok();
@@ -135,7 +135,7 @@ fn what_is_no_regular_file_is_written_in_place() {
 }
 
 #[test]
-fn a_link_stays_and_an_old_file_is_replaced_whole() {
+fn output_replaces_the_target_of_a_symlink() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     fs::write(dir.join("old"), "old\n").unwrap();
@@ -149,7 +149,7 @@ fn a_link_stays_and_an_old_file_is_replaced_whole() {
 }
 
 #[test]
-fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
+fn output_creates_the_target_of_dangling_symlink() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     fs::create_dir(dir.join("there")).unwrap();
@@ -167,7 +167,7 @@ fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
 }
 
 #[test]
-fn a_failure_leaves_no_file_and_what_was_there() {
+fn failed_download_leaves_the_old_file() {
     let (origin, short, dir) = (origin(), short_body(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     fs::write(dir.join("old"), "old\n").unwrap();
@@ -186,7 +186,7 @@ fn a_failure_leaves_no_file_and_what_was_there() {
 }
 
 #[test]
-fn a_signal_leaves_no_litter() {
+fn signal_leaves_no_partial_files() {
     let flags = OFlags::TMPFILE | OFlags::WRONLY;
     let dir = tempfile::tempdir().unwrap();
     if rustix::fs::open(dir.path(), flags, Mode::RUSR | Mode::WUSR).is_err() {
@@ -206,7 +206,7 @@ fn a_signal_leaves_no_litter() {
             // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL]).args(args).current_dir(dir.path());
-            let running = Running::start(&mut command);
+            let running = RunningCommand::start(&mut command);
             let descriptors = format!("/proc/{}/fd", running.pid().as_raw_nonzero());
             let open = || {
                 let links =
@@ -236,7 +236,7 @@ fn echoed(json: &[u8]) -> Value {
 }
 
 #[test]
-fn requests_are_those_that_curl_sends() {
+fn requests_match_those_of_curl() {
     let Some(curl) = installed("curl", "requests as curl sends them") else { return };
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let url = origin.url("/echo/a%20b/../c?q=1&r=%41#fragment");
@@ -276,7 +276,7 @@ fn requests_are_those_that_curl_sends() {
 }
 
 #[test]
-fn redirects_change_requests_as_curls_do() {
+fn redirected_requests_match_those_of_curl() {
     let Some(curl) = installed("curl", "redirected requests as curl sends them") else { return };
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     for code in [301, 302, 303, 307, 308] {
@@ -313,7 +313,7 @@ fn secrets_stay_with_their_origin_along_redirects() {
 }
 
 #[test]
-fn a_suggested_name_that_is_taken_is_passed_over_where_asked_among_many_too() {
+fn skip_existing_passes_over_taken_header_names() {
     let peer = RawPeer::always(vec![
         Step::ReadHead,
         Step::send(
@@ -337,7 +337,7 @@ fn a_suggested_name_that_is_taken_is_passed_over_where_asked_among_many_too() {
 }
 
 #[test]
-fn what_is_gone_on_with_before_its_end_keeps_no_old_tail() {
+fn resume_before_file_end_truncates_the_tail() {
     let peer = RawPeer::always(vec![
         Step::ReadHead,
         Step::send(
@@ -354,7 +354,7 @@ fn what_is_gone_on_with_before_its_end_keeps_no_old_tail() {
 }
 
 #[test]
-fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
+fn resume_never_mixes_two_responses() {
     const HEAD: &str = "Connection: close\r\n";
     let answer = |status: &str, fields: &str, body: &str| {
         let text = format!("HTTP/1.1 {status}\r\n{HEAD}{fields}Content-Length: {}\r\n\r\n{body}", body.len());
@@ -416,7 +416,7 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
 }
 
 #[test]
-fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
+fn dropped_body_counts_zero_and_directories_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let ran = as_curl(dir.path(), &["-f", "-w", "%{size_download}", &origin.url("/status/404")]);
@@ -430,7 +430,7 @@ fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
 }
 
 #[test]
-fn what_is_there_is_lost_by_no_response_without_content() {
+fn failed_response_without_body_keeps_old_file() {
     let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
     let (short, chunks) = ("Content-Length: 5\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nx\r\n");
     let garbled = "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain";
@@ -454,7 +454,7 @@ fn what_is_there_is_lost_by_no_response_without_content() {
 }
 
 #[test]
-fn a_failure_that_was_delivered_is_removed_where_failures_are() {
+fn remove_on_error_removes_a_delivered_error_page() {
     let peer = answering("HTTP/1.1 404 N\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
     for name in ["curl", "haul"] {
         let dir = tempfile::tempdir().unwrap();
@@ -469,7 +469,7 @@ fn a_failure_that_was_delivered_is_removed_where_failures_are() {
 }
 
 #[test]
-fn a_101_that_was_asked_for_is_shown_with_what_follows() {
+fn requested_101_response_is_shown_with_its_data() {
     let reply = "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nDATA";
     let peer = answering(reply);
     let dir = tempfile::tempdir().unwrap();
@@ -480,7 +480,7 @@ fn a_101_that_was_asked_for_is_shown_with_what_follows() {
 }
 
 #[test]
-fn a_part_of_unknown_total_continues_and_a_whole_that_says_another_range_does_not() {
+fn resume_accepts_unknown_total_but_not_mismatched_200() {
     let part = "HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
     let whole = "HTTP/1.1 200 O\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
     for (reply, expected) in [(part, (0, "0123456789")), (whole, (33, "01234"))] {
@@ -492,7 +492,7 @@ fn a_part_of_unknown_total_continues_and_a_whole_that_says_another_range_does_no
 }
 
 #[test]
-fn a_jar_that_was_not_read_is_written_anew_in_curls_place() {
+fn curl_overwrites_cookie_jar_it_never_read() {
     let peer = answering("HTTP/1.1 200 OK\r\nSet-Cookie: new=2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let dir = tempfile::tempdir().unwrap();
     let jar = dir.path().join("jar");
@@ -511,7 +511,7 @@ fn a_jar_that_was_not_read_is_written_anew_in_curls_place() {
 }
 
 #[test]
-fn second_url_of_a_file_is_refused_with_both_named() {
+fn duplicate_output_file_is_refused_naming_both_urls() {
     let origin = origin();
     let urls: Vec<String> = (1..=3).map(|id| origin.url(&format!("/echo/list.php?id={id}"))).collect();
     let dir = tempfile::tempdir().unwrap();
@@ -557,7 +557,7 @@ fn device_takes_any_number_of_bodies() {
 }
 
 #[test]
-fn names_that_responses_choose_are_taken_once() {
+fn header_chosen_names_are_used_only_once() {
     let peer = |name: &str| {
         let disposition = format!("Content-Disposition: attachment; filename={name}");
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n{disposition}\r\n\r\n");

@@ -10,13 +10,13 @@ use std::process::Command;
 use common::{HAUL, installed, run, skipped};
 
 /// Serves a directory; python's server does no ranges and closes each connection, which is a mirror too.
-struct Mirror {
+struct PythonFileServer {
     child: std::process::Child,
     url: String,
 }
 
-impl Mirror {
-    fn of(dir: &Path) -> Mirror {
+impl PythonFileServer {
+    fn of(dir: &Path) -> PythonFileServer {
         use std::io::BufRead;
         let script = "import http.server,functools,sys\n\
                       h=functools.partial(http.server.SimpleHTTPRequestHandler,directory=sys.argv[1])\n\
@@ -32,11 +32,11 @@ impl Mirror {
             .unwrap();
         let mut line = String::new();
         std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Mirror { child, url: format!("http://127.0.0.1:{}", line.trim()) }
+        PythonFileServer { child, url: format!("http://127.0.0.1:{}", line.trim()) }
     }
 }
 
-impl Drop for Mirror {
+impl Drop for PythonFileServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -60,7 +60,7 @@ fn debian_package(dir: &Path, name: &str) {
 }
 
 #[test]
-fn apt_updates_and_downloads_by_haul() {
+fn apt_updates_and_downloads_with_haul() {
     for program in ["apt-get", "dpkg-deb", "apt-ftparchive", "python3"] {
         if installed(program, "apt with haul as its method").is_none() {
             return;
@@ -94,7 +94,7 @@ fn apt_updates_and_downloads_by_haul() {
         let _ = fs::remove_file(methods.join(name));
         symlink(HAUL, methods.join(name)).unwrap();
     }
-    let server = Mirror::of(&mirror);
+    let server = PythonFileServer::of(&mirror);
     fs::write(root.join("etc/sources.list"), format!("deb [trusted=yes] {} ./\n", server.url)).unwrap();
     let config = format!(
         "Dir \"{root}/\"; Dir::State \"state\"; Dir::State::status \"{root}/status\"; Dir::Cache \"cache\"; Dir::Etc \"etc\";\n\
@@ -132,7 +132,7 @@ fn apt_updates_and_downloads_by_haul() {
 }
 
 #[test]
-fn pacman_fetches_by_haul() {
+fn pacman_fetches_with_haul() {
     for program in ["pacman", "repo-add", "python3", "bsdtar"] {
         if installed(program, "pacman with haul as its XferCommand").is_none() {
             return;
@@ -156,7 +156,7 @@ fn pacman_fetches_by_haul() {
     if ran.code != 0 {
         return skipped(&format!("pacman with haul: repo-add does not work here: {}", ran.stderr));
     }
-    let server = Mirror::of(&mirror);
+    let server = PythonFileServer::of(&mirror);
     let config = format!(
         "[options]\nArchitecture = auto\nSigLevel = Never\nXferCommand = {HAUL} -s -S -C - -o %o %u\n[test]\nServer = {}\n",
         server.url

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{HAUL, Running, eventually, list, page, program, run_haul};
+use common::{HAUL, RunningCommand, eventually, list, page, program, run_haul};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use testkit::origin::Origin;
@@ -36,7 +36,7 @@ fn agrees(stats: &Value, origin: &Origin) {
 }
 
 #[test]
-fn one_request() {
+fn stats_count_one_request() {
     let origin = Origin::builder().start().unwrap();
     let (stats, code) = stats(&[&origin.url("/bytes/1000")]);
     assert_eq!(code, 0);
@@ -45,7 +45,7 @@ fn one_request() {
 }
 
 #[test]
-fn a_list_over_warm_connections() {
+fn stats_count_a_list_over_warm_connections() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let urls = (0..600).map(|n| origin.url(&format!("/bytes/{n}")));
@@ -67,7 +67,7 @@ fn a_list_over_warm_connections() {
 }
 
 #[test]
-fn redirects_failures_and_stages_are_counted() {
+fn stats_count_redirects_failures_and_stages() {
     let origin = Origin::builder().start().unwrap();
     let (first, code) = stats(&[&origin.url("/chain/4"), &origin.url("/status/404"), &origin.url("/small")]);
     assert_eq!(code, 22);
@@ -84,7 +84,7 @@ fn redirects_failures_and_stages_are_counted() {
 }
 
 #[test]
-fn packets_are_counted_over_tls_too() {
+fn stats_count_packets_over_tls() {
     let origin = Origin::builder().start().unwrap();
     let (stats, code) = stats(&["-k", &origin.https_url("/bytes/1000"), &origin.https_url("/small")]);
     assert_eq!(code, 0);
@@ -101,7 +101,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
             // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL, "--stats=json"]).args(options).arg(hanging.url("/"));
-            let running = Running::start(&mut command);
+            let running = RunningCommand::start(&mut command);
             eventually("the second page is asked for", || !hanging.received(0).is_empty());
             kill_process(running.pid(), signal).unwrap();
             let ran = running.wait();
@@ -113,7 +113,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
 }
 
 #[test]
-fn phases_tell_failures_and_pauses_apart() {
+fn stats_phases_separate_failures_and_pauses() {
     let silent = RawPeer::always(vec![Step::ReadHead, Step::Await(1)]);
     let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
     let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

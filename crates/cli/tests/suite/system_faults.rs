@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use common::agent::Agent;
-use common::{HAUL, Ran, Running, can_trace, eventually, haul, names, origin, program, run, run_haul};
+use common::agent::TestAgent;
+use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
 
 /// The command, in this directory, where the system answers so (`setsockopt:error=ENOPROTOOPT:when=1`); nothing where strace
 /// may not trace.
-fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
+fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
     Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
@@ -29,7 +29,7 @@ fn refusing(how: &str) -> Option<Command> {
 }
 
 #[test]
-fn options_of_sockets_that_a_sandbox_lacks_keep_nothing_from_being_fetched() {
+fn unsupported_socket_options_fail_no_transfer() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let small = origin.url("/small");
     for number in 1..9 {
@@ -43,7 +43,7 @@ fn options_of_sockets_that_a_sandbox_lacks_keep_nothing_from_being_fetched() {
 
 /// gVisor grants any option that it does not know, so that one of Linux 5.1's would set nothing there, and a silent server be waited for for ever.
 #[test]
-fn limits_of_time_are_set_by_options_that_every_sandbox_knows() {
+fn timeouts_use_only_widely_known_socket_options() {
     if !can_trace("how limits of time are set") {
         return;
     }
@@ -60,7 +60,7 @@ fn limits_of_time_are_set_by_options_that_every_sandbox_knows() {
 }
 
 #[test]
-fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
+fn unlockable_file_system_leaves_no_partial_file() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let args = ["--split", "1", "-o", "out", &origin.url("/bytes/2000000")];
     let Some(ran) = refused(dir.path(), "flock:error=ENOLCK", &args) else { return };
@@ -70,7 +70,7 @@ fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
 }
 
 #[test]
-fn a_file_that_may_not_become_so_large_is_refused_before_it_is_fetched() {
+fn file_size_limit_fails_before_the_fetch() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let url = origin.url("/bytes/2000000");
     let sha256 = format!("sha256:{}", "0".repeat(64));
@@ -83,11 +83,11 @@ fn a_file_that_may_not_become_so_large_is_refused_before_it_is_fetched() {
 }
 
 #[test]
-fn a_sandbox_that_refuses_calls_costs_speed_alone() {
+fn refused_system_calls_cost_only_speed() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
     let content = origin.pattern().slice(0, 2_000_000);
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     agent.run(&[&origin.url("/small")]).ok();
     for (call, error) in
         [("splice", "EPERM"), ("splice", "ENOSYS"), ("splice", "EFAULT"), ("pwritev2", "EPERM"), ("pwritev2", "ENOSYS")]
@@ -102,7 +102,7 @@ fn a_sandbox_that_refuses_calls_costs_speed_alone() {
 }
 
 #[test]
-fn where_links_are_refused_files_get_their_names_all_the_same() {
+fn refused_hard_links_fail_no_download() {
     let origin = origin();
     let small = origin.url("/small");
     for error in ["EPERM", "EACCES", "ENOSYS", "EXDEV"] {
@@ -120,13 +120,13 @@ fn where_links_are_refused_files_get_their_names_all_the_same() {
 }
 
 #[test]
-fn what_somebody_put_in_the_place_of_a_partial_file_gets_no_final_name() {
+fn replaced_partial_file_is_never_renamed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let first = format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1200000\r\n\r\n{}", "x".repeat(600_000));
     let script = vec![Step::ReadHead, Step::send(first), Step::Await(1), Step::send("x".repeat(600_000))];
     let peer = RawPeer::start(vec![script]);
-    let running = Running::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
+    let running = RunningCommand::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
     let part = dir.join(".out.haul-part");
     eventually("half of it is there", || fs::metadata(&part).is_ok_and(|part| part.len() >= 500_000));
     fs::rename(&part, dir.join("ours")).unwrap();
@@ -141,7 +141,7 @@ fn what_somebody_put_in_the_place_of_a_partial_file_gets_no_final_name() {
 }
 
 #[test]
-fn heads_that_cannot_be_kept_are_a_failure() {
+fn unwritable_header_dump_is_a_failure() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let small = origin.url("/small");
     for who in [&[][..], &["curl", "-sS"]] {
@@ -158,7 +158,7 @@ fn heads_that_cannot_be_kept_are_a_failure() {
 }
 
 #[test]
-fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name_a_failure() {
+fn unwritable_side_output_fails_haul_but_not_curl() {
     let origin = origin();
     let small = origin.url("/bytes/6");
     for asked in ["-c/dev/full", "-cno/such/jar", "--etag-save=/dev/full", "-w%output{/dev/full}x"] {
@@ -184,7 +184,7 @@ fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name
 }
 
 #[test]
-fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
+fn body_for_closed_stdout_exits_23() {
     let origin = origin();
     let small = origin.url("/small");
     for args in
@@ -201,13 +201,13 @@ fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
 }
 
 /// The command with its standard descriptors as the shell is told to put them.
-fn closed(closing: &str, args: &[&str]) -> Ran {
+fn closed(closing: &str, args: &[&str]) -> CommandOutput {
     let script = format!("exec {closing}; exec \"$0\" \"$@\"");
     run(program("sh").args(["-c", &script, HAUL]).args(args))
 }
 
 #[test]
-fn what_was_asked_for_beside_content_is_not_said_to_be_written_to_a_closed_standard_output() {
+fn side_output_for_closed_stdout_is_reported() {
     let origin = origin();
     let url = origin.url("/bytes/5");
     for option in ["-D", "-c", "--etag-save"] {
@@ -223,7 +223,7 @@ fn what_was_asked_for_beside_content_is_not_said_to_be_written_to_a_closed_stand
 }
 
 #[test]
-fn a_standard_input_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+fn unreadable_stdin_is_not_taken_for_empty() {
     let origin = origin();
     let url = origin.url("/echo");
     for option in ["-d@-", "-T-", "-Ff=@-", "-H@-", "-b-", "--input-file=-", "-K-"] {
@@ -242,7 +242,7 @@ fn a_standard_input_that_cannot_be_read_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
-fn descriptors_that_are_closed_where_there_is_no_dev_null_abort_nothing() {
+fn closed_descriptors_without_dev_null_are_harmless() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let Some(mut command) = refusing("openat:error=ENOENT") else { return };
     command.args(["-P", "/dev/null", "sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh", HAUL, "-o", "out"]);
@@ -251,7 +251,7 @@ fn descriptors_that_are_closed_where_there_is_no_dev_null_abort_nothing() {
 }
 
 #[test]
-fn without_any_thread_to_be_had_apts_files_come_one_by_one() {
+fn apt_files_download_serially_without_threads() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (asked, names) = (dir.path().join("asked"), ["a", "b", "c"]);
     let url = origin.url("/small");

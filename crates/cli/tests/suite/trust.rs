@@ -12,7 +12,7 @@ use std::path::Path;
 
 use common::servers::is_root;
 use common::{
-    HAUL, Running, can_trace, eventually, haul, installed, names, page, program, run, run_haul, run_in, skipped,
+    HAUL, RunningCommand, can_trace, eventually, haul, installed, names, page, program, run, run_haul, run_in, skipped,
 };
 use rustix::fs::{CWD, FlockOperation, Mode, flock, mkfifoat};
 use testkit::identity::Identity;
@@ -29,7 +29,7 @@ fn naming(disposition: &str) -> RawPeer {
 }
 
 #[test]
-fn cve_2020_8177_a_server_chooses_no_other_directory_and_replaces_no_file() {
+fn cve_2020_8177_server_name_stays_in_directory() {
     for (suggested, name) in [
         ("plain.txt", Some("plain.txt")),
         ("/etc/evil", Some("evil")),
@@ -60,7 +60,7 @@ fn cve_2020_8177_a_server_chooses_no_other_directory_and_replaces_no_file() {
 }
 
 #[test]
-fn a_link_in_the_way_of_a_servers_name_is_not_followed() {
+fn symlink_at_server_chosen_name_is_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let inner = dir.path().join("inner");
     fs::create_dir(&inner).unwrap();
@@ -75,7 +75,7 @@ fn a_link_in_the_way_of_a_servers_name_is_not_followed() {
 }
 
 #[test]
-fn a_servers_name_is_no_fifo_device_or_link() {
+fn server_chosen_name_never_opens_fifo_or_device() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     mkfifoat(CWD, dir.join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
@@ -110,7 +110,7 @@ fn a_servers_name_is_no_fifo_device_or_link() {
 /// The kernel refuses other users' links in directories such as /tmp (`fs.protected_symlinks`), which strace plays: an open
 /// through the link, and a look through it, fail.
 #[test]
-fn a_link_the_kernel_refuses_is_not_followed() {
+fn symlink_refused_by_kernel_is_not_followed() {
     if !can_trace("links that the kernel refuses") {
         return;
     }
@@ -144,7 +144,7 @@ fn a_link_the_kernel_refuses_is_not_followed() {
 }
 
 #[test]
-fn a_mount_point_is_written_in_place() {
+fn mount_point_is_written_in_place() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (source, target) = (dir.join("source"), dir.join("target"));
@@ -155,7 +155,7 @@ fn a_mount_point_is_written_in_place() {
     if !is_root() || !mount() {
         return skipped("a file that is a mount point: mount --bind is not permitted");
     }
-    let unmounts = Unmounts(&target);
+    let unmounts = MountGuard(&target);
     let owner = fs::metadata(&source).unwrap().ino();
     for (persona, length) in [(&[][..], 3), (&[], 2 << 20), (&["curl"], 3), (&["curl"], 2 << 20)] {
         let content = "x".repeat(length);
@@ -180,16 +180,16 @@ fn a_mount_point_is_written_in_place() {
     drop(unmounts);
 }
 
-struct Unmounts<'a>(&'a Path);
+struct MountGuard<'a>(&'a Path);
 
-impl Drop for Unmounts<'_> {
+impl Drop for MountGuard<'_> {
     fn drop(&mut self) {
         let _ = program("umount").arg(self.0).status();
     }
 }
 
 #[test]
-fn a_file_in_a_closed_directory_is_overwritten() {
+fn file_in_closed_directory_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
@@ -233,7 +233,7 @@ fn a_file_in_a_closed_directory_is_overwritten() {
 }
 
 #[test]
-fn a_replaced_file_keeps_owner_and_mode() {
+fn replaced_file_keeps_owner_and_mode() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     for length in [3, 2 << 20] {
@@ -258,7 +258,7 @@ fn a_replaced_file_keeps_owner_and_mode() {
 }
 
 #[test]
-fn a_held_lock_ends_with_the_time_limit() {
+fn held_jar_lock_ends_with_max_time() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::write(dir.join("jar"), "").unwrap();
@@ -270,7 +270,7 @@ fn a_held_lock_ends_with_the_time_limit() {
     let told = ran.failed(28);
     assert!(told.contains("jar") && told.contains("holds its lock"), "{told}");
     // Without a limit it is waited for.
-    let waiting = Running::start(haul(["-sS", "-c", "jar", &peer.url("/")]).current_dir(dir));
+    let waiting = RunningCommand::start(haul(["-sS", "-c", "jar", &peer.url("/")]).current_dir(dir));
     eventually("both have been answered", || peer.connections() >= 2);
     drop(held);
     assert_eq!(waiting.wait().code, 0);
@@ -278,7 +278,7 @@ fn a_held_lock_ends_with_the_time_limit() {
 }
 
 #[test]
-fn a_failed_transfer_removes_nothing_but_its_own() {
+fn failed_transfer_removes_only_its_own_file() {
     let broken = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")]);
     let dir = tempfile::tempdir().unwrap();
     let (file, beside) = (dir.path().join("file"), dir.path().join("beside"));
@@ -294,7 +294,7 @@ fn a_failed_transfer_removes_nothing_but_its_own() {
 }
 
 #[test]
-fn state_files_are_their_owners_alone_and_no_link_beside_them_is_followed() {
+fn state_files_are_readable_by_owner_only() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let set = RawPeer::always(vec![
@@ -321,7 +321,7 @@ fn state_files_are_their_owners_alone_and_no_link_beside_them_is_followed() {
 }
 
 #[test]
-fn server_text_moves_no_terminal_cursor() {
+fn server_escape_sequences_never_reach_stderr() {
     let peer = RawPeer::always(vec![
         Step::ReadHead,
         Step::send(
@@ -334,12 +334,12 @@ fn server_text_moves_no_terminal_cursor() {
 }
 
 #[test]
-fn a_binary_body_is_not_printed_on_a_terminal() {
+fn binary_body_is_not_printed_on_terminal() {
     let Some(script) = installed("script", "what a terminal gets") else { return };
     let (binary, text) = (page("\x7fELF\0\x1b[2J"), page("just text"));
     // `script` runs it on a terminal of its own; it also says what the terminal made of line ends.
     let on_terminal = |line: String| run(program(script).args(["-qec", &line, "/dev/null"]));
-    let shown = |ran: &common::Ran| String::from_utf8_lossy(&ran.stdout).into_owned();
+    let shown = |ran: &common::CommandOutput| String::from_utf8_lossy(&ran.stdout).into_owned();
     for url in [binary.url("/"), format!("{0} {0}", binary.url("/"))] {
         let ran = on_terminal(format!("{HAUL} -sS {url}"));
         assert_eq!(ran.code, 23, "{}", shown(&ran));
@@ -355,7 +355,7 @@ fn a_binary_body_is_not_printed_on_a_terminal() {
 }
 
 #[test]
-fn nothing_that_is_printed_holds_a_secret() {
+fn printed_text_holds_no_secret() {
     let echo = page("x");
     let dir = tempfile::tempdir().unwrap();
     let netrc = dir.path().join("netrc");
@@ -403,7 +403,7 @@ fn verbose_output_hides_fields_that_look_secret() {
 }
 
 #[test]
-fn redirect_takes_service_keys_along_in_curls_place_only() {
+fn service_key_headers_follow_redirects_only_for_curl() {
     let fields = ["X-JFrog-Art-Api: k", "CF-Access-Client-Secret: k", "Authorization: k", "Idempotency-Key: k"];
     for (persona, expected) in [
         (&["-L"][..], &["Idempotency-Key"][..]),
@@ -439,7 +439,7 @@ fn secret_arguments_are_blanked_in_the_process_list() {
         &["-b", "sid=hunter2", "--pass", "hunter2"],
         &["curl", "-q", "-su", "me:hunter2"],
     ] {
-        let running = common::Running::start(&mut haul([args, &[&*url]].concat()));
+        let running = common::RunningCommand::start(&mut haul([args, &[&*url]].concat()));
         let list = format!("/proc/{}/cmdline", running.pid().as_raw_nonzero());
         let shown = || String::from_utf8(fs::read(&list).unwrap_or_default()).unwrap();
         common::eventually("the secret is blanked", || shown().contains("visible") && !shown().contains("hunter2"));
@@ -453,7 +453,7 @@ fn secret_arguments_are_blanked_in_the_process_list() {
 }
 
 #[test]
-fn heads_on_a_terminal_are_without_controls_and_direction_marks() {
+fn headers_on_terminal_lose_control_characters() {
     let Some(script) = installed("script", "what a terminal gets") else { return };
     let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
@@ -469,7 +469,7 @@ fn heads_on_a_terminal_are_without_controls_and_direction_marks() {
 }
 
 #[test]
-fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
+fn http_proxy_in_capitals_is_ignored() {
     // The "httpoxy" class: HTTP_PROXY there is a field of whoever sent the request.
     let echo = page("direct");
     let mut command = haul([&*echo.url("/")]);
@@ -477,7 +477,7 @@ fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
 }
 
 #[test]
-fn a_proxy_of_the_environment_that_is_no_text_is_not_passed_over() {
+fn non_utf8_proxy_variable_is_not_ignored() {
     let origin = Origin::builder().start().unwrap();
     for proxy in [&b"\xff"[..], b"http://prox\xe9:1"] {
         for persona in [&[][..], &["curl", "-q"]] {
@@ -495,7 +495,7 @@ fn a_proxy_of_the_environment_that_is_no_text_is_not_passed_over() {
 }
 
 #[test]
-fn a_common_name_alone_counts_below_an_authority_that_is_given() {
+fn common_name_counts_with_explicit_ca() {
     let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
     let (dir, url) = (tempfile::tempdir().unwrap(), origin.https_url("/small"));
     let ca = dir.path().join("ca.pem");
@@ -512,7 +512,7 @@ fn a_common_name_alone_counts_below_an_authority_that_is_given() {
 }
 
 #[test]
-fn a_user_in_one_of_many_urls_is_refused_before_it_is_sent() {
+fn username_in_url_of_a_list_is_refused() {
     let origin = Origin::builder().start().unwrap();
     let with_user = origin.url("/small/1").replace("http://", "http://me:secret@");
     let ran = run_haul(["--disallow-username-in-url", &with_user, &origin.url("/small/2")]);

@@ -4,13 +4,13 @@ use crate::common;
 
 use std::fs;
 
-use common::agent::Agent;
+use common::agent::TestAgent;
 use common::{REFUSED, page, run_haul, short_body};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 
 #[test]
-fn lines_of_heads_end_as_on_the_wire() {
+fn verbose_header_lines_end_in_crlf() {
     let peer = page("hello\n");
     let ran = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]);
     let heads: Vec<&str> = ran.stderr.split_inclusive('\n').filter(|line| line.starts_with(['>', '<'])).collect();
@@ -21,7 +21,7 @@ fn lines_of_heads_end_as_on_the_wire() {
 }
 
 #[test]
-fn a_trace_has_a_block_for_each_line_of_a_head_that_came() {
+fn trace_shows_each_received_header_separately() {
     let peer = page("hello\n");
     let trace = run_haul(["-s", "--trace-ascii", "-", "-o", "/dev/null", &peer.url("/")]).text();
     assert!(trace.contains("<= Recv header, 17 bytes (0x11)\n0000: HTTP/1.1 200 OK\n"), "{trace}");
@@ -35,7 +35,7 @@ fn a_trace_has_a_block_for_each_line_of_a_head_that_came() {
 }
 
 #[test]
-fn http2_tells_of_its_connection_and_names_its_version() {
+fn verbose_http2_shows_connection_and_version() {
     let origin = Origin::builder().http2(100).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca");
@@ -65,7 +65,7 @@ fn http2_tells_of_its_connection_and_names_its_version() {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_told_as_a_number_also_where_it_is_accepted() {
+fn ssl_verify_result_is_set_even_when_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serve = |name: &str, identity: Identity| {
@@ -105,12 +105,12 @@ fn what_is_wrong_with_a_certificate_is_told_as_a_number_also_where_it_is_accepte
 }
 
 #[test]
-fn certificates_are_shown_by_the_agent_too_and_only_where_there_are_some() {
+fn write_out_certs_works_with_and_without_agent() {
     let identity = Identity::generate();
     let shown = identity.chain_pem().replace('\r', "");
     let origin = Origin::builder().identity(identity).start().unwrap();
     let url = origin.https_url("/small");
-    let agent = Agent::new();
+    let agent = TestAgent::new();
     let format = ["-s", "-k", "-o", "/dev/null", "-w", "%{num_certs}\n%{certs}"];
     for said in [run_haul(format.iter().chain([&&*url])).text(), agent.run(&[&format[..], &[&url]].concat()).text()] {
         assert!(said.starts_with("1\nSubject:") && said.ends_with(&shown), "{said}");
@@ -124,7 +124,7 @@ fn certificates_are_shown_by_the_agent_too_and_only_where_there_are_some() {
 }
 
 #[test]
-fn a_refused_connection_is_told_with_its_reason() {
+fn verbose_shows_why_a_connection_was_refused() {
     for (url, more) in [(REFUSED, &[][..]), ("http://two:1", &["--resolve", "two:1:127.0.0.1,127.0.0.2"])] {
         let ran = run_haul([&["-s", "-v", "--retry", "0", url], more].concat());
         assert_eq!(ran.code, 7, "{}", ran.stderr);
@@ -134,7 +134,7 @@ fn a_refused_connection_is_told_with_its_reason() {
 }
 
 #[test]
-fn what_ended_a_transfer_is_told_though_s_is_given() {
+fn verbose_shows_the_error_despite_silent() {
     let origin = Origin::builder().start().unwrap();
     let (missing, busy) = (origin.url("/no/such/route"), origin.url("/small"));
     let cases: [(&[&str], &str); 3] = [
@@ -153,7 +153,7 @@ fn what_ended_a_transfer_is_told_though_s_is_given() {
 }
 
 #[test]
-fn redirects_and_proxies_are_named() {
+fn verbose_names_redirects_and_proxies() {
     let origin = Origin::builder().start().unwrap();
     let (there, here) = (origin.url("/chain/1"), origin.url("/small"));
     let said = run_haul(["curl", "-s", "-v", "-L", "-o", "/dev/null", &there]).stderr;
@@ -166,7 +166,7 @@ fn redirects_and_proxies_are_named() {
 }
 
 #[test]
-fn only_a_connection_that_is_kept_is_left_intact() {
+fn only_reusable_connection_is_left_intact() {
     let origin = Origin::builder().start().unwrap();
     let intact = "* Connection #0 to host 127.0.0.1 left intact\n";
     let kept = run_haul(["-s", "-v", "-o", "/dev/null", &origin.url("/small")]).stderr;
@@ -177,7 +177,7 @@ fn only_a_connection_that_is_kept_is_left_intact() {
 }
 
 #[test]
-fn a_bar_is_drawn_into_a_pipe_too_and_stays() {
+fn progress_bar_is_drawn_into_a_pipe() {
     let peer = page("hello\n");
     let bar = format!("\r{} 100.0%\n", "#".repeat(72));
     for way in [&["curl"][..], &[]] {
@@ -192,7 +192,7 @@ fn a_bar_is_drawn_into_a_pipe_too_and_stays() {
 }
 
 #[test]
-fn a_further_try_is_told_of_as_by_curl() {
+fn retry_warnings_match_curl() {
     let origin = Origin::builder().start().unwrap();
     let url = origin.url("/flaky/2/small");
     let options = ["--no-progress-meter", "--retry", "3", "--retry-delay", "1", &url];

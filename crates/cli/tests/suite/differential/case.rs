@@ -1,4 +1,4 @@
-//! Case files: a command line each, without the program's name.
+//! DifferentialCase files: a command line each, without the program's name.
 //!
 //! ```text
 //! # a comment
@@ -12,7 +12,7 @@
 use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Case {
+pub(crate) struct DifferentialCase {
     /// File and line, for messages.
     pub(crate) place: String,
     pub(crate) words: Vec<String>,
@@ -25,11 +25,11 @@ pub(crate) struct Case {
 }
 
 /// The cases of a file.
-pub(crate) fn read(path: &Path) -> Vec<Case> {
+pub(crate) fn read(path: &Path) -> Vec<DifferentialCase> {
     let text = std::fs::read_to_string(path).expect("a case file");
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    let mut cases: Vec<Case> = Vec::new();
+    let mut cases: Vec<DifferentialCase> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let place = format!("{name}:{}", at + 1);
         if line.trim().is_empty() || line.starts_with('#') {
@@ -58,7 +58,7 @@ pub(crate) fn read(path: &Path) -> Vec<Case> {
             }
             continue;
         }
-        cases.push(Case { place, words: words(line), files: files.clone(), ..Case::default() });
+        cases.push(DifferentialCase { place, words: words(line), files: files.clone(), ..DifferentialCase::default() });
     }
     cases
 }

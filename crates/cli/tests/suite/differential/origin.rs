@@ -14,29 +14,29 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What came over one connection: its number, counted from the last [`Origin::take`], and a request's bytes.
+/// What came over one connection: its number, counted from the last [`ScriptedOrigin::take`], and a request's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct LoggedBytes {
     pub(crate) connection: usize,
     pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RequestLog {
     connections: usize,
-    requests: Vec<Request>,
+    requests: Vec<LoggedBytes>,
 }
 
-pub(crate) struct Origin {
+pub(crate) struct ScriptedOrigin {
     port: u16,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<RequestLog>>,
 }
 
-impl Origin {
-    pub(crate) fn start() -> Origin {
+impl ScriptedOrigin {
+    pub(crate) fn start() -> ScriptedOrigin {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(RequestLog::default()));
         let shared = Arc::clone(&seen);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -44,7 +44,7 @@ impl Origin {
                 thread::spawn(move || serve(stream, port, &seen));
             }
         });
-        Origin { port, seen }
+        ScriptedOrigin { port, seen }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -52,12 +52,12 @@ impl Origin {
     }
 
     /// What was asked since the last time.
-    pub(crate) fn take(&self) -> Vec<Request> {
+    pub(crate) fn take(&self) -> Vec<LoggedBytes> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
 }
 
-fn serve(mut stream: TcpStream, port: u16, seen: &Mutex<Seen>) {
+fn serve(mut stream: TcpStream, port: u16, seen: &Mutex<RequestLog>) {
     let _ = stream.set_nodelay(true);
     let mut number = None;
     let mut ahead = Vec::new();
@@ -75,7 +75,7 @@ fn serve(mut stream: TcpStream, port: u16, seen: &Mutex<Seen>) {
                 seen.connections += 1;
                 seen.connections
             });
-            seen.requests.push(Request { connection, bytes: head.clone() });
+            seen.requests.push(LoggedBytes { connection, bytes: head.clone() });
             (connection, seen.requests.len() - 1)
         };
         let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
@@ -136,21 +136,21 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// An answer as it is sent.
-pub(crate) struct Answer {
+pub(crate) struct ScriptedAnswer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) closes: bool,
 }
 
-impl Answer {
-    fn of(bytes: impl Into<Vec<u8>>, closes: bool) -> Answer {
-        Answer { bytes: bytes.into(), closes }
+impl ScriptedAnswer {
+    fn of(bytes: impl Into<Vec<u8>>, closes: bool) -> ScriptedAnswer {
+        ScriptedAnswer { bytes: bytes.into(), closes }
     }
 }
 
 const MODIFIED: &str = "Wed, 21 Oct 2015 07:28:00 GMT";
 const HELLO: &[u8] = b"hello\n";
 
-fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<String>) -> Answer {
+fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let is_head = head.starts_with("HEAD ");
     // A proxy is told the whole URL.
     let path = match path.strip_prefix("http://") {
@@ -159,13 +159,14 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     };
     let (place, query) = path.split_once('?').unwrap_or((path, ""));
     match place.split('/').nth(1).unwrap_or_default() {
-        "empty" => Answer::of("", true),
-        "garbage" => Answer::of("this is no HTTP\n", true),
-        "reset" => Answer::of("HTTP/1.1 200 OK\r\nContent-", true),
+        "empty" => ScriptedAnswer::of("", true),
+        "garbage" => ScriptedAnswer::of("this is no HTTP\n", true),
+        "reset" => ScriptedAnswer::of("HTTP/1.1 200 OK\r\nContent-", true),
         "r" => scripted(query, port, is_head),
-        "basic" if field("authorization").is_none() => {
-            Answer::of("HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 3\r\n\r\nno\n", false)
-        }
+        "basic" if field("authorization").is_none() => ScriptedAnswer::of(
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 3\r\n\r\nno\n",
+            false,
+        ),
         "digest" if !field("authorization").is_some_and(|value| value.contains("response=")) => {
             let challenge = match place.rsplit('/').next() {
                 Some("sha256") => "algorithm=SHA-256, qop=\"auth\"",
@@ -178,9 +179,9 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
                  Content-Length: 3\r\n\r\n{}",
                 if is_head { "" } else { "no\n" }
             );
-            Answer::of(text, false)
+            ScriptedAnswer::of(text, false)
         }
-        "proxy-auth" if field("proxy-authorization").is_none() => Answer::of(
+        "proxy-auth" if field("proxy-authorization").is_none() => ScriptedAnswer::of(
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 3\r\n\r\nno\n",
             false,
         ),
@@ -189,12 +190,12 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
 }
 
 /// `/hello` and everything else.
-fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> Answer {
+fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
     let is_old = field("if-modified-since").is_some_and(|date| date == MODIFIED);
     if is_same || is_old {
-        return Answer::of(format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n"), false);
+        return ScriptedAnswer::of(format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n"), false);
     }
     let long: Vec<u8> = (0..1000).flat_map(|line| format!("line {line}\n").into_bytes()).collect();
     let content = if place.starts_with("/long") { &long[..] } else { HELLO };
@@ -210,7 +211,7 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
             None => {
                 let text =
                     format!("HTTP/1.1 416 No\r\nContent-Range: bytes */{}\r\nContent-Length: 0\r\n\r\n", content.len());
-                return Answer::of(text, false);
+                return ScriptedAnswer::of(text, false);
             }
         }
     }
@@ -219,7 +220,7 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
     if !is_head {
         bytes.extend_from_slice(body);
     }
-    Answer::of(bytes, false)
+    ScriptedAnswer::of(bytes, false)
 }
 
 /// The first range of a Range field; none that can be had is none.
@@ -237,7 +238,7 @@ fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
 
 /// `s` status (200), `v` version (1.1), `h` a field each, `b` the body; `chunked`, `nolen` (until it closes), `close`, `cut`
 /// (half the body), `i` an interim status before.
-fn scripted(query: &str, port: u16, is_head: bool) -> Answer {
+fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     let (mut status, mut version) = ("200".to_owned(), "1.1".to_owned());
     let (mut fields, mut body, mut interim) = (String::new(), Vec::new(), String::new());
     let (mut chunked, mut nolen, mut closes, mut cut) = (false, false, false, false);
@@ -283,7 +284,7 @@ fn scripted(query: &str, port: u16, is_head: bool) -> Answer {
             bytes.extend_from_slice(&body[..end]);
         }
     }
-    Answer::of(bytes, nolen || closes || cut)
+    ScriptedAnswer::of(bytes, nolen || closes || cut)
 }
 
 /// A gzip member with one stored block: no compressor is needed to make it.

@@ -1,0 +1,106 @@
+//! Both ends of a connection: local sockets, names and places of other people's choice, one's own address and port; with
+//! nginx and Apache at the other end.
+
+use crate::common;
+use crate::servers;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use common::{run_haul, servers::free_port};
+use servers::compare::{both, both_with, text};
+use servers::nginx::NginxServer;
+use testkit::identity::Identity;
+
+/// What nginx says of the request, by both programs, but for one's own port.
+fn echoed(args: &[&str]) -> common::CommandOutput {
+    both_with(args, |ran| {
+        String::from_utf8_lossy(&ran.stdout).rsplit_once(':').map_or(String::new(), |(head, _)| head.to_owned())
+    })
+}
+
+fn start() -> Option<NginxServer> {
+    NginxServer::start("addresses", |dir| {
+        let identity = Identity::generate();
+        fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
+        fs::write(dir.join("clients"), identity.ca_pem()).unwrap();
+        fs::write(dir.join("leaf"), identity.chain_pem()).unwrap();
+        fs::write(dir.join("key"), identity.key_pem()).unwrap();
+    })
+}
+
+#[test]
+fn unix_socket_option_connects_like_curl() {
+    let Some(nginx) = start() else { return };
+    let socket = nginx.path("socket").display().to_string();
+    // It is made after the port that was waited for.
+    common::eventually("nginx listens there", || std::path::Path::new(&socket).exists());
+    let got = text(&both(&["--unix-socket", &socket, "http://any.test/echo"]));
+    assert!(got.starts_with("HTTP/1.1 any.test unix:"), "{got}");
+    assert_eq!(both(&["--unix-socket", "/nonexistent/socket", "http://any.test/echo"]).code, 7);
+}
+
+#[test]
+fn abstract_unix_socket_option_connects_like_curl() {
+    let name = format!("haul-test-{}", std::process::id());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nme\n");
+        }
+    });
+    assert_eq!(text(&both(&["--abstract-unix-socket", &name, "http://any.test/"])), "me\n");
+}
+
+#[test]
+fn resolve_and_connect_to_choose_the_address() {
+    let Some(nginx) = start() else { return };
+    let ca = nginx.path("ca").display().to_string();
+    for (version, scheme, port) in [
+        ("--http1.1", "http", nginx.port),
+        ("--http2-prior-knowledge", "http", nginx.h2_port),
+        ("--http1.1", "https", nginx.tls_port),
+        ("--http2", "https", nginx.tls_port),
+    ] {
+        // The certificate is one of localhost, so over TLS that is the name.
+        let host = if scheme == "https" { "localhost" } else { "any.test" };
+        let options = [version, "--cacert", &ca];
+        let url = format!("{scheme}://{host}:{port}/echo");
+        for resolve in
+            [format!("{host}:{port}:127.0.0.1"), format!("*:{port}:127.0.0.1"), format!("+{host}:{port}:127.0.0.1")]
+        {
+            let got = text(&echoed(&[&options[..], &["--resolve", &resolve, &url]].concat()));
+            assert!(got.contains(&format!(" {host}:{port} 127.0.0.1")), "{version} {resolve} {got}");
+        }
+        let elsewhere = format!("{scheme}://{host}:1/echo");
+        for connect_to in
+            [format!("{host}:1:127.0.0.1:{port}"), format!("::127.0.0.1:{port}"), format!(":1:localhost:{port}")]
+        {
+            let got = text(&echoed(&[&options[..], &["--connect-to", &connect_to, &elsewhere]].concat()));
+            assert!(got.contains(&format!(" {host}:1 127.0.0.1")), "{version} {connect_to} {got}");
+        }
+    }
+}
+
+#[test]
+fn interface_and_local_port_bind_the_socket() {
+    let Some(nginx) = start() else { return };
+    let url = format!("http://127.0.0.1:{}/echo", nginx.port);
+    for interface in ["lo", "if!lo", "127.0.0.9", "host!127.0.0.9"] {
+        let got = run_haul(["-sS", "--interface", interface, &url]).text();
+        let from = if interface.ends_with("lo") { " 127.0.0.1:" } else { " 127.0.0.9:" };
+        assert!(got.contains(from), "{interface} {got}");
+    }
+    assert_eq!(both(&["--interface", "no-such-device", &url]).code, 45);
+    let port = free_port();
+    let got = run_haul(["-sS", "--interface", "127.0.0.9", "--local-port", &port.to_string(), &url]).text();
+    assert!(got.contains(&format!(" 127.0.0.9:{port} ")), "{got}");
+    let (first, last) = (port, port.saturating_add(20));
+    let got = run_haul(["-sS", "--interface", "127.0.0.10", "--local-port", &format!("{first}-{last}"), &url]).text();
+    assert!(got.contains(&format!(" 127.0.0.10:{first} ")), "{got}");
+}

@@ -1,0 +1,99 @@
+//! `-F` in curl's place: encoders, header files, missing files and disposition are those of curl 8.22.
+
+use crate::common;
+
+use std::fs;
+
+use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
+use testkit::raw::RawPeer;
+
+/// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
+fn form(dir: &std::path::Path, part: &str) -> String {
+    let peer = page("x");
+    curl_in(dir, &["-sS", "-F", part, &peer.url("/")]).ok();
+    let sent = received(&peer, 0);
+    let boundary = sent.split_once("boundary=").unwrap().1.split("\r\n").next().unwrap().to_owned();
+    sent.replace(&boundary, "BOUNDARY")
+}
+
+#[test]
+fn form_encoders_transform_part_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("f.txt"), [b'x'; 58]).unwrap();
+    let line = "eHh4".repeat(19);
+    for (part, head, content) in [
+        (
+            "a=@f.txt;encoder=base64",
+            "Content-Type: text/plain\r\nContent-Transfer-Encoding: base64",
+            &*format!("{line}\r\neA=="),
+        ),
+        ("a=\u{e9} =;encoder=quoted-printable", "Content-Transfer-Encoding: quoted-printable", "=C3=A9 =3D"),
+        ("a=b;encoder=7bit;headers=\"X: y\"", "Content-Transfer-Encoding: 7bit\r\nX: y", "b"),
+        ("a=\u{e9};encoder=BINARY", "Content-Transfer-Encoding: binary", "\u{e9}"),
+        ("a=b;encoder=base64;headers=\"content-transfer-encoding: x\"", "content-transfer-encoding: x", "Yg=="),
+    ] {
+        let sent = form(dir, part);
+        let own = format!("{head}\r\n\r\n{content}\r\n--BOUNDARY--\r\n");
+        assert!(sent.ends_with(&own) && sent.contains("\r\nContent-Length: "), "{part}: {sent}");
+    }
+    // A list has no encoder; each of its files has its own.
+    fs::write(dir.join("g"), "g").unwrap();
+    let sent = form(dir, "a=@f.txt,g;encoder=base64");
+    assert!(sent.contains(&"x".repeat(58)) && sent.contains("\r\n\r\nZw==\r\n"), "{sent}");
+
+    let peer = page("x");
+    fs::write(dir.join("high"), b"\xff").unwrap();
+    for (part, code) in [("a=@high;encoder=7bit", 26), ("a=\u{e9};encoder=7bit", 26), ("a=b;encoder=rot13", 43)] {
+        let ran = curl_in(dir, &["-sS", "-F", part, &peer.url("/")]);
+        assert_eq!(ran.code, code, "{part}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn missing_form_header_file_is_a_warning() {
+    let peer = page("x");
+    let ran = curl(&["--no-progress-meter", "-F", "a=b;headers=@/none;type=text/x", &peer.url("/")]);
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (0, "Warning: Cannot read from /none: No such file or directory (os error 2)\n")
+    );
+    assert!(received(&peer, 0).contains("name=\"a\"\r\nContent-Type: text/x\r\n\r\nb\r\n"));
+    let own = run(program(HAUL).args(["-F", "a=b;headers=@/none", &peer.url("/")]));
+    assert_eq!(own.code, 26);
+}
+
+/// curl opens a form's files when it begins to send them: `-s` says nothing of one that is not there, and what is behind `--next` goes on.
+#[test]
+fn missing_form_file_fails_only_its_transfer() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    for (form, said) in [("a=@none", "none: No such file"), ("a=<none", "none: No such file"), ("a=@.", ".: ")] {
+        let ran = curl_in(dir.path(), &["-sS", "-F", form, &url, "--next", "-s", &url]);
+        assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"x"[..]), "{form}");
+        assert!(ran.stderr.starts_with(&format!("curl: (26) failed to read {said}")), "{}", ran.stderr);
+        let ran = curl_in(dir.path(), &["-s", "-F", form, &url]);
+        assert_eq!((ran.code, &*ran.stderr), (26, ""), "{form}");
+    }
+    assert_eq!(peer.connections(), 3, "nothing was sent of the forms");
+}
+
+#[test]
+fn form_value_keeps_its_trailing_line_end() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    fs::write(dir.path().join("fields"), "X-Long: a\n  b\n").unwrap();
+    curl_in(dir.path(), &["-s", "-F", "a= line\r\n", "-F", "b=c\t;headers=@fields", &peer.url("/")]).ok();
+    let sent = received(&peer, 0);
+    assert!(sent.contains("name=\"a\"\r\n\r\nline\r\n\r\n--"), "{sent}");
+    assert!(sent.contains("name=\"b\"\r\nX-Long: a  b\r\n\r\nc\r\n--"), "{sent}");
+}
+
+#[test]
+fn multipart_mixed_parts_are_attachments() {
+    let peer = RawPeer::always(reply_steps("200 OK", ""));
+    curl(&["-s", "-F", "n=v", "-H", "Content-Type: multipart/mixed", &peer.url("/")]).ok();
+    curl(&["-s", "-F", "n=v", "-H", "Content-Type: Multipart/Form-Data; charset=x", &peer.url("/")]).ok();
+    let has =
+        |connection, kind: &str| peer.saw(connection, format!("Content-Disposition: {kind}; name=\"n\"").as_bytes());
+    assert!(has(0, "attachment") && has(1, "form-data"));
+}

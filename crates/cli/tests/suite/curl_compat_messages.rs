@@ -1,0 +1,138 @@
+//! Messages and exit codes in curl's place: errors, warnings and the meter are those of curl 8.22.
+
+use crate::common;
+
+use std::fs;
+
+use common::{HAUL, curl, curl_in, list, names, page, program, reply_steps, run};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn progress_meter_prints_titles_for_each_connected_transfer() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("hello"));
+    let url = peer.url("/");
+    let titles = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
+                  Dload  Upload  Total   Spent   Left   Speed\n";
+    let ran = curl_in(dir.path(), &["-o", "a", &url, "-o", "b", &url]);
+    assert_eq!((ran.code, ran.stderr.matches(titles).count()), (0, 2), "{}", ran.stderr);
+    let last = ran.stderr.trim_end().rsplit('\r').next().unwrap();
+    assert!(last.starts_with("100      5 100      5   0      0 ") && last.len() == 77, "{last:?}");
+    let ran = curl_in(dir.path(), &["-o", "a", "-d", "abc", &url]);
+    let last = ran.stderr.trim_end().rsplit('\r').next().unwrap();
+    assert!(last.starts_with("100      8 100      5 100      3 "), "{last:?}");
+
+    let rest = "HTTP/1.1 206 Rest\r\nContent-Range: bytes 5-6/7\r\nContent-Length: 2\r\n\r\n67";
+    let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(rest)]]);
+    let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
+    let said = format!("** Resuming transfer from byte position 5\n{titles}\r");
+    assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+    assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
+
+    // There is nothing behind what is there.
+    let peer = RawPeer::always(reply_steps("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
+    let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
+    assert_eq!(
+        (ran.code, ran.stderr.starts_with("** Resuming transfer from byte position 7\n")),
+        (0, true),
+        "{}",
+        ran.stderr
+    );
+
+    let ran = curl(&["http://127.0.0.1:1/"]);
+    assert!(ran.code == 7 && ran.stderr.starts_with("curl: (7) Failed to connect"), "{}", ran.stderr);
+}
+
+#[test]
+fn stalled_handshake_is_a_connection_timeout() {
+    let silent = RawPeer::always(vec![Step::ReadToEnd]);
+    let (tls, proxy) = (silent.url("/").replacen("http", "https", 1), silent.url(""));
+    for args in [
+        &["-m", "0.2", &tls][..],
+        &["--connect-timeout", "0.2", &tls],
+        &["-m", "0.2", "-p", "-x", &proxy, "http://h.test/"],
+    ] {
+        let ran = curl(&[&["-sS"], args].concat());
+        assert!(ran.code == 28 && ran.stderr.starts_with("curl: (28) Connection timed out after "), "{}", ran.stderr);
+    }
+    let ran = curl(&["-sS", "-m", "0.2", &silent.url("/")]);
+    assert!(ran.stderr.starts_with("curl: (28) Operation timed out after "), "{}", ran.stderr);
+}
+
+#[test]
+fn notes_appear_only_with_verbose() {
+    let (home, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let rc = list(home.path(), "curlrc", ["no-progress-meter"]);
+    let url = peer.url("/");
+    let with =
+        |args: &[&str]| run(program(HAUL).arg("curl").args(args).env("XDG_CONFIG_HOME", home.path()).arg(&url)).stderr;
+    let of_file = format!("Note: Read config file from '{}'\n", rc.display());
+    let of_method = "Note: Unnecessary use of -X or --request, POST is already inferred.\n";
+    let said = with(&["-v", "-X", "POST", "-d", "x"]);
+    assert!(said.starts_with(&(of_file + of_method)), "{said}");
+    assert_eq!(with(&["-X", "POST", "-d", "x"]), "");
+    assert!(!with(&["-s", "-v", "-X", "POST", "-d", "x"]).contains("Note:"));
+    assert!(with(&["-X", "HEAD", "-m", "5"]).starts_with("Warning: Setting custom HTTP method to HEAD"));
+}
+
+#[test]
+fn connect_error_names_host_and_proxy() {
+    let said = |args: &[&str]| {
+        let said = curl(&[&["-sS"][..], args].concat()).stderr;
+        said.split(" after ").next().unwrap().to_owned()
+    };
+    let told = |who: &str| format!("curl: (7) Failed to connect to {who}");
+    assert_eq!(said(&["http://127.0.0.1:1/"]), told("127.0.0.1:1"));
+    assert_eq!(said(&["--connect-to", "::127.0.0.1:1", "http://h.example/"]), told("h.example:80 via 127.0.0.1:1"));
+    assert_eq!(said(&["-x", "http://127.0.0.1:1", "http://h.example/"]), told("127.0.0.1:1 over proxy 127.0.0.1"));
+    assert_eq!(said(&["-x", "http://127.0.0.1:1", "https://h.example/"]), told("h.example:443 over proxy 127.0.0.1"));
+    assert_eq!(said(&["--unix-socket", "/none/s", "http://h.example/"]), told("h.example:80 over unix:///none/s"));
+}
+
+#[test]
+fn disabled_protocol_error_uses_curls_words() {
+    let ran = curl(&["-s", "-S", "--proto", "=https", "http://h/"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "curl: (1) Protocol \"http\" is disabled\n"));
+}
+
+#[test]
+fn fail_with_body_applies_to_head_requests() {
+    let peer = RawPeer::start(vec![reply_steps("404 Gone", "x")]);
+    let ran = curl(&["-s", "-I", "-X", "GET", "--fail-with-body", &peer.url("/")]);
+    assert!(ran.code == 22 && ran.stdout.starts_with(b"HTTP/1.1 404 Gone\r\n"), "{}", ran.code);
+}
+
+#[test]
+fn parallel_failure_is_not_hidden_by_next_operation() {
+    let (gone, there) = (RawPeer::start(vec![reply_steps("404 Gone", "")]), page("x"));
+    let ran = curl(&["-s", "-Z", "-f", &gone.url("/"), "--next", "-s", &there.url("/")]);
+    assert_eq!((ran.code, &*ran.stdout), (22, &b"x"[..]));
+}
+
+#[test]
+fn parallel_exit_code_keeps_the_first_failure() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let (url, none) = (peer.url("/"), format!("file://{}/none", dir.path().display()));
+    let code = |args: &[&str]| curl_in(dir.path(), &[&["-s"], args].concat()).code;
+    for sent in [&[][..], &["-T", "up", "-T", "up"]] {
+        let args = [sent, &["http://127.0.0.1:1/", &url]].concat();
+        assert_eq!((code(&[&["-Z"], &args[..]].concat()), code(&args)), (7, 0), "{args:?}");
+    }
+    assert_eq!((code(&["-Z", &none, &url]), code(&[&none, &url])), (37, 0));
+    assert_eq!(code(&["-Z", "-T", "up", "http://h:99999/", &url, "-T", "up"]), 3);
+}
+
+#[test]
+fn unknown_content_coding_exits_61_after_the_head() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = RawPeer::always(reply_steps("200 OK\r\nContent-Encoding: foo", "ok"));
+    let url = peer.url("/");
+    let ran = curl_in(dir.path(), &["-s", "-i", "--compressed", &url]);
+    assert!(
+        ran.code == 61
+            && ran.stdout.ends_with(b"Content-Encoding: foo\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"),
+        "{ran:?}"
+    );
+    let ran = curl_in(dir.path(), &["-s", "--compressed", "-o", "file", &url]);
+    assert_eq!((ran.code, names(dir.path()).len()), (61, 0), "without a head there is nothing to write");
+}

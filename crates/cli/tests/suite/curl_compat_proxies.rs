@@ -1,0 +1,99 @@
+//! Proxies in curl's place: credentials, header fields and errors are those of curl 8.22.
+
+use crate::common;
+
+use common::{HAUL, answering, curl, curl_quiet, page, program, received, reply_steps, run};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn proxy_url_credentials_override_proxy_user() {
+    let sent = |proxy_of: fn(&RawPeer) -> String, in_environment: bool| {
+        let peer = page("x");
+        let proxy = proxy_of(&peer);
+        let mut command = program(HAUL);
+        command.args(["curl", "-q", "-s", "-U", "a:b", "http://h.test/"]);
+        match in_environment {
+            true => command.env("http_proxy", proxy),
+            false => command.args(["-x", &proxy]),
+        };
+        run(&mut command).ok();
+        received(&peer, 0)
+    };
+    let with_user = |peer: &RawPeer| peer.url("").replacen("://", "://u:p@", 1);
+    for in_environment in [false, true] {
+        let said = sent(with_user, in_environment);
+        assert!(said.contains("Proxy-Authorization: Basic dTpw\r\n"), "{said}");
+        let said = sent(|peer| peer.url(""), in_environment);
+        assert!(said.contains("Proxy-Authorization: Basic YTpi\r\n"), "{said}");
+    }
+}
+
+#[test]
+fn proxy_pin_matters_only_for_tls_proxies() {
+    let peer = page("x");
+    let (url, proxy) = (peer.url("/"), peer.url(""));
+    let bad = ["-sS", "--proxy-pinnedpubkey", "sha256//none"];
+    curl(&[&bad[..], &[&url]].concat()).ok();
+    curl(&[&bad[..], &["-x", &proxy, "http://h.test/"]].concat()).ok();
+    let with_tls = proxy.replacen("http:", "https:", 1);
+    assert_eq!(curl(&[&bad[..], &["-x", &with_tls, "http://h.test/"]].concat()).code, 90);
+    let mut command = program(HAUL);
+    command.args(["curl", "-q"]).args(bad).arg("http://h.test/").env("http_proxy", with_tls);
+    assert_eq!(run(&mut command).code, 90);
+}
+
+#[test]
+fn preproxy_alone_is_used_as_proxy() {
+    // SOCKS 4: version, CONNECT, port, address, no user.
+    let peer = RawPeer::start(vec![vec![Step::ReadBytes(9)]; 2]);
+    let preproxy = peer.addr().to_string();
+    for options in [&[][..], &["-x", ""]] {
+        let mut haul = program(HAUL);
+        haul.args(["curl", "-q", "-s", "--preproxy", &preproxy]).args(options).arg("http://127.0.0.1:80/");
+        assert_eq!(run(haul.env("http_proxy", "http://127.0.0.1:9/")).code, 97, "{options:?}");
+    }
+    for connection in 0..2 {
+        assert_eq!(peer.received(connection), b"\x04\x01\x00\x50\x7f\x00\x00\x01\x00");
+    }
+}
+
+#[test]
+fn empty_proxy_header_removes_default_proxy_fields() {
+    let peer = RawPeer::start(vec![reply_steps("200 OK", ""), reply_steps("403 No", "")]);
+    let proxy = peer.url("");
+    let fields = ["-x", &proxy, "--proxy-header", "Proxy-Connection:", "--proxy-header", "Host: proxy.test"];
+    curl(&[&["-s"], &fields[..], &["http://origin.test/"]].concat()).ok();
+    let expected =
+        "GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nUser-Agent: curl/8.22.0\r\nAccept: */*\r\n\r\n";
+    assert_eq!(received(&peer, 0), expected);
+    curl(&[&["-s", "-p", "--proxy-header", "User-Agent:"], &fields[..], &["http://origin.test/"]].concat());
+    assert_eq!(received(&peer, 1), "CONNECT origin.test:80 HTTP/1.1\r\nHost: proxy.test\r\n\r\n");
+}
+
+#[test]
+fn haproxy_clientip_is_source_and_destination() {
+    for (client, family) in [("192.0.2.1", "TCP4"), ("2001:db8::1", "TCP6")] {
+        let peer = page("x");
+        curl(&["-s", "--haproxy-clientip", client, &peer.url("/")]).ok();
+        let line = format!("PROXY {family} {client} {client} ");
+        assert!(received(&peer, 0).starts_with(&line), "{}", received(&peer, 0));
+    }
+}
+
+#[test]
+fn curl_refused_tunnel_error_names_the_status() {
+    let proxy = answering("HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n");
+    let proxy = proxy.url("");
+    let through = ["-p", "-x", &proxy, "http://h.example/"];
+    assert_eq!(curl_quiet(&through).failed(7), "curl: (7) CONNECT tunnel failed, response 405");
+    // It was asked, and said no: what is tried again is a refused connection.
+    let again = [&["--retry", "2", "--retry-connrefused"], &through[..]].concat();
+    assert_eq!(curl_quiet(&again).failed(7), "curl: (7) CONNECT tunnel failed, response 405");
+    assert_eq!(
+        curl_quiet(&[&["-f"], &through[..]].concat()).failed(22),
+        "curl: (22) The requested URL returned error: 405"
+    );
+
+    let broken = answering("HTTP/1.1 200 OK\r\nX-Evil: he\0llo\r\n\r\n");
+    assert_eq!(curl_quiet(&["-p", "-x", &broken.url(""), "http://h.example/"]).code, 8);
+}

@@ -1,0 +1,158 @@
+//! Requests and redirects in curl's place: heads and content are those that curl 8.22 sends.
+
+use crate::common;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
+use testkit::raw::RawPeer;
+
+/// The fields behind Accept of the request that these options make.
+fn fields(args: &[&str]) -> String {
+    let peer = page("x");
+    curl_quiet(&[args, &["-o", "/dev/null", &peer.url("/")]].concat()).ok();
+    let request = String::from_utf8(peer.received(0)).expect("text");
+    let (_, behind) = request.split_once("Accept: */*\r\n").expect("it accepts all");
+    behind.trim_end().replace("\r\n", "|")
+}
+
+#[test]
+fn connection_field_comes_last_and_lists_te() {
+    let gzip = "Accept-Encoding: deflate, gzip, br, zstd";
+    for (args, expected) in [
+        (&["--tr-encoding"][..], "TE: gzip|Connection: TE"),
+        (&["--tr-encoding", "-H", "Connection: close", "-H", "X: y"], "TE: gzip|X: y|Connection: close, TE"),
+        (&["--tr-encoding", "-H", "Connection: a", "-H", "Connection: b"], "TE: gzip|Connection: a, TE|Connection: b"),
+        (&["--tr-encoding", "-H", "Connection:"], "TE: gzip|Connection: TE"),
+        (&["--tr-encoding", "-H", "Connection;"], "TE: gzip|Connection: TE"),
+        (&["--tr-encoding", "-H", "TE: x"], "TE: x"),
+        (&["--tr-encoding", "-H", "TE:"], ""),
+        (&["-H", "Connection;"], ""),
+        (
+            &["-H", "Connection: a", "-H", "X: y", "-d", "z"],
+            "X: y|Content-Length: 1|Content-Type: application/x-www-form-urlencoded|Connection: a||z",
+        ),
+    ] {
+        assert_eq!(fields(args), expected, "{args:?}");
+    }
+    assert_eq!(fields(&["--tr-encoding", "--compressed"]), format!("TE: gzip|{gzip}|Connection: TE"));
+}
+
+#[test]
+fn header_without_a_name_is_dropped() {
+    let peer = page("x");
+    let ran = curl(&["-sS", "-H", ": x", "-H", ":", "-H", ";", "-H", "A: b", &peer.url("/")]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(received(&peer, 0).ends_with("Accept: */*\r\nA: b\r\n\r\n"), "{}", received(&peer, 0));
+}
+
+#[test]
+fn user_agent_and_referer_may_be_latin1() {
+    let peer = page("");
+    let latin = OsStr::from_bytes(b"J\xfcrgen");
+    let mut command = program(HAUL);
+    command.args(["curl", "-q", "-s", "-A"]).arg(latin).arg("-e").arg(latin).arg(peer.url("/"));
+    run(&mut command).ok();
+    let sent = peer.received(0);
+    for field in [&b"User-Agent: J\xfcrgen\r\n"[..], b"Referer: J\xfcrgen\r\n"] {
+        assert!(sent.windows(field.len()).any(|window| window == field), "{}", String::from_utf8_lossy(&sent));
+    }
+}
+
+#[test]
+fn chunked_request_without_content_sends_last_chunk() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let args = ["-s", "-H", "Transfer-Encoding: chunked", "-T", "up", &peer.url("/1"), &peer.url("/2")];
+    curl_in(dir.path(), &args).ok();
+    assert!(received(&peer, 0).ends_with("\r\n\r\n4\r\nsent\r\n0\r\n\r\n"), "{}", received(&peer, 0));
+    let sent = received(&peer, 1);
+    assert!(sent.starts_with("GET /2 ") && sent.ends_with("\r\n\r\n0\r\n\r\n"), "{sent}");
+    for method in ["POST", "PUT", "DELETE"] {
+        let peer = page("x");
+        curl(&["-s", "-X", method, "-H", "Transfer-Encoding: chunked", &peer.url("/")]).ok();
+        let sent = received(&peer, 0);
+        assert!(sent.starts_with(&format!("{method} / ")) && sent.ends_with("\r\n\r\n0\r\n\r\n"), "{sent}");
+        assert!(sent.contains("\r\nTransfer-Encoding: chunked\r\n") && !sent.contains("Content-Type"), "{sent}");
+    }
+}
+
+#[test]
+fn get_data_excludes_forms_and_uploads() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    fs::write(dir.path().join("f"), "f").unwrap();
+    for other in [&["-F", "a=b"][..], &["-T", "f"]] {
+        let ran = curl_in(dir.path(), &[&["-G", "-d", "c=d"], other, &[&url]].concat());
+        let said = "You can only select one HTTP request method! You asked for both GET (-G, --get) and ";
+        assert!(ran.code == 2 && ran.stderr.contains(said), "{}", ran.stderr);
+        // Without data -G says nothing.
+        curl_in(dir.path(), &[&["-s", "-G"], other, &[&url]].concat()).ok();
+    }
+    curl(&["-s", "-G", "-I", "-d", "c=d", &url]).ok();
+}
+
+#[test]
+fn json_joins_query_data_without_separator() {
+    let peer = page("x");
+    curl(&["-s", "-G", "-d", "a", "--json", "b", "-d", "c", &peer.url("/")]).ok();
+    assert!(peer.received(0).starts_with(b"GET /?ab&c HTTP/1.1\r\n"));
+}
+
+#[test]
+fn follow_treats_any_method_with_content_as_post() {
+    let script = |status: &str| {
+        RawPeer::start(vec![reply_steps(&format!("{status}\r\nLocation: /to"), ""), reply_steps("200 OK", "")])
+    };
+    for (status, method) in [("302 Found", "GET"), ("303 See Other", "GET"), ("307 Temporary Redirect", "IGLOO")] {
+        let peer = script(status);
+        curl(&["-s", "--follow", "-X", "IGLOO", "-d", "moo", &peer.url("/")]).ok();
+        assert!(received(&peer, 1).starts_with(&format!("{method} /to ")), "{status}: {}", received(&peer, 1));
+    }
+    // Without content none is one, whatever it is called.
+    for (status, method) in [("302 Found", "POST"), ("303 See Other", "GET")] {
+        let peer = script(status);
+        curl(&["-s", "--follow", "-X", "POST", &peer.url("/")]).ok();
+        assert!(received(&peer, 1).starts_with(&format!("{method} /to ")), "{status}: {}", received(&peer, 1));
+    }
+}
+
+#[test]
+fn redirected_upload_keeps_its_custom_method() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    for (follow, status, lines) in [
+        ("--follow", "302 Found", ["POST /1 ", "POST /2 "]),
+        ("--follow", "303 See Other", ["POST /1 ", "GET /2 "]),
+        ("-L", "303 See Other", ["POST /1 ", "POST /2 "]),
+    ] {
+        let peer =
+            RawPeer::start(vec![reply_steps(&format!("{status}\r\nLocation: /2"), "ok"), reply_steps("200 OK", "ok")]);
+        curl_in(dir.path(), &["-s", follow, "-X", "POST", "-T", "up", &peer.url("/1")]).ok();
+        for (connection, line) in lines.into_iter().enumerate() {
+            let sent = received(&peer, connection);
+            assert!(sent.starts_with(line), "{follow} {status}: {sent}");
+        }
+    }
+}
+
+#[test]
+fn conflicting_location_headers_are_an_error() {
+    for (fields, code) in [
+        ("Location: /a\r\nLocation: /b\r\n", 8),
+        ("Location: /a\r\nX: y\r\nlocation: /a\r\n", 0),
+        ("Location:\r\nLocation: /a\r\n", 0),
+    ] {
+        for status in ["200 OK", "302 Found"] {
+            let peer = answering(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 2\r\n\r\nok"));
+            let ran = curl_quiet(&[&peer.url("/")]);
+            assert_eq!(ran.code, code, "{status} {fields:?} {}", ran.stderr);
+            assert_eq!(ran.stdout, if code == 0 { &b"ok"[..] } else { b"" }, "{status} {fields:?}");
+        }
+    }
+    let peer = answering("HTTP/1.1 302 Found\r\nLocation:\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n");
+    let ran = curl_quiet(&["-w", "%{redirect_url}", &peer.url("/")]);
+    assert_eq!(ran.text(), peer.url("/next"));
+}

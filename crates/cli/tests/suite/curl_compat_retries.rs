@@ -1,0 +1,73 @@
+//! Retries in curl's place: which failures are retried, what is reported, and which file is written.
+
+use crate::common;
+
+use std::fs;
+
+use common::{curl, curl_in, page, received, reply_steps};
+use testkit::raw::RawPeer;
+
+#[test]
+fn retry_all_errors_retries_only_reported_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let retrying = ["--retry", "2", "--retry-all-errors", "--retry-delay", "0.001", "--no-progress-meter"];
+    let with = |args: &[&str]| curl_in(dir.path(), &[&retrying, args].concat());
+    // A 404 without -f is none.
+    let missing = RawPeer::always(reply_steps("404 Not Found", "gone"));
+    assert_eq!((with(&[&missing.url("/")]).ok(), missing.connections()), (b"gone".to_vec(), 1));
+    let ran = with(&["-f", &missing.url("/")]);
+    assert_eq!((ran.code, missing.connections()), (22, 4));
+    assert!(
+        ran.stderr.contains("\nWarning: Problem (retrying all errors). Retrying in 0.001 seconds. 2 retries left.\n")
+    );
+    // What cannot be written is one, and so is an answer that is no rest of what is there.
+    fs::write(dir.path().join("file"), "").unwrap();
+    let there = page("x");
+    let ran = with(&["--no-clobber", "--output-dir", "file", "-OJ", &there.url("/x")]);
+    assert_eq!((ran.code, there.connections()), (23, 3), "{}", ran.stderr);
+    fs::write(dir.path().join("part"), "abc").unwrap();
+    let part = reply_steps("206 Partial Content\r\nContent-Range: bytes 3-5/6", "def");
+    let peer = RawPeer::start(vec![reply_steps("404 Not Found", "none"), reply_steps("200 OK", "other"), part]);
+    assert_eq!(with(&["-C", "-", "-o", "part", &peer.url("/")]).code, 0);
+    assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "abcdef");
+    assert!((0..3).all(|at| received(&peer, at).contains("Range: bytes=3-\r\n")));
+}
+
+#[test]
+fn each_failed_try_is_reported() {
+    let with = |args: &[&str]| curl(&[&["--retry", "2", "--retry-delay", "0.001"][..], args].concat()).stderr;
+    let busy = RawPeer::always(reply_steps("503 Busy", "no"));
+    let (url, line) = (busy.url("/"), "curl: (22) The requested URL returned error: 503\n");
+    assert_eq!(with(&["-sSf", &url]), line.repeat(3));
+    assert_eq!(with(&["-sS", "--fail-with-body", &url]), line.repeat(3));
+    assert_eq!(with(&["-sS", &url]) + &with(&["-sf", &url]), "");
+    let said = with(&["-f", "--no-progress-meter", &url]);
+    assert!(
+        said.starts_with(&format!("{line}Warning: Problem : HTTP error. Retrying in 0.001 seconds. 2 retries left.\n"))
+    );
+    let refused = with(&["-sS", "--retry-connrefused", "http://127.0.0.1:1/"]);
+    assert_eq!(refused.matches("curl: (7) Failed to connect to 127.0.0.1:1 after ").count(), 3, "{refused}");
+    let short = common::short_body();
+    let line = "curl: (18) end of response with 7 bytes missing\n";
+    assert_eq!(with(&["-sS", "--retry-all-errors", "-o", "/dev/null", &short.url("/")]), line.repeat(3));
+}
+
+#[test]
+fn retry_overwrites_the_file_of_the_first_try() {
+    for option in ["--skip-existing", "--no-clobber"] {
+        let dir = tempfile::tempdir().unwrap();
+        let peer = RawPeer::start(vec![reply_steps("503 Later", "ok"), reply_steps("200 OK\r\nX: second", "ok")]);
+        let args = ["-s", option, "--retry", "1", "--retry-delay", "0.01", "-i", "-o", "file", &peer.url("/")];
+        curl_in(dir.path(), &args).ok();
+        let written = fs::read_to_string(dir.path().join("file")).unwrap();
+        assert!(written.contains("X: second"), "{option}: {written}");
+    }
+    // What it is called by is not there yet, or is another's.
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("named"), "old").unwrap();
+    let named = reply_steps("200 OK\r\nContent-Disposition: attachment; filename=named", "ok");
+    let peer = RawPeer::start(vec![reply_steps("503 Later", "ok"), named]);
+    let args = ["-s", "-OJ", "--retry", "1", "--retry-delay", "0.01", &peer.url("/page")];
+    assert_eq!(curl_in(dir.path(), &args).code, 23);
+    assert_eq!(fs::read_to_string(dir.path().join("named")).unwrap(), "old");
+}

@@ -1,0 +1,118 @@
+//! Uploads and ranges of request content in curl's place work as in curl 8.22.
+
+use crate::common;
+
+use std::fs;
+
+use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
+use testkit::raw::RawPeer;
+
+#[test]
+fn upload_name_is_appended_to_directory_without_query() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    for (connection, (path, line)) in
+        [("?q", "/?q"), ("/a/?q", "/a/?q"), ("/a/.", "/a/up"), ("/a/..#f", "/up"), ("/a", "/a")].into_iter().enumerate()
+    {
+        let url = format!("{}{path}", peer.url("/").trim_end_matches('/'));
+        curl_in(dir.path(), &["-s", "-T", "up", &url]).ok();
+        let sent = received(&peer, connection);
+        assert!(sent.starts_with(&format!("PUT {line} HTTP/1.1\r\n")), "{path}: {sent}");
+    }
+}
+
+#[test]
+fn piped_upload_takes_a_range_but_no_resume() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = page("");
+    let url = peer.url("/");
+    let piped = |args: &[&str]| {
+        let mut command = program("sh");
+        command.args(["-c", "printf abcdef | exec \"$@\"", "sh", HAUL, "curl", "-q", "-s", "-T", "-"]).args(args);
+        run(command.arg(&url).current_dir(dir.path()))
+    };
+    let ran = piped(&["-C", "3"]);
+    assert_eq!((ran.code, peer.connections()), (2, 0), "all of it was sent as if it were the rest: {ran:?}");
+    piped(&["-r", "2-7"]).ok();
+    assert!(received(&peer, 0).contains("\r\nContent-Range: bytes 2-7/*\r\n"), "{}", received(&peer, 0));
+}
+
+#[test]
+fn impossible_upload_fails_before_sending_anything() {
+    let peer = RawPeer::start(vec![reply_steps("", "ok")]);
+    let ran = curl(&["-0", "-T", "-", &peer.url("/")]);
+    assert_eq!((ran.code, peer.received(0).len()), (25, 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("HTTP/1.0 cannot send a body of unknown length"), "{}", ran.stderr);
+    let ran = curl(&["-T", "there-is-none", "http://127.0.0.1:1/a b"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = curl(&["-T", "there-is-none", "http://127.0.0.1:1/ab"]);
+    assert_eq!(ran.code, 26, "{}", ran.stderr);
+}
+
+#[test]
+fn missing_upload_file_ends_all_transfers() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let dir = dir.path();
+    fs::write(dir.join("up"), "1").unwrap();
+    let url = peer.url("/");
+    let lines: [&[&str]; 3] = [
+        &["-s", "-T", "{none,up}", &url],
+        &["-s", "-T", "none", &url, "-T", "up", &url],
+        &["-s", "-T", "none", &url, "--next", "-s", &url],
+    ];
+    for line in lines {
+        let ran = curl_in(dir, line);
+        assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b""[..]), "{line:?}");
+    }
+    // What stands before it has been sent.
+    let ran = curl_in(dir, &["-s", "-T", "{up,none}", &url]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b"x"[..]));
+}
+
+#[test]
+fn range_with_data_becomes_content_range() {
+    let send = |args: &[&str]| {
+        let peer = page("x");
+        curl(&[&["-s"], args, &[&peer.url("/")]].concat()).ok();
+        String::from_utf8(peer.received(0)).unwrap().to_ascii_lowercase()
+    };
+    for (args, part) in [
+        (&["-r", "1-2", "-d", "abc"][..], Some("content-range: bytes 1-2/3\r\n")),
+        (&["-r", "5", "--json", "{}"], Some("content-range: bytes 5-/2\r\n")),
+        (&["-r", "1-2", "-F", "a=b"], None),
+        // What a .curlrc says of files has nothing to do with what goes to standard output.
+        (&["-C", "-", "-d", "abc"], None),
+        (&["-C", "-", "-d", "abc", "-o", "/dev/null"], None),
+        (&["-C", "0", "-F", "a=b"], None),
+    ] {
+        let request = send(args);
+        assert!(!request.contains("\r\nrange:"), "{args:?}: {request}");
+        assert_eq!(request.contains("content-range:"), part.is_some(), "{args:?}: {request}");
+        assert!(part.is_none_or(|part| request.contains(part)), "{args:?}: {request}");
+    }
+    assert!(send(&["-r", "1-2"]).contains("\r\nrange: bytes=1-2\r\n"));
+    assert!(
+        send(&["-r", "x"]).contains("\r\nrange: bytes=x\r\n"),
+        "a range without a dash is only made whole of a number"
+    );
+    for args in [["-C", "5", "-d", "a"], ["-C", "5", "-F", "a=b"]] {
+        assert_eq!(curl(&[&args[..], &["http://127.0.0.1:1/"]].concat()).code, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn resume_with_data_requires_an_empty_file() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/page");
+    fs::write(dir.path().join("empty"), "").unwrap();
+    fs::write(dir.path().join("part"), "old").unwrap();
+    for args in [&["-d", "a", "-o", "new"][..], &["-F", "a=b", "-O"], &["--json", "1", "-o", "empty"]] {
+        curl_in(dir.path(), &[&["-s", "-C", "-"], args, &[&url]].concat()).ok();
+    }
+    assert_eq!(["new", "page", "empty"].map(|name| fs::read_to_string(dir.path().join(name)).unwrap()), ["x"; 3]);
+    let there = peer.connections();
+    let args = ["-s", "-C", "-", "-d", "a", "-o", "part", &url];
+    assert_eq!(curl_in(dir.path(), &[&args[..], &["-Z"]].concat()).code, 2);
+    assert_eq!(curl_in(dir.path(), &[&args[..], &["-o", "never", &url]].concat()).code, 2, "it ends all");
+    assert_eq!((peer.connections(), fs::read_to_string(dir.path().join("part")).unwrap()), (there, "old".into()));
+}

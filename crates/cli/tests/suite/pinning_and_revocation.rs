@@ -1,0 +1,98 @@
+//! Keys that are pinned, and certificates that are revoked, as curl sees them.
+
+use crate::servers;
+
+use std::fs;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use servers::compare::{both, text};
+use tempfile::TempDir;
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+
+struct TlsSite {
+    origin: Origin,
+    dir: TempDir,
+}
+
+impl TlsSite {
+    fn of(identity: &Identity) -> Self {
+        let site = Self {
+            origin: Origin::builder().identity(identity.clone()).start().unwrap(),
+            dir: tempfile::tempdir().unwrap(),
+        };
+        site.write("ca", identity.ca_pem());
+        site
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.dir.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    /// How it ends with this option.
+    #[track_caller]
+    fn ends(&self, args: &[&str]) -> i32 {
+        let (ca, url) = (self.dir.path().join("ca").display().to_string(), self.origin.https_url("/small"));
+        let ran = both(&[&["--cacert", &ca][..], args, &[&url]].concat());
+        if ran.code == 0 {
+            assert_eq!(text(&ran), "small\n");
+        }
+        ran.code
+    }
+}
+
+fn pin(key: &[u8]) -> String {
+    format!("sha256//{}", STANDARD.encode(digest(&SHA256, key)))
+}
+
+fn pem(key: &[u8]) -> String {
+    format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(key))
+}
+
+#[test]
+fn pinned_key_is_checked_besides_the_certificate() {
+    let (identity, other) = (Identity::generate(), Identity::generate());
+    let site = TlsSite::of(&identity);
+    let (right, wrong) = (pin(identity.public_key()), pin(other.public_key()));
+    let either = format!("{wrong};{right}");
+    for (given, code) in [(&right, 0), (&wrong, 90), (&either, 0)] {
+        assert_eq!(site.ends(&["--pinnedpubkey", given]), code, "{given}");
+        assert_eq!(site.ends(&["-k", "--pinnedpubkey", given]), code, "{given}, unverified");
+        assert_eq!(site.ends(&["--tls-max", "1.2", "--pinnedpubkey", given]), code, "{given}, TLS 1.2");
+    }
+    for (name, content, code) in [
+        ("der", identity.public_key().to_vec(), 0),
+        ("pem", pem(identity.public_key()).into_bytes(), 0),
+        ("other.der", other.public_key().to_vec(), 90),
+        ("other.pem", pem(other.public_key()).into_bytes(), 90),
+        ("nothing", Vec::new(), 90),
+        ("a certificate", identity.chain_pem().into_bytes(), 90),
+    ] {
+        assert_eq!(site.ends(&["--pinnedpubkey", &site.write(name, content)]), code, "{name}");
+    }
+    assert_eq!(site.ends(&["--pinnedpubkey", "/nonexistent/key"]), 90);
+    // Who is not vouched for is no better with the right key.
+    let stranger = site.write("stranger", other.ca_pem());
+    assert_eq!(site.ends(&["--cacert", &stranger, "--pinnedpubkey", &right]), 60);
+}
+
+#[test]
+fn revoked_certificate_is_refused() {
+    let (identity, other) = (Identity::generate(), Identity::generate());
+    let site = TlsSite::of(&identity);
+    let unrevoked = site.write("unrevoked", identity.revocation_list(false));
+    let revoked = site.write("revoked", identity.revocation_list(true));
+    assert_eq!(site.ends(&["--crlfile", &unrevoked]), 0);
+    assert_eq!(site.ends(&["--crlfile", &revoked]), 60);
+    assert_eq!(site.ends(&["-k", "--crlfile", &revoked]), 0);
+    // Of who issued it there has to be a list.
+    assert_eq!(site.ends(&["--crlfile", &site.write("other", other.revocation_list(false))]), 60);
+    let both = identity.revocation_list(true) + &other.revocation_list(false);
+    assert_eq!(site.ends(&["--crlfile", &site.write("both", both)]), 60);
+    assert_eq!(site.ends(&["--crlfile", "/nonexistent/list"]), 82);
+    assert_eq!(site.ends(&["--crlfile", &site.write("garbage", "no list")]), 82);
+}

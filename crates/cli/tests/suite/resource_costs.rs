@@ -1,0 +1,163 @@
+//! What haul asks of the system, counted by strace: little for one request, very little for each of many.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{HAUL, can_trace, list, program, run};
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+
+/// Calls that a start and an end may cost: the loader, allocators, threads of the standard library.
+const STARTUP: u64 = 150;
+
+/// The report of strace over a run of haul.
+fn traced(options: &[&str], args: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report");
+    let mut command = program("strace");
+    // Cargo sets it for tests, and the loader then looks for the C library in each of its directories.
+    command.env_remove("LD_LIBRARY_PATH");
+    command.arg("-f").args(options).arg("-o").arg(&report).arg(HAUL).args(args);
+    run(&mut command).ok();
+    std::fs::read_to_string(report).unwrap()
+}
+
+/// All calls of a `strace -c`.
+fn calls(report: &str) -> u64 {
+    let row = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let is_row = fields.next()?.parse::<f64>().is_ok() && line.split_whitespace().last() != Some("total");
+        fields.nth(2).filter(|_| is_row)?.parse::<u64>().ok()
+    };
+    report.lines().filter_map(row).sum()
+}
+
+fn many(origin: &Origin, dir: &Path, count: usize) -> String {
+    list(dir, "list", (0..count).map(|n| origin.url(&format!("/small/{n}")))).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn single_request_starts_no_thread_or_event_loop() {
+    if !can_trace("counts of system calls") {
+        return;
+    }
+    let origin = Origin::builder().start().unwrap();
+    let which = "trace=clone,clone3,fork,vfork,epoll_create,epoll_create1,epoll_ctl,epoll_wait,epoll_pwait,eventfd2";
+    for args in [&["-s"][..], &["-s", "-o", "/dev/null"]] {
+        let report = traced(&["-e", which], &[args, &[&origin.url("/small")]].concat());
+        let calls: Vec<&str> = report.lines().filter(|line| !line.contains("+++ exited")).collect();
+        assert_eq!(calls, [""; 0]);
+    }
+    let report = traced(&["-c"], &["-s", "-o", "/dev/null", &origin.url("/small")]);
+    assert!((10..=STARTUP).contains(&calls(&report)), "{report}");
+}
+
+#[test]
+fn warm_small_page_costs_few_system_calls() {
+    if !can_trace("counts of system calls") {
+        return;
+    }
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    const PAGES: usize = 2_000;
+    let file = many(&origin, dir.path(), PAGES);
+    // Not with -o: there each body is a write of its own.
+    for extra in [&[][..], &["--unordered"]] {
+        let report = traced(&["-c"], &[&["-s", "--threads", "1", "--input-file", &file], extra].concat());
+        let calls = calls(&report);
+        assert!(calls > PAGES as u64, "each page is a send or a receive at least: {report}");
+        assert!(calls <= 5 * PAGES as u64 / 2 + STARTUP, "{extra:?}: {calls} calls\n{report}");
+    }
+}
+
+#[test]
+fn output_to_device_probes_no_partial_files() {
+    if !can_trace("counts of system calls") {
+        return;
+    }
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = many(&origin, dir.path(), 100);
+    let report = traced(&["-e", "trace=openat"], &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
+    let about: Vec<&str> = report.lines().filter(|line| line.contains("null")).collect();
+    // Those of the first body, and of those that begin before it has opened the device.
+    assert!(!about.is_empty() && about.len() <= 20, "{about:#?}");
+    // What is kept open is known, too: nobody asks for each body what it is, or where it lies. (Those that are left are of
+    // the start.)
+    let asking = ["-e", "trace=readlink,fcntl,fstat,newfstatat,statx"];
+    let report = traced(&asking, &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
+    assert!(report.lines().count() < 150, "{report}");
+}
+
+/// A program under callgrind: a count that no other load of the machine changes.
+fn callgrind(program: &str, args: &[&str]) -> Command {
+    let mut command = common::program("valgrind");
+    command
+        .env_remove("LD_LIBRARY_PATH")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", program])
+        .args(args);
+    command
+}
+
+/// Its instructions from start to end.
+fn counted(command: &mut Command) -> Option<u64> {
+    let ran = run(command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let line = ran.stderr.lines().find(|line| line.contains("Collected"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+/// The origin's certificate and 150 others, as a system has them. (They have one name, and are tried in their order.)
+fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
+    let others = (0..150).map(|_| Identity::generate().ca_pem().to_owned());
+    let path = dir.join("bundle.pem");
+    std::fs::write(&path, [origin.ca_pem().to_owned()].into_iter().chain(others).collect::<String>()).unwrap();
+    path
+}
+
+#[test]
+fn system_certificates_load_cheaply() {
+    if common::installed("valgrind", "instructions of reading the system's certificates").is_none() {
+        return;
+    }
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = bundle(dir.path(), &origin);
+    let url = origin.https_url("/small");
+    let args = ["-s", "-o", "/dev/null", &url];
+    let one = dir.path().join("one.pem");
+    std::fs::write(&one, origin.ca_pem()).unwrap();
+    let by = |file: &Path| {
+        let mut command = callgrind(HAUL, &args);
+        counted(command.env("SSL_CERT_FILE", file).env_remove("SSL_CERT_DIR")).expect("callgrind says how many")
+    };
+    let (few, many) = (by(&one), by(&bundle));
+    // 20,000 each as of 2026; a patient reader of PEM takes 60,000.
+    assert!(many - few <= 150 * 40_000, "{} instructions for 150 certificates", many - few);
+}
+
+#[test]
+fn cold_start_is_cheap_and_gathers_no_entropy() {
+    if common::installed("valgrind", "instructions of a cold start").is_none() {
+        return;
+    }
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let plain = ["-s", "-o", "/dev/null", &origin.url("/small")];
+    let secure = ["-s", "-o", "/dev/null", "--cacert", ca.to_str().unwrap(), &origin.https_url("/small")];
+    let count = |program, args: &[&str]| counted(&mut callgrind(program, args)).expect("callgrind says how many");
+    let (small, large) = (count(HAUL, &plain), count(HAUL, &secure));
+    // A million and a half each as of 2026. The jitter entropy of aws-lc would be a hundred million more.
+    assert!(small <= 4_000_000, "{small} instructions for a plain request");
+    assert!(large <= 12_000_000, "{large} instructions for one by TLS");
+    let trusted = ["-s", "-o", "/dev/null", "-k", &origin.https_url("/small")];
+    assert!(count(HAUL, &trusted) <= 12_000_000);
+    if common::installed("curl", "a cold start against curl's").is_some() {
+        assert!(small * 2 <= count("curl", &plain), "at most half of curl's");
+        assert!(large * 10 <= count("curl", &secure) * 6, "at most 0.6 of curl's");
+    }
+}

@@ -1,0 +1,63 @@
+//! nginx with Basic, with client certificates, on a Unix socket; each over HTTP/1.1 and HTTP/2 where that can be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::servers::{ExternalServer, found, free_port, is_root, open_directory};
+
+/// A running nginx; all of it is gone when dropped.
+pub struct NginxServer {
+    _server: ExternalServer,
+    pub dir: tempfile::TempDir,
+    /// HTTP/1.1 in the clear.
+    pub port: u16,
+    /// HTTP/2 in the clear.
+    pub h2_port: u16,
+    /// Both over TLS; a certificate of the client's is wanted under `/mine`.
+    pub tls_port: u16,
+}
+
+impl NginxServer {
+    /// Starts one with the files `leaf` and `key` for TLS, and `clients` of who may sign clients' certificates, which
+    /// `prepare` puts into the directory. `None` where there is no nginx, which is said.
+    pub fn start(what: &str, prepare: impl FnOnce(&Path)) -> Option<NginxServer> {
+        let nginx = found("nginx", what)?;
+        let dir = open_directory();
+        prepare(dir.path());
+        let at = dir.path().display();
+        fs::write(dir.path().join("users"), "me:{PLAIN}secret\n").unwrap();
+        fs::create_dir_all(dir.path().join("root/basic")).unwrap();
+        fs::write(dir.path().join("root/basic/page"), "for me\n").unwrap();
+        let (port, h2_port, tls_port) = (free_port(), free_port(), free_port());
+        let user = if is_root() { "user root;" } else { "" };
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|name| format!("{name}_temp_path {at}/{name};"))
+            .concat();
+        let places = format!(
+            "root {at}/root; location /basic/ {{ auth_basic basic; auth_basic_user_file {at}/users; \
+             add_header x-user $remote_user; }} \
+             location /echo {{ return 200 \"$server_protocol $http_host $remote_addr:$remote_port [$http_authorization] \
+             [$http_cookie]\\n\"; }}"
+        );
+        let conf = format!(
+            "{user} daemon off; worker_processes 1; pid {at}/pid; error_log {at}/log; events {{}} http {{ access_log off; \
+             default_type text/plain; {temporary} \
+             server {{ listen 127.0.0.1:{port}; listen unix:{at}/socket; {places} }} \
+             server {{ listen 127.0.0.1:{h2_port} http2; {places} }} \
+             server {{ listen 127.0.0.1:{tls_port} ssl http2; ssl_certificate {at}/leaf; ssl_certificate_key {at}/key; \
+             ssl_client_certificate {at}/clients; ssl_verify_client optional; {places} \
+             location /mine {{ if ($ssl_client_verify != SUCCESS) {{ return 403 \"$ssl_client_verify\\n\"; }} \
+             return 200 \"$server_protocol $ssl_client_s_dn\\n\"; }} }} }}"
+        );
+        fs::write(dir.path().join("conf"), conf).unwrap();
+        let mut command = Command::new(nginx);
+        command.arg("-c").arg(dir.path().join("conf")).arg("-e").arg(dir.path().join("log"));
+        let server = ExternalServer::start(&mut command, tls_port);
+        Some(NginxServer { _server: server, dir, port, h2_port, tls_port })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}

@@ -1,0 +1,71 @@
+//! TLS: certificates are verified against the trusted authorities and the host of the URL.
+
+use crate::common;
+
+use std::fs;
+
+use common::{origin, program, run, run_haul, servers};
+
+#[test]
+fn certificates_are_verified() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let ca = ca.to_str().unwrap();
+    let url = origin.https_url("/small");
+    let elsewhere = format!("elsewhere.example:{}:127.0.0.1", origin.https_addr().port());
+    let other = url.replace("localhost", "elsewhere.example");
+    for count in [1, 2] {
+        let fetch =
+            |args: &[&str], url: &str| run_haul(args.iter().copied().chain([url].into_iter().cycle().take(count)));
+        assert_eq!(fetch(&["--cacert", ca], &url).text(), "small\n".repeat(count));
+        assert_eq!(fetch(&["-k"], &url).text(), "small\n".repeat(count));
+        assert_eq!(fetch(&["-k", "--tlsv1.3"], &url).text(), "small\n".repeat(count));
+        for (args, url, code) in [
+            (&[][..], &url, 60),
+            (&["--cacert", ca, "--resolve", &elsewhere], &other, 60),
+            (&["--cacert", "/nonexistent"], &url, 77),
+            (&["-k"], &origin.url("/small").replace("http:", "https:"), 35),
+        ] {
+            let ran = fetch(args, url);
+            assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().filter(|line| line.contains(url.as_str())).count(), count, "{}", ran.stderr);
+            assert_eq!(ran.stdout, b"");
+        }
+    }
+    let log = origin.log();
+    assert_eq!(log.len(), 9, "nothing was said before the certificate was good");
+    assert!(log.iter().all(|request| request.tls));
+}
+
+/// The server shows the right certificate to who asks for that name alone.
+#[test]
+fn https_host_with_edge_hyphens_is_fetched() {
+    const HOST: &str = "a-.-b.test";
+    if servers::found("openssl", "hosts with hyphens at label ends").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (name, host) in [("odd", HOST), ("other", "other.test")] {
+        let mut make = program("openssl");
+        make.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=x".split(' '));
+        make.args(["-addext", &format!("subjectAltName=DNS:{host}")]).current_dir(dir.path());
+        make.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]);
+        assert_eq!(run(&mut make).code, 0, "openssl makes a certificate");
+    }
+    let port = servers::free_port();
+    let mut serve = program("openssl");
+    serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-servername", HOST]);
+    serve.args("-cert other.pem -key other.key -cert2 odd.pem -key2 odd.key".split(' ')).current_dir(dir.path());
+    let _server = servers::ExternalServer::start(&mut serve, port);
+    let fetch = |ca: &str, more: &[&str]| {
+        let (resolve, url) = (format!("{HOST}:{port}:127.0.0.1"), format!("https://{HOST}:{port}/"));
+        let ca = dir.path().join(ca).display().to_string();
+        run_haul([&["-sS", "--resolve", &*resolve, "--cacert", &*ca], more, &[&*url]].concat())
+    };
+    for version in ["--tlsv1.3", "--tls-max=1.2"] {
+        assert!(fetch("odd.pem", &[version]).text().contains("TLS"), "{version}");
+        fetch("other.pem", &[version]).failed(60);
+    }
+}

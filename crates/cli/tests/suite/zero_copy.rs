@@ -1,0 +1,91 @@
+//! A body on its way from a plain connection into a pipe never enters haul's memory, but for what came with the head:
+//! every call that could carry it is counted by strace.
+#![cfg(target_os = "linux")]
+
+use crate::common;
+
+use common::{HAUL, bash, can_trace};
+use testkit::faulty::{Faulty, Plan};
+
+const SIZE: u64 = 64 << 20;
+/// What may come with the head: one read buffer.
+const WITH_HEAD: u64 = 128 << 10;
+
+/// Call, first argument and result of each line of a report.
+fn calls(report: &str) -> Vec<(String, String, u64)> {
+    let parse = |line: &str| {
+        let (_, call) = line.split_once(' ')?;
+        let (name, rest) = call.trim_start().split_once('(')?;
+        let first = rest.split([',', ')']).next()?;
+        let result = line.rsplit_once(" = ")?.1.split_whitespace().next()?.parse().ok()?;
+        Some((name.to_owned(), first.to_owned(), result))
+    };
+    report.lines().filter_map(parse).collect()
+}
+
+fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
+    let origin = Faulty::builder().start().unwrap();
+    let url = origin.url(&origin.serve("body", Plan { size: SIZE, ..Plan::default() }));
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report");
+    // -y tells sockets from files; whoever calls by io_uring or sendfile is seen too.
+    let which = "trace=read,readv,pread64,preadv,preadv2,recvfrom,recvmsg,recvmmsg,write,writev,pwrite64,pwritev,\
+                 pwritev2,sendto,sendmsg,splice,tee,vmsplice,sendfile,mmap,io_uring_setup";
+    let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());
+    let ran = bash(HAUL, &format!("set -o pipefail; unset LD_LIBRARY_PATH; {}", line(&tracing, &url)));
+    assert_eq!(String::from_utf8(ran.ok()).unwrap().trim(), SIZE.to_string());
+    calls(&std::fs::read_to_string(report).unwrap())
+}
+
+/// Bytes that these calls carried where the first argument is such a descriptor.
+fn carried(calls: &[(String, String, u64)], names: &[&str], kind: &str) -> u64 {
+    let fits = |call: &&(String, String, u64)| names.contains(&call.0.as_str()) && call.1.contains(kind);
+    calls.iter().filter(fits).map(|call| call.2).sum()
+}
+
+/// On a machine that is busy with other things further connections can look worth while, and their parts are read.
+const ALONE: &str = "--split 1";
+
+const READS: [&str; 8] = ["read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"];
+const WRITES: [&str; 7] = ["write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "vmsplice"];
+
+#[test]
+fn plain_body_is_spliced_into_a_pipe() {
+    if !can_trace("the way of body bytes") {
+        return;
+    }
+    let calls = traced(|haul, url| format!("{haul} {ALONE} -s {url} | cat | wc -c"));
+    let read = carried(&calls, &READS, "socket:");
+    assert!((1..=WITH_HEAD).contains(&read), "{read} bytes of the socket were read");
+    let written = carried(&calls, &WRITES, "pipe:");
+    assert!(written <= WITH_HEAD, "{written} bytes were written to the pipe");
+    let moved = carried(&calls, &["splice"], "socket:");
+    assert!(moved >= SIZE - WITH_HEAD, "{moved} bytes were moved");
+    assert!(moved + written == SIZE, "{moved} moved and {written} written are not all");
+    assert_eq!(carried(&calls, &["io_uring_setup", "sendfile"], ""), 0);
+}
+
+#[test]
+fn discarded_body_is_dropped_in_the_kernel() {
+    if !can_trace("the way of body bytes") {
+        return;
+    }
+    let calls = traced(|haul, url| format!("{haul} {ALONE} -s -o /dev/null -w '%{{size_download}}' {url}"));
+    assert_eq!(carried(&calls, &["splice"], ""), 0, "it goes through no pipe");
+    assert_eq!(carried(&calls, &WRITES, "null"), 0, "and nothing is written");
+    let received = carried(&calls, &["recvfrom"], "socket:");
+    assert!((SIZE..=SIZE + WITH_HEAD).contains(&received), "{received} bytes were received");
+}
+
+#[test]
+fn plain_body_is_spliced_into_a_file() {
+    if !can_trace("the way of body bytes") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file").display().to_string();
+    let calls = traced(|haul, url| format!("{haul} {ALONE} -s -o {file} {url} && wc -c <{file}"));
+    assert!(carried(&calls, &READS, "socket:") <= WITH_HEAD);
+    assert!(carried(&calls, &["splice"], "socket:") >= SIZE - WITH_HEAD);
+    assert!(carried(&calls, &WRITES, "file") <= 2 * WITH_HEAD + (SIZE / (4 << 20) + 1) * 4096, "but for notes");
+}
