@@ -17,9 +17,12 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
 echo "race:tokio::runtime" >"$suppressions"
-tests="face_async face_batch face_errors face_uploads fleet_order fleet_failures fleet_pipeline fleet_stages h2_shared \
-direct_bodies carry_state resume secrets_ways fleet_model body_model session_model"
-# shellcheck disable=SC2046 # one word a test
-HAUL_MODELS=${HAUL_MODELS:-100} RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
-    "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p httphaul \
-    $(printf -- '--test %s ' $tests)
+modules="api_async:: api_errors:: api_uploads:: fleet_ h2_coalescing:: splice_bodies:: resume:: secrets_via_proxies:: body_model:: session_model::"
+tsan() {
+    HAUL_MODELS=${HAUL_MODELS:-100} RUSTFLAGS="-Zsanitizer=thread" \
+        TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
+        "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p httphaul "$@"
+}
+tsan --test api_batch --test state_stores
+# shellcheck disable=SC2086 # one filter a word
+tsan --test suite -- $modules

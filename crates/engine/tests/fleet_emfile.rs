@@ -20,10 +20,10 @@ const PORT: &str = "HAUL_TEST_PORT";
 const URLS: usize = 400;
 
 #[test]
-fn no_url_is_lost() {
+fn fleet_without_free_descriptors_loses_no_url() {
     let origin = Origin::builder().start().unwrap();
     let status = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "the_client", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "child_process_with_few_descriptors_fetches_all", "--nocapture", "--test-threads=1"])
         .env(PORT, origin.http_addr().port().to_string())
         .stdout(Stdio::null())
         .status()
@@ -32,9 +32,9 @@ fn no_url_is_lost() {
     assert!(origin.requests() >= 6 * URLS as u64, "{} requests", origin.requests());
 }
 
-/// Does something only when [`no_url_is_lost`] starts it.
+/// Does something only when [`fleet_without_free_descriptors_loses_no_url`] starts it.
 #[test]
-fn the_client() {
+fn child_process_with_few_descriptors_fetches_all() {
     let Ok(port) = env::var(PORT) else { return };
     for count in [1, 4] {
         for (room, per_host) in [(24, 6), (60, 40)] {

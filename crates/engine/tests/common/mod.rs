@@ -306,3 +306,18 @@ pub fn offering(mut options: RequestOptions) -> RequestOptions {
 pub fn http2_origin(streams: u32) -> Origin {
     Origin::builder().http2(streams).start().unwrap()
 }
+
+/// A whole response with the body `ok`.
+pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Fetches one URL with a client of its own.
+pub fn get(driver: Driver, url: &str, options: &RequestOptions) -> Got {
+    driver.get(&Client::new(), url, options)
+}
+
+/// Asserts that a transfer failed in this way and that its message names the last URL.
+#[track_caller]
+pub fn assert_fails(got: &Got, kind: ErrorKind, exit: u8) {
+    assert_eq!((got.kind, got.exit), (Some(kind), exit), "{}: {}", got.url, got.message);
+    assert!(got.message.contains(got.last.as_str()), "the message names the URL: {}", got.message);
+}

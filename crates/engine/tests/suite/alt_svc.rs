@@ -59,7 +59,7 @@ impl Two {
 }
 
 #[test]
-fn the_other_door_gets_the_request_as_the_origin_would() {
+fn alternative_service_receives_the_request_with_alt_used() {
     for driver in DRIVERS {
         for (protocol, version) in [("h2", "HTTP/2.0"), ("http%2F1.1", "HTTP/1.1")] {
             let two = Two::start();
@@ -78,7 +78,7 @@ fn the_other_door_gets_the_request_as_the_origin_would() {
 }
 
 #[test]
-fn a_connection_to_it_serves_one_request_after_the_other() {
+fn alternative_service_connection_is_reused() {
     let two = Two::start();
     two.says("h2", two.other.https_addr().port());
     let client = Client::new();
@@ -92,7 +92,7 @@ fn a_connection_to_it_serves_one_request_after_the_other() {
 
 /// The origin's own door needs no second connection; what is not spoken is not gone to.
 #[test]
-fn what_leads_nowhere_else_changes_nothing() {
+fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {
         let two = Two::start();
         let client = Client::new();
@@ -107,7 +107,7 @@ fn what_leads_nowhere_else_changes_nothing() {
 }
 
 #[test]
-fn where_it_does_not_open_the_origin_is_asked_and_no_retry_is_spent() {
+fn unreachable_alternative_falls_back_without_using_a_retry() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let stranger = Identity::for_names(&["elsewhere.test"]);
     for driver in DRIVERS {
@@ -128,7 +128,7 @@ fn where_it_does_not_open_the_origin_is_asked_and_no_retry_is_spent() {
 }
 
 #[test]
-fn one_that_says_421_is_no_door_of_this_origin() {
+fn alternative_answering_421_falls_back_to_the_origin() {
     let reply = "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwrong";
     for driver in DRIVERS {
         let two = Two::start();
@@ -141,7 +141,7 @@ fn one_that_says_421_is_no_door_of_this_origin() {
 }
 
 #[test]
-fn nobody_is_led_there_who_did_not_ask_or_cannot_be_sure() {
+fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
     for driver in DRIVERS {
         let two = Two::start();
         let port = two.other.https_addr().port();
@@ -175,7 +175,7 @@ fn nobody_is_led_there_who_did_not_ask_or_cannot_be_sure() {
 }
 
 #[test]
-fn a_failed_one_stays_in_the_file() {
+fn failed_alternative_stays_in_the_saved_file() {
     let two = Two::start();
     let file = tempfile::NamedTempFile::new().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -5,8 +5,8 @@
 //! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
 
 use crate::common;
-use crate::models;
-use crate::ranged;
+use crate::support::ranges;
+use crate::support::seeds;
 
 use std::fs;
 use std::io::{self, Read};
@@ -20,8 +20,8 @@ use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
 use haul::transfer::Outcome;
 use haul::{Client, RequestOptions};
-use models::{each, one_of};
-use ranged::{Once, exit, fetch, origin};
+use ranges::{Once, exit, fetch, origin};
+use seeds::{each, one_of};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Etag, Faulty, How, Lie, Place, Plan};
 use testkit::pattern::Pattern;
@@ -201,6 +201,6 @@ fn try_one(seed: u64) {
 }
 
 #[test]
-fn whatever_a_server_does_the_body_is_one_version_of_its_content() {
+fn body_is_one_content_version_whatever_breaks() {
     each(40, 8, try_one);
 }

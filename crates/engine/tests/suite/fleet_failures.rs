@@ -3,13 +3,16 @@
 use crate::common;
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::{fetching, one_thread, retrying, run, start_origin, threads};
-use haul::fleet::{FleetOptions, Stage};
+use common::{bounded, fetching, item, one_thread, retrying, run, run_reading, start_origin, threads};
+use haul::fleet::{Fleet, FleetOptions, Items, Job, Report, Stage};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::{Client, RequestOptions};
+use haul::sink::output::Output;
+use haul::transfer::Outcome;
+use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -23,7 +26,7 @@ fn closed() -> String {
 }
 
 #[test]
-fn the_first_failure_in_the_order_of_the_input_decides() {
+fn first_failure_in_input_order_sets_exit_code() {
     let origin = start_origin();
     let short = RawPeer::always(vec![
         Step::ReadHead,
@@ -60,7 +63,7 @@ fn the_first_failure_in_the_order_of_the_input_decides() {
 }
 
 #[test]
-fn fail_early_begins_nothing_more() {
+fn fail_early_starts_no_further_requests() {
     let origin = start_origin();
     let failing = RequestOptions { fail: true, ..RequestOptions::default() };
     for count in [1, 4] {
@@ -75,7 +78,7 @@ fn fail_early_begins_nothing_more() {
 }
 
 #[test]
-fn thousands_of_broken_and_refused_urls() {
+fn thousands_of_bad_urls_are_all_reported() {
     let refused = closed();
     for count in [1, 4] {
         let origin = start_origin();
@@ -93,7 +96,7 @@ fn thousands_of_broken_and_refused_urls() {
 }
 
 #[test]
-fn nothing_at_all_and_nothing_but_broken_urls() {
+fn empty_and_all_broken_lists_finish() {
     for count in [1, 4] {
         let none = run(&Client::new(), plain(), threads(count), Vec::<String>::new());
         assert_eq!((none.summary().succeeded, none.summary().failed, none.summary().exit_code), (0, 0, 0));
@@ -103,7 +106,7 @@ fn nothing_at_all_and_nothing_but_broken_urls() {
 }
 
 #[test]
-fn a_list_of_broken_urls_is_not_kept() {
+fn broken_urls_are_not_read_ahead_unboundedly() {
     // Were it read ahead without a bound, all items would be taken before the first is reported.
     struct First(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
     impl haul::fleet::Report for First {
@@ -130,7 +133,7 @@ fn a_list_of_broken_urls_is_not_kept() {
 }
 
 #[test]
-fn names_without_an_address_hold_nobody_up() {
+fn unresolvable_hosts_do_not_delay_others() {
     let origin = start_origin();
     let port = origin.http_addr().port();
     for count in [1, 4] {
@@ -156,7 +159,7 @@ fn names_without_an_address_hold_nobody_up() {
 }
 
 #[test]
-fn peers_that_stall_and_a_limit() {
+fn stalled_peers_fail_and_others_succeed() {
     let origin = start_origin();
     let silent = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
     let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
@@ -169,7 +172,7 @@ fn peers_that_stall_and_a_limit() {
 }
 
 #[test]
-fn transient_failures_are_retried_among_many() {
+fn transient_failures_are_retried_in_a_fleet() {
     for count in [1, 4] {
         let origin = start_origin();
         let urls: Vec<_> = (0..200).map(|i| origin.url(&format!("/flaky/{}/small/{i}", i % 3))).collect();
@@ -181,7 +184,7 @@ fn transient_failures_are_retried_among_many() {
 }
 
 #[test]
-fn a_host_that_asks_for_a_pause_gets_it_and_the_others_go_on() {
+fn retry_after_pauses_one_host_and_not_others() {
     let (busy, other) = (start_origin(), start_origin());
     let options = retrying(1);
     let mut urls = vec![busy.url("/retry-after/1/small/0")];
@@ -194,7 +197,7 @@ fn a_host_that_asks_for_a_pause_gets_it_and_the_others_go_on() {
 }
 
 #[test]
-fn a_pause_holds_for_the_host_and_not_for_the_transfer_alone() {
+fn retry_after_pauses_all_requests_to_its_host() {
     let peer = Origin::builder().start().unwrap();
     // Two slots: while the first waits for its second try, nothing new is begun beside it.
     let options = FleetOptions { per_host: 2, ..one_thread() };
@@ -208,7 +211,7 @@ fn a_pause_holds_for_the_host_and_not_for_the_transfer_alone() {
 }
 
 #[test]
-fn redirected_ones_among_many() {
+fn redirected_urls_keep_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for count in [1, 4] {
         let urls: Vec<_> = (0..150).map(|i| origin.url(&format!("/redirect/302?to=/small/{i}"))).collect();
@@ -216,4 +219,101 @@ fn redirected_ones_among_many() {
         let expected: String = (0..150).map(|i| format!("small {i}\n")).collect();
         assert_eq!(String::from_utf8(run.output).unwrap(), expected);
     }
+}
+
+fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
+    let mut all = Vec::new();
+    std::io::Read::read_to_end(&mut pipe, &mut all).unwrap();
+    all
+}
+
+#[test]
+fn panicking_report_ends_the_run() {
+    struct Panics;
+    impl Report for Panics {
+        fn finished(&self, _: &Job, _: &Outcome) -> Option<Vec<u8>> {
+            panic!("on purpose")
+        }
+    }
+    let url = start_origin().url("/small");
+    bounded("the fleet", move || {
+        let running = std::thread::spawn(move || {
+            let (_reader, writer) = std::io::pipe().unwrap();
+            let items: Items = Box::new((0..100).map(move |_| Ok(item(url.clone()))));
+            Fleet::new(fetching(&RequestOptions::default()), threads(4)).run(
+                &Client::new(),
+                items,
+                Output::new(writer.into()),
+                Panics,
+            )
+        });
+        assert!(running.join().is_err(), "the panic comes through");
+    });
+}
+
+#[test]
+fn panicking_input_iterator_is_a_failure() {
+    let origin = start_origin();
+    let url = origin.url("/small");
+    let items: Items = Box::new((0..5).map(move |i| if i < 3 { Ok(item(url.clone())) } else { panic!("on purpose") }));
+    let options = FleetOptions { slow_input: true, ..threads(1) };
+    let run = run_reading(&Client::new(), fetching(&RequestOptions::default()), options, items, read_all);
+    let summary = run.summary();
+    assert_eq!((summary.succeeded, summary.failed, summary.exit_code), (3, 1, 26));
+    assert_eq!(run.output, b"small\nsmall\nsmall\n");
+}
+
+#[test]
+fn temporary_dns_failure_is_retried_unlike_nxdomain() {
+    let origin = start_origin();
+    let port = origin.http_addr().port();
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let resolver = Resolver::with_lookup(DnsOptions::default(), move |name| {
+        let mut log = log.lock().unwrap();
+        log.push(name.to_owned());
+        match name {
+            "late.test" if log.iter().filter(|asked| *asked == name).count() > 1 => {
+                Ok(vec![std::net::Ipv4Addr::LOCALHOST.into()])
+            }
+            "late.test" => {
+                Err(std::io::Error::other("failed to lookup address information: Temporary failure in name resolution"))
+            }
+            _ => Err(std::io::Error::other("failed to lookup address information: Name or service not known")),
+        }
+    });
+    let mut options = retrying(3);
+    // Longer than such a failure is kept.
+    options.retry.delay = Some(std::time::Duration::from_millis(400));
+    let urls = ["late", "gone", "haul.invalid"].map(|name| match name {
+        "haul.invalid" => format!("http://{name}:{port}/small"),
+        name => format!("http://{name}.test:{port}/small"),
+    });
+    let run = run(&Client::with_resolver(resolver), fetching(&options), threads(1), urls);
+    assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (1, 2, 6));
+    let mut asked = asked.lock().unwrap().clone();
+    asked.sort();
+    assert_eq!(asked, ["gone.test", "late.test", "late.test"]);
+    assert!(run.reports.iter().all(|got| got.exit == 0 || got.kind == Some(ErrorKind::Resolve)));
+}
+
+#[test]
+fn paused_host_frees_its_slots_for_others() {
+    let origin = start_origin();
+    // Both slots are taken by transfers that wait for an hour; the run is stopped by what comes after the others.
+    let busy = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),
+        Step::Close,
+    ]);
+    let broken = origin.url("/status/404");
+    let mut urls = vec![busy.url("/1"), busy.url("/2")];
+    urls.extend((0..50).map(|i| origin.url(&format!("/small/{i}"))));
+    urls.push(broken);
+    let mut options = retrying(3);
+    options.fail = true;
+    let fleet = FleetOptions { parallel: 2, per_host: 2, fail_early: true, unordered: true, ..threads(1) };
+    let run = run(&Client::new(), fetching(&options), fleet, urls);
+    assert_eq!(run.summary().exit_code, 22);
+    assert!(run.summary().succeeded >= 45, "{:?}", run.summary());
 }

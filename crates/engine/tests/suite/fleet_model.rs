@@ -4,7 +4,7 @@
 //! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
 
 use crate::common;
-use crate::models;
+use crate::support::seeds;
 
 use std::io::{self, Read};
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{fetching, item, knowing, offering, retrying, run_reading, trusting};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use models::{each, one_of};
+use seeds::{each, one_of};
 use testkit::faulty::{Break, Faulty, Plan};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
@@ -103,6 +103,6 @@ fn try_one(seed: u64) {
 }
 
 #[test]
-fn whatever_breaks_the_output_is_that_of_a_serial_run() {
+fn fleet_output_equals_a_serial_run() {
     each(40, 1, try_one);
 }

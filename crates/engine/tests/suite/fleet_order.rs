@@ -55,7 +55,7 @@ fn assert_whole(run: &Run, expected: &[u8], count: usize) {
 }
 
 #[test]
-fn the_output_is_the_concatenation_by_one_thread_and_by_four() {
+fn output_is_bodies_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let sizes = sizes(500);
     let (urls, expected) = (urls(&origin, &sizes), concatenation(&origin, &sizes));
@@ -65,7 +65,7 @@ fn the_output_is_the_concatenation_by_one_thread_and_by_four() {
 }
 
 #[test]
-fn over_tls_too() {
+fn output_over_tls_is_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let (options, _ca) = common::trusting(origin.ca_pem());
     let sizes = sizes(150);
@@ -77,7 +77,7 @@ fn over_tls_too() {
 }
 
 #[test]
-fn a_slow_first_url_holds_up_the_output_and_nothing_else() {
+fn slow_first_url_does_not_delay_other_fetches() {
     for count in [1, 4] {
         let origin = start_origin();
         let slow = RawPeer::start(vec![vec![
@@ -136,7 +136,7 @@ fn caught(client: &Client, options: FleetOptions, items: Vec<Item>, report: impl
 }
 
 #[test]
-fn a_slow_reader_and_bodies_larger_than_the_memory() {
+fn bodies_larger_than_memory_reach_a_slow_reader() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let sizes: Vec<usize> = (0..40).map(|i| if i % 3 == 0 { 1_000_000 + i } else { 3000 * i }).collect();
     let expected = concatenation(&origin, &sizes);
@@ -211,7 +211,7 @@ fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions)
 }
 
 #[test]
-fn a_reader_that_stops_bounds_what_is_fetched() {
+fn stopped_reader_bounds_what_is_fetched() {
     let options = FleetOptions { max_memory: 1 << 20, ..one_thread() };
     let (fetched, taken) = fetched_while_nothing_is_read(100_000, 2000, options);
     // 1 MiB holds eight read buffers; a pipe and what is at work come on top.
@@ -220,7 +220,7 @@ fn a_reader_that_stops_bounds_what_is_fetched() {
 }
 
 #[test]
-fn a_reader_that_stops_bounds_small_bodies_which_are_all_complete_by_then() {
+fn stopped_reader_bounds_complete_small_bodies() {
     for unordered in [false, true] {
         let options = FleetOptions { max_memory: 1 << 20, unordered, ..one_thread() };
         let (fetched, _) = fetched_while_nothing_is_read(3000, 20_000, options);
@@ -230,7 +230,7 @@ fn a_reader_that_stops_bounds_small_bodies_which_are_all_complete_by_then() {
 }
 
 #[test]
-fn unordered_bodies_are_never_mixed() {
+fn unordered_bodies_are_not_interleaved() {
     let origin = Origin::builder().threads(2).start().unwrap();
     // Every line of a body names it, so that a foreign one would be seen.
     for count in [1, 4] {
@@ -243,7 +243,7 @@ fn unordered_bodies_are_never_mixed() {
 }
 
 #[test]
-fn what_a_report_adds_stands_behind_its_body() {
+fn report_text_follows_its_body() {
     struct Names;
     impl Report for Names {
         fn finished(&self, job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
@@ -271,7 +271,7 @@ fn what_a_report_adds_stands_behind_its_body() {
 }
 
 #[test]
-fn the_caps_hold() {
+fn parallel_and_per_host_limits_hold() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for (per_host, parallel, most) in [(3, 64, 3), (64, 5, 5), (1, 1, 1)] {
         let fresh = Origin::builder().start().unwrap();
@@ -291,7 +291,7 @@ fn the_caps_hold() {
 }
 
 #[test]
-fn a_slow_producer_is_not_waited_for() {
+fn slow_input_is_fetched_as_it_arrives() {
     let origin = start_origin();
     let (give, given) = channel::<String>();
     let items = given.into_iter().map(|url| Ok(item(url)));
@@ -319,7 +319,7 @@ fn a_slow_producer_is_not_waited_for() {
 }
 
 #[test]
-fn a_slow_producer_that_ends_while_all_sleep() {
+fn slow_input_that_ends_wakes_idle_workers() {
     // The end is what the workers have to notice: many short runs, for it is a race.
     let origin = start_origin();
     let client = Client::new();
@@ -401,7 +401,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_consumer_that_leaves_ends_the_run() {
+fn closed_output_pipe_ends_the_run() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let url = origin.url("/bytes/50000");
     for (count, unordered) in [(1, false), (4, false), (1, true)] {
@@ -426,7 +426,7 @@ fn a_consumer_that_leaves_ends_the_run() {
 }
 
 #[test]
-fn a_body_that_lasts_until_the_end_of_the_connection_waits_for_a_slow_reader() {
+fn close_delimited_body_waits_for_a_slow_reader() {
     // The end of the connection is known long before the output has room for the last of the body.
     let origin = start_origin();
     let sizes = [1_000_000, 5, 900_000];

@@ -25,7 +25,7 @@ fn small(count: usize) -> String {
 }
 
 #[test]
-fn the_bytes_are_the_same_at_any_depth() {
+fn pipelined_output_is_the_same_at_any_depth() {
     let origin = start_origin();
     let sizes: Vec<usize> = (0..300).map(|i| if i % 40 == 3 { 400_000 + i } else { i * 31 % 9000 }).collect();
     let expected: Vec<u8> = sizes.iter().flat_map(|&size| origin.pattern().slice(0, size)).collect();
@@ -44,7 +44,7 @@ fn the_bytes_are_the_same_at_any_depth() {
 }
 
 #[test]
-fn redirects_and_retries_among_pipelined_ones() {
+fn pipelined_redirects_and_retries_keep_order() {
     // What goes on elsewhere must not wait behind those that wait for it in the output.
     let origin = start_origin();
     for memory in [64 << 20, 64 << 10] {
@@ -74,7 +74,7 @@ fn redirects_and_retries_among_pipelined_ones() {
 }
 
 #[test]
-fn what_is_not_idempotent_or_has_content_is_never_pipelined() {
+fn post_and_put_are_never_pipelined() {
     for method in ["POST", "PUT"] {
         let server = Server::start(|_, _| Reply { body: None, close: Close::No });
         let request =
@@ -86,7 +86,7 @@ fn what_is_not_idempotent_or_has_content_is_never_pipelined() {
 }
 
 #[test]
-fn a_server_that_announces_its_last_response_is_pipelined_to_again() {
+fn server_that_announces_close_is_pipelined_again() {
     let server =
         Server::start(|_, served| Reply { body: None, close: if served == 5 { Close::Announced } else { Close::No } });
     let run = go(pipelined(8, 1), &RequestOptions::default(), (0..60).map(|i| server.url(i)));
@@ -98,7 +98,7 @@ fn a_server_that_announces_its_last_response_is_pipelined_to_again() {
 }
 
 #[test]
-fn a_break_loses_nothing_and_is_not_asked_for_twice() {
+fn broken_pipeline_loses_nothing_and_stops_pipelining() {
     for how in [Close::Silent, Close::Reset, Close::Within] {
         // Breaks once, in the middle of a pipeline.
         let broken = AtomicUsize::new(0);
@@ -144,7 +144,7 @@ fn surplus_response_never_counts_for_another_url() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_response() {
+fn server_closing_after_each_response_loses_nothing() {
     for how in [Close::Announced, Close::Silent, Close::Reset] {
         let server = Server::start(move |_, _| Reply { body: None, close: how });
         let run = go(pipelined(8, 2), &common::retrying(3), (0..60).map(|i| server.url(i)));
@@ -154,7 +154,7 @@ fn a_server_that_closes_after_each_response() {
 }
 
 #[test]
-fn a_server_that_never_answers_fails_each_and_ends() {
+fn silent_server_fails_every_pipelined_request() {
     let server = Server::start(|_, _| Reply { body: Some(Vec::new()), close: Close::Silent });
     let run = go(pipelined(8, 2), &RequestOptions::default(), (0..50).map(|i| server.url(i)));
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::sync::Arc;
 
-use common::{run, start_origin, threads};
+use common::{following, run, start_origin, threads};
 use haul::fleet::{FleetOptions, Stage};
 use haul::pipeline::Pattern;
 use haul::{Client, RequestOptions};
@@ -25,6 +25,7 @@ fn stage(template: Option<&str>, extract: &str) -> Stage {
 }
 
 const NUMBER: &str = "AS[0-9]{1,9}";
+
 const BLOCK: &str = "[0-9.]{7,15}/[0-9]{1,2}";
 
 fn site_stages(origin: &Origin) -> Vec<Stage> {
@@ -40,7 +41,7 @@ fn site_of(pages: usize) -> Origin {
 }
 
 #[test]
-fn unique_and_sorted_is_the_known_answer() {
+fn unique_sorted_values_match_the_known_answer() {
     let origin = site_of(150);
     let answer = origin.site().known_answer();
     for (count, memory) in [(1, 64 << 20), (4, 64 << 20), (4, 256 << 10)] {
@@ -58,7 +59,7 @@ fn unique_and_sorted_is_the_known_answer() {
 }
 
 #[test]
-fn without_sorting_the_order_is_that_of_the_input() {
+fn unsorted_values_keep_input_order() {
     let origin = site_of(60);
     let expected = {
         let expression = regex::bytes::Regex::new(BLOCK).unwrap();
@@ -94,7 +95,7 @@ fn in_order_of_first_mention(origin: &Origin) -> Vec<String> {
 }
 
 #[test]
-fn unordered_values_are_the_same_ones() {
+fn unordered_values_are_the_same_set() {
     let origin = site_of(60);
     let mut stages = site_stages(&origin);
     stages[1].unique = true;
@@ -111,7 +112,7 @@ fn unordered_values_are_the_same_ones() {
 }
 
 #[test]
-fn three_stages_and_whole_pages_at_the_end() {
+fn three_stages_deliver_whole_pages_last() {
     let peer = RawPeer::always(many_answers("a1 a2 a3 a2", 1));
     let second = RawPeer::always(many_answers("b7 b8", 8));
     let origin = start_origin();
@@ -130,7 +131,7 @@ fn many_answers(body: &str, count: usize) -> Vec<Step> {
 }
 
 #[test]
-fn more_links_than_a_stage_takes_at_once() {
+fn more_links_than_a_stage_holds_are_fetched() {
     // Six pages with far more links than may wait, on the host that also serves what they link to.
     let origin = Origin::builder().threads(2).record(false).start().unwrap();
     let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
@@ -147,7 +148,7 @@ fn more_links_than_a_stage_takes_at_once() {
 }
 
 #[test]
-fn values_that_make_no_url_fail_alone() {
+fn values_making_no_valid_url_fail_alone() {
     let origin = start_origin();
     let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
     let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
@@ -157,7 +158,7 @@ fn values_that_make_no_url_fail_alone() {
 }
 
 #[test]
-fn a_failure_of_a_later_stage_has_its_place_in_the_order() {
+fn later_stage_failure_keeps_its_place_in_order() {
     // The first index page's second link fails with 22, the second index page itself is refused with 7.
     let origin = start_origin();
     for (first, second) in [(0, 60), (60, 0)] {
@@ -171,7 +172,7 @@ fn a_failure_of_a_later_stage_has_its_place_in_the_order() {
 }
 
 #[test]
-fn links_are_taken_as_they_are_only_where_they_are_http() {
+fn only_http_links_of_a_page_are_fetched() {
     let origin = start_origin();
     let links = format!("<{}> <ftp://h/> <file:///etc/passwd> <http://u:p@h/> </relative>", origin.url("/small/5"));
     let index = RawPeer::start(vec![many_answers(&links, 1)]);
@@ -183,7 +184,7 @@ fn links_are_taken_as_they_are_only_where_they_are_http() {
 }
 
 #[test]
-fn workers_that_extract_far_more_than_a_slow_reader_takes() {
+fn extraction_faster_than_the_reader_loses_nothing() {
     // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the output is what is full.
     let origin = site_of(60);
     let expected: Vec<u8> = origin
@@ -219,4 +220,59 @@ fn workers_that_extract_far_more_than_a_slow_reader_takes() {
         assert_eq!(run.output.len(), expected.len());
         assert!(unordered || run.output == expected, "{count} threads");
     }
+}
+
+/// A page of so many links, each on a line so long that the page is received in several pieces, and then one of them over
+/// and over, which fills what may be kept before a value is known to be an old one.
+fn page_of_links(count: usize) -> RawPeer {
+    let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
+    RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::send(page), Step::Close])
+}
+
+#[test]
+fn full_first_stage_leaves_next_stage_a_slot() {
+    const LINKS: usize = 5000;
+    let origin = start_origin();
+    let index = page_of_links(LINKS);
+    let stages = |sort: bool| {
+        let first = Stage { extract: Some(Pattern::new("<([0-9]+)>").unwrap()), ..Stage::default() };
+        let second = Stage {
+            extract: Some(Pattern::new("small [0-9]+").unwrap()),
+            template: Some(Arc::new(Template::parse(&origin.url("/small/{}")).unwrap())),
+            sort,
+            ..Stage::default()
+        };
+        vec![first, second]
+    };
+    // One slot in all, which the page holds; with memory for what it names and without.
+    for (sort, unordered, max_memory) in
+        [(true, false, 64 << 20), (true, false, 2 << 20), (false, true, 2 << 20), (false, false, 2 << 20)]
+    {
+        let options = FleetOptions { parallel: 1, max_memory, unordered, ..threads(1) };
+        let run = run(&Client::new(), stages(sort), options, [index.url("/")]);
+        assert_eq!(run.summary().succeeded, 1 + LINKS as u64, "{sort} {unordered} {max_memory}");
+        assert_eq!(run.output.iter().filter(|&&byte| byte == b'\n').count(), LINKS);
+    }
+}
+
+#[test]
+fn host_field_is_not_sent_to_extracted_origins() {
+    let answer = vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"), Step::Close];
+    let other = RawPeer::always(answer.clone());
+    let page = format!("<a href=\"{}\">", other.url("/"));
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
+    let index = RawPeer::always(vec![Step::ReadHead, Step::send(head + &page), Step::Close]);
+    let options = RequestOptions { fields: vec![("hOst".into(), b"inside.test".to_vec())], ..following() };
+    let first = Stage { extract: Some(Pattern::new("href=\"([^\"]+)").unwrap()), ..Stage::default() };
+    let second = Stage {
+        options: Arc::new(options),
+        template: Some(Arc::new(Template::parse("{}").unwrap())),
+        ..Stage::default()
+    };
+    let run = run(&Client::new(), vec![first, second], threads(1), [index.url("/")]);
+    assert_eq!(run.output, b"x");
+    let request = String::from_utf8(other.received(0)).unwrap();
+    assert!(!request.contains("inside.test"), "{request}");
+    assert!(request.contains(&format!("Host: {}", other.addr())), "{request}");
 }

@@ -21,7 +21,7 @@ fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOp
 }
 
 #[test]
-fn bodies_of_any_length_come_whole() {
+fn http2_bodies_of_any_length_arrive_whole() {
     let origin = http2_origin(100);
     both(&origin, |how, url, options| {
         for driver in DRIVERS {
@@ -40,7 +40,7 @@ fn bodies_of_any_length_come_whole() {
 }
 
 #[test]
-fn what_is_asked_is_what_the_server_sees() {
+fn http2_request_fields_reach_the_server() {
     let origin = http2_origin(100);
     both(&origin, |how, url, options| {
         let mut options = options.clone();
@@ -56,7 +56,7 @@ fn what_is_asked_is_what_the_server_sees() {
 }
 
 #[test]
-fn uploads_wait_for_windows_and_arrive_whole() {
+fn http2_uploads_wait_for_windows() {
     let origin = http2_origin(100);
     let content: Arc<[u8]> = text(5, 20_000_000).into();
     both(&origin, |how, url, options| {
@@ -76,7 +76,7 @@ fn uploads_wait_for_windows_and_arrive_whole() {
 }
 
 #[test]
-fn several_uploads_share_a_connection() {
+fn http2_uploads_share_one_connection() {
     let origin = http2_origin(100);
     let mut options = knowing(RequestOptions::default());
     options.method = "PUT".into();
@@ -89,7 +89,7 @@ fn several_uploads_share_a_connection() {
 }
 
 #[test]
-fn a_thousand_share_one_connection_within_the_servers_limit() {
+fn thousand_requests_respect_the_servers_stream_limit() {
     for limit in [100, 7, 1] {
         let origin = http2_origin(limit);
         let options = knowing(RequestOptions::default());
@@ -122,7 +122,7 @@ fn many_large_bodies_share_one_connection() {
 }
 
 #[test]
-fn a_server_that_prefers_http1_gets_its_connections() {
+fn http1_only_server_gets_several_connections() {
     let origin = start_origin();
     let (options, _ca) = trusting(origin.ca_pem());
     let urls = (0..40).map(|n| origin.https_url(&format!("/delay/20/small/{n}")));
@@ -134,7 +134,7 @@ fn a_server_that_prefers_http1_gets_its_connections() {
 }
 
 #[test]
-fn http1_is_spoken_where_h2_is_not_offered() {
+fn http1_is_used_when_h2_is_not_offered() {
     let origin = http2_origin(100);
     let (options, _ca) = trusting(origin.ca_pem());
     for url in [origin.url("/small"), origin.https_url("/small")] {
@@ -144,7 +144,7 @@ fn http1_is_spoken_where_h2_is_not_offered() {
 }
 
 #[test]
-fn redirects_lead_from_one_protocol_to_the_other() {
+fn redirects_cross_between_http1_and_http2() {
     let (two, one) = (http2_origin(100), start_origin());
     // One authority for both would be none of the client's business here.
     let (first, _a) = trusting(&format!("{}{}", two.ca_pem(), one.ca_pem()));
@@ -162,7 +162,7 @@ fn redirects_lead_from_one_protocol_to_the_other() {
 }
 
 #[test]
-fn heads_are_delivered_before_bodies() {
+fn included_http2_heads_precede_bodies() {
     let origin = http2_origin(100);
     let mut options = knowing(following());
     options.include_head = true;
@@ -178,7 +178,7 @@ fn heads_are_delivered_before_bodies() {
 }
 
 #[test]
-fn trailers_end_a_body_and_are_no_part_of_it() {
+fn http2_trailers_are_not_part_of_body() {
     let origin = http2_origin(100);
     for driver in DRIVERS {
         let got =
@@ -188,7 +188,7 @@ fn trailers_end_a_body_and_are_no_part_of_it() {
 }
 
 #[test]
-fn statuses_without_a_body_and_heads_alone() {
+fn http2_responses_without_body_are_empty() {
     let origin = http2_origin(100);
     let client = Client::new();
     for driver in DRIVERS {
@@ -204,7 +204,7 @@ fn statuses_without_a_body_and_heads_alone() {
 }
 
 #[test]
-fn coded_bodies_are_decoded() {
+fn http2_content_codings_are_decoded() {
     let origin = http2_origin(100);
     let options = RequestOptions { decode: true, ..knowing(RequestOptions::default()) };
     for driver in DRIVERS {
@@ -216,7 +216,7 @@ fn coded_bodies_are_decoded() {
 }
 
 #[test]
-fn what_the_server_asks_to_try_again_is_tried_again_on_the_same_connection() {
+fn http2_503_is_retried_on_the_same_connection() {
     let origin = http2_origin(100);
     let mut options = knowing(common::retrying(3));
     options.fail = true;
@@ -227,7 +227,7 @@ fn what_the_server_asks_to_try_again_is_tried_again_on_the_same_connection() {
 }
 
 #[test]
-fn several_hosts_have_a_connection_each() {
+fn each_host_has_one_http2_connection() {
     let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
     let options = knowing(RequestOptions::default());
     let urls = (0..90).map(|n| origins[n % 3].url(&format!("/small/{n}")));
@@ -239,7 +239,7 @@ fn several_hosts_have_a_connection_each() {
 }
 
 #[test]
-fn a_site_comes_over_one_connection() {
+fn whole_site_uses_one_http2_connection() {
     let origin = http2_origin(100);
     let paths = origin.site().as_paths();
     let options = knowing(RequestOptions::default());

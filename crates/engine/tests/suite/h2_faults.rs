@@ -2,7 +2,7 @@
 //! began is resumed at the exact byte, and what has nothing to do with it goes on.
 
 use crate::common;
-use crate::h2;
+use crate::support::http2;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use common::{DRIVERS, PATIENCE, fetching, knowing, offering, one_thread, retrying, run, trusting};
-use h2::{
+use haul::{Client, ErrorKind, RequestOptions, Version};
+use http2::{
     CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
     answer_all, body, defaults, send_from,
 };
-use haul::{Client, ErrorKind, RequestOptions, Version};
 use testkit::frames::{
     Conn, Frame, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
 };
@@ -26,7 +26,7 @@ fn ranges(peer: &FramePeer) -> Vec<Option<String>> {
 }
 
 #[test]
-fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
+fn goaway_resends_only_streams_after_its_last() {
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 {
@@ -51,7 +51,7 @@ fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
 
 /// nginx with `keepalive_timeout 0`, or few `keepalive_requests`; and one that takes few at once, and says so late.
 #[test]
-fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_requests() {
+fn one_request_per_connection_server_serves_all() {
     const ALL: usize = 12;
     for refuses in [false, true] {
         let peer = FramePeer::start(move |number, conn| {
@@ -80,7 +80,7 @@ fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_r
 }
 
 #[test]
-fn a_server_that_tells_why_it_goes_is_heard() {
+fn goaway_error_code_is_reported() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -94,7 +94,7 @@ fn a_server_that_tells_why_it_goes_is_heard() {
 }
 
 #[test]
-fn a_server_that_wants_http1_is_asked_by_it() {
+fn http_1_1_required_falls_back_to_http1() {
     for driver in DRIVERS {
         let identity = Identity::for_names(&["localhost"]);
         let peer = FramePeer::start_tls(&identity, |number, conn| {
@@ -118,7 +118,7 @@ fn a_server_that_wants_http1_is_asked_by_it() {
 }
 
 #[test]
-fn requests_that_wait_do_not_wait_for_a_connection_that_takes_no_more() {
+fn goaway_moves_waiting_requests_to_another_connection() {
     // One stream at a time: the others wait on the connection. It goes away, but its first response does not end before
     // the others are there.
     let peer = FramePeer::start(|number, conn| {
@@ -152,7 +152,7 @@ fn requests_that_wait_do_not_wait_for_a_connection_that_takes_no_more() {
 }
 
 #[test]
-fn goaway_with_no_error_and_an_unknown_last_stream_loses_nothing() {
+fn graceful_goaway_without_last_stream_loses_nothing() {
     // The graceful way: first "no more", with the highest number, then the connection's end when all is answered.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
@@ -171,7 +171,7 @@ fn goaway_with_no_error_and_an_unknown_last_stream_loses_nothing() {
 }
 
 #[test]
-fn a_refused_stream_is_sent_again_whatever_its_method() {
+fn refused_stream_is_resent_for_any_method() {
     for driver in DRIVERS {
         // The connection may end behind the refusal, or when it is sent the next request.
         for reads in [0, 1, 2] {
@@ -199,7 +199,7 @@ fn a_refused_stream_is_sent_again_whatever_its_method() {
 }
 
 #[test]
-fn a_connection_that_refuses_its_only_request_is_left_for_another() {
+fn connection_refusing_its_only_request_is_replaced() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|number, conn| {
             conn.greet(&[])?;
@@ -219,7 +219,7 @@ fn a_connection_that_refuses_its_only_request_is_left_for_another() {
 }
 
 #[test]
-fn a_request_that_is_refused_again_and_again_beside_others_goes_elsewhere() {
+fn repeatedly_refused_request_moves_to_another_connection() {
     let (tell, told) = mpsc::channel();
     let (tell, told) = (Mutex::new(tell), Mutex::new(told));
     let peer = FramePeer::start(move |number, conn| {
@@ -247,7 +247,7 @@ fn a_request_that_is_refused_again_and_again_beside_others_goes_elsewhere() {
 }
 
 #[test]
-fn refusing_for_ever_ends_it() {
+fn endless_refused_streams_end_with_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -264,7 +264,7 @@ fn refusing_for_ever_ends_it() {
 }
 
 #[test]
-fn a_reset_in_the_body_is_resumed_at_the_exact_byte() {
+fn stream_reset_resumes_at_the_exact_byte() {
     for driver in DRIVERS {
         let all = body(100_000);
         let peer = FramePeer::start(move |_, conn| {
@@ -286,7 +286,7 @@ fn a_reset_in_the_body_is_resumed_at_the_exact_byte() {
 }
 
 #[test]
-fn without_retries_the_prefix_is_delivered_and_the_code_says_what_broke() {
+fn broken_stream_without_retries_delivers_exact_prefix() {
     for driver in DRIVERS {
         for (end, exit) in [(Some(INTERNAL_ERROR), 92), (Some(CANCEL), 92), (None, 18)] {
             let all = body(100_000);
@@ -308,7 +308,7 @@ fn without_retries_the_prefix_is_delivered_and_the_code_says_what_broke() {
 }
 
 #[test]
-fn a_send_that_fails_is_not_the_error_of_a_response_that_broke_off() {
+fn send_failure_does_not_hide_response_truncation() {
     for ends in [true, false] {
         let (closed, is_closed) = mpsc::channel();
         let peer = FramePeer::start(move |_, conn| {
@@ -339,7 +339,7 @@ fn a_send_that_fails_is_not_the_error_of_a_response_that_broke_off() {
 }
 
 #[test]
-fn a_lost_connection_is_resumed_on_another() {
+fn lost_connection_resumes_on_another() {
     for driver in DRIVERS {
         let all = body(100_000);
         let peer = FramePeer::start(move |number, conn| {
@@ -356,7 +356,7 @@ fn a_lost_connection_is_resumed_on_another() {
 }
 
 #[test]
-fn a_connection_that_breaks_gives_all_its_transfers_back() {
+fn broken_connection_resumes_all_its_transfers() {
     let all = body(50_000);
     let peer = FramePeer::start(move |number, conn| {
         conn.greet(&[])?;
@@ -379,7 +379,7 @@ fn a_connection_that_breaks_gives_all_its_transfers_back() {
 }
 
 #[test]
-fn a_connection_closed_while_idle_costs_no_retry() {
+fn connection_closed_while_idle_uses_no_retry() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -395,7 +395,7 @@ fn a_connection_closed_while_idle_costs_no_retry() {
 }
 
 #[test]
-fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
+fn idempotent_request_lost_on_reuse_is_resent() {
     for driver in DRIVERS {
         for (method, any_method, exit) in [("GET", false, 0), ("POST", false, 52), ("POST", true, 52)] {
             let peer = FramePeer::start(|number, conn| {
@@ -421,7 +421,7 @@ fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
 }
 
 #[test]
-fn a_connection_that_closes_at_once_is_an_empty_reply() {
+fn connection_closed_before_response_is_empty_reply() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -435,7 +435,7 @@ fn a_connection_that_closes_at_once_is_an_empty_reply() {
 }
 
 #[test]
-fn an_answer_before_the_uploads_end_is_an_answer() {
+fn response_before_upload_end_is_delivered() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -457,7 +457,7 @@ fn an_answer_before_the_uploads_end_is_an_answer() {
 /// A connection ends in the midst of one response and before another: the other has nothing in part (it was 18), and is asked for
 /// again.
 #[test]
-fn what_has_no_response_yet_is_asked_for_again_when_others_break_off() {
+fn request_without_response_is_resent_after_connection_loss() {
     let serve = |number: usize, conn: &mut Conn| {
         conn.greet(&[])?;
         if number > 0 {
@@ -482,7 +482,7 @@ fn what_has_no_response_yet_is_asked_for_again_when_others_break_off() {
 
 /// A server that wants no more of a request than it has answered says so by RST_STREAM (RFC 9113 section 8.1).
 #[test]
-fn a_success_that_comes_early_does_not_end_its_request() {
+fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 2 << 20;
     for driver in DRIVERS {
         for (code, exit) in [(None, 0), (Some(0), 0), (Some(CANCEL), 92)] {

@@ -39,7 +39,7 @@ fn ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
 }
 
 #[test]
-fn floods_are_ended() {
+fn frame_floods_end_the_connection() {
     const PAD: &[u8] = &[0; 8];
     for (what, kind, flags, stream, payload, says) in [
         ("PING", Frame::PING, 0, 0, PAD, "PING"),
@@ -66,7 +66,7 @@ fn floods_are_ended() {
 }
 
 #[test]
-fn a_header_block_without_end_is_ended() {
+fn endless_header_block_ends_the_connection() {
     let sent = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sent);
     let peer = FramePeer::start(move |_, conn| {
@@ -94,7 +94,7 @@ fn counted_flood(conn: &mut Conn, field: &[u8]) -> io::Result<()> {
 }
 
 #[test]
-fn a_head_that_unfolds_to_megabytes_is_refused() {
+fn hpack_bomb_is_refused() {
     // One field of 4,000 bytes put into the table, then named ten thousand times by one byte each.
     let peer = after_request(|conn| {
         let mut bomb = vec![0x88, 0x40, 1, b'x', 127];
@@ -109,7 +109,7 @@ fn a_head_that_unfolds_to_megabytes_is_refused() {
 }
 
 #[test]
-fn interim_responses_without_end_are_ended() {
+fn endless_interim_responses_are_refused() {
     let peer = after_request(|conn| {
         let interim = block(&[(":status", "103"), ("link", "</a>")]);
         let sent = conn.flood(Frame::HEADERS, Frame::END_HEADERS, 1, &interim, FOREVER);
@@ -123,7 +123,7 @@ fn interim_responses_without_end_are_ended() {
 }
 
 #[test]
-fn breaches_of_the_protocol_end_the_connection() {
+fn protocol_violations_end_the_connection() {
     type Worst = fn(&mut Conn) -> io::Result<()>;
     let cases: [(&str, Worst, &str); 22] = [
         ("a window above 2^31-1", |conn| conn.send(window_update(0, 0x7fff_ffff)), "window"),
@@ -170,7 +170,7 @@ fn breaches_of_the_protocol_end_the_connection() {
 }
 
 #[test]
-fn more_than_a_window_is_an_end() {
+fn data_beyond_the_window_ends_the_connection() {
     // The reader has stopped, so no window is opened again; and the peer goes on.
     const FRAME: usize = 16_000;
     let sent = Arc::new(AtomicU64::new(0));
@@ -201,7 +201,7 @@ fn more_than_a_window_is_an_end() {
 }
 
 #[test]
-fn something_that_is_not_http2_is_named() {
+fn non_http2_reply_is_named_in_the_error() {
     for (what, bytes, says) in [
         ("HTTP/1.1", &b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], "HTTP/1"),
         ("noise", &b"220 mail.example ESMTP ready for you\r\n"[..], "not HTTP/2"),
@@ -246,7 +246,7 @@ fn malformed_responses_end_their_stream() {
 }
 
 #[test]
-fn a_body_that_is_not_what_its_length_says_is_no_success() {
+fn content_length_mismatch_is_an_error() {
     // What came of one that ends early is handed out; of a frame that goes beyond the end, nothing.
     let cases =
         [("short", "10", &b"hello"[..], &b"abchello"[..]), ("long", "6", b"hello", b"abc"), ("none", "4", b"", b"abc")];
@@ -263,7 +263,7 @@ fn a_body_that_is_not_what_its_length_says_is_no_success() {
 }
 
 #[test]
-fn order_is_kept() {
+fn frames_in_wrong_order_are_refused() {
     let peer = after_request(|conn| conn.send(data(1, true, b"early")));
     for driver in DRIVERS {
         let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
@@ -281,7 +281,7 @@ fn order_is_kept() {
 }
 
 #[test]
-fn resets_and_goaways_without_end_are_bounded() {
+fn endless_goaways_and_resets_are_bounded() {
     // Each connection says at once that it has taken nothing.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
@@ -305,7 +305,7 @@ fn resets_and_goaways_without_end_are_bounded() {
 }
 
 #[test]
-fn no_answer_to_the_preface_is_an_end() {
+fn close_after_preface_is_an_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| conn.preface());
         let got = driver.get(&Client::new(), &peer.url("/"), &knowing(RequestOptions::default()));
@@ -315,7 +315,7 @@ fn no_answer_to_the_preface_is_an_end() {
 }
 
 #[test]
-fn who_waits_for_a_turn_that_never_comes_waits_within_the_limit_of_time() {
+fn request_waiting_for_a_stream_obeys_max_time() {
     // Before its first answer the peer says that it takes no further stream: the next requests wait on an open connection.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
@@ -338,7 +338,7 @@ fn who_waits_for_a_turn_that_never_comes_waits_within_the_limit_of_time() {
 }
 
 #[test]
-fn settings_that_leave_no_stream_wait_within_the_limit_of_time() {
+fn zero_max_streams_waits_until_max_time() {
     let mut options = knowing(RequestOptions::default());
     options.max_time = Some(std::time::Duration::from_secs(1));
     let peer = FramePeer::start(|_, conn| {
@@ -351,7 +351,7 @@ fn settings_that_leave_no_stream_wait_within_the_limit_of_time() {
 }
 
 #[test]
-fn the_goaway_reaches_a_peer_that_goes_on_sending() {
+fn goaway_reaches_a_peer_that_keeps_sending() {
     const PROTOCOL_ERROR: u32 = 1;
     for driver in DRIVERS {
         let ended = Arc::new(AtomicU64::new(0));

@@ -1,22 +1,22 @@
 //! HTTP/2 streams side by side: what one of them waits for, or is held to, is nothing of the others.
 
 use crate::common;
-use crate::h2;
+use crate::support::http2;
 
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading};
-use h2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
 use haul::Client;
 use haul::fleet::{Destination, FleetOptions, Item};
 use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
+use http2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
 use testkit::frames::{Conn, Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
 
 #[test]
-fn interim_responses_are_passed_over() {
+fn http2_interim_responses_are_skipped() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -34,7 +34,7 @@ fn interim_responses_are_passed_over() {
 /// Bodies leave whole, as they are completed, and memory is used up: one has the output to itself, and everything waits for it.
 /// It breaks off. What waits for room comes before it in the input, and yet it is that one which is to be sent first.
 #[test]
-fn a_body_that_has_the_output_to_itself_is_asked_for_again_before_others() {
+fn broken_body_owning_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[(3, 2)])?;
         let warm_up = conn.request()?;
@@ -101,7 +101,7 @@ fn time_limits_end_their_own_stream_only() {
 }
 
 #[test]
-fn a_rate_holds_for_each_transfer() {
+fn limit_rate_applies_to_each_transfer() {
     let origin = http2_origin(100);
     let mut options = defaults();
     options.limit_rate = Some(400_000);
@@ -119,7 +119,7 @@ fn a_rate_holds_for_each_transfer() {
 
 /// What a server may send at once is a small part of what the rate allows in a second, until somebody asks who has no rate.
 #[test]
-fn the_first_window_is_no_way_around_the_rate() {
+fn initial_window_respects_limit_rate() {
     let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
@@ -142,7 +142,7 @@ fn the_first_window_is_no_way_around_the_rate() {
 
 /// Apache's HTTP/2 says so in a frame of its own, and that it sends only while the stream's window is not 0.
 #[test]
-fn a_body_that_uses_up_its_window_may_end() {
+fn body_filling_its_window_can_end() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             let window = greet(conn)?;
@@ -164,7 +164,7 @@ fn a_body_that_uses_up_its_window_may_end() {
 
 /// A window that came at once is used up when the rate lets its bytes go: the next one is announced before it is waited for.
 #[test]
-fn a_window_used_up_at_a_rate_is_announced_before_the_next_receive() {
+fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
@@ -221,7 +221,7 @@ fn begins(frame: &Frame) -> Option<Said> {
 }
 
 #[test]
-fn a_full_output_stops_its_own_stream_only() {
+fn full_output_stops_only_its_stream() {
     let origin = http2_origin(100);
     let dir = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..5).map(|n| dir.path().join(n.to_string())).collect();
@@ -256,7 +256,7 @@ fn a_full_output_stops_its_own_stream_only() {
 }
 
 #[test]
-fn a_response_in_one_record_of_many_frames_and_one_in_single_bytes() {
+fn http2_response_parses_in_any_piece_size() {
     for driver in DRIVERS {
         for size in [1, 7, 1 << 20] {
             let peer = FramePeer::start(move |_, conn| {
@@ -281,7 +281,7 @@ fn a_response_in_one_record_of_many_frames_and_one_in_single_bytes() {
 }
 
 #[test]
-fn padding_is_no_body() {
+fn padding_is_not_part_of_the_body() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;

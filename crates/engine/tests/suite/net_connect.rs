@@ -96,7 +96,7 @@ fn settle(connector: &mut Connector, now: Instant, shown: &mut Vec<i32>) -> Conn
 }
 
 #[test]
-fn a_refused_address_gives_way_at_once() {
+fn refused_address_starts_the_next_at_once() {
     let refusing = Refusing::new();
     let (_listener, good) = open();
     let now = Instant::now();
@@ -113,7 +113,7 @@ fn a_refused_address_gives_way_at_once() {
 }
 
 #[test]
-fn a_silent_address_gets_company_after_the_delay() {
+fn silent_address_starts_next_after_attempt_delay() {
     let hole = BlackHole::new();
     let (_listener, good) = open();
     let start = Instant::now();
@@ -134,7 +134,7 @@ fn a_silent_address_gets_company_after_the_delay() {
 }
 
 #[test]
-fn a_head_start_without_end_leaves_the_first_address_alone() {
+fn infinite_attempt_delay_tries_one_address() {
     let (hole, (_listener, good)) = (BlackHole::new(), open());
     let options = ConnectOptions { attempt_delay: Duration::MAX, ..ConnectOptions::default() };
     let now = Instant::now();
@@ -147,7 +147,7 @@ fn a_head_start_without_end_leaves_the_first_address_alone() {
 }
 
 #[test]
-fn the_time_limit_covers_all_addresses() {
+fn connect_timeout_covers_all_addresses() {
     let (one, two) = (BlackHole::new(), BlackHole::new());
     let start = Instant::now();
     let options = ConnectOptions { timeout: Duration::from_secs(5), ..ConnectOptions::default() };
@@ -169,7 +169,7 @@ fn the_time_limit_covers_all_addresses() {
 }
 
 #[test]
-fn all_refuse() {
+fn all_addresses_refused_is_a_connect_error() {
     let refusing = Refusing::new();
     let port = refusing.address.port();
     for count in 1..=3 {
@@ -184,7 +184,7 @@ fn all_refuse() {
 }
 
 #[test]
-fn connected_socket_carries_bytes() {
+fn connected_socket_is_configured_and_carries_bytes() {
     let refusing = Refusing::new();
     let (listener, good) = open();
     for addresses in [vec![good], vec![refusing.address, good]] {
@@ -206,7 +206,7 @@ fn connected_socket_carries_bytes() {
 }
 
 #[test]
-fn race_ends_at_the_time_limit() {
+fn address_race_ends_at_connect_timeout() {
     let hole = BlackHole::new();
     for addresses in [vec![hole.address], vec![hole.address; 2]] {
         let options = ConnectOptions { timeout: Duration::from_millis(30), ..ConnectOptions::default() };
@@ -219,7 +219,7 @@ fn race_ends_at_the_time_limit() {
 }
 
 #[test]
-fn race_finds_the_second_address() {
+fn address_race_finds_the_second_address() {
     let hole = BlackHole::new();
     let (_listener, good) = open();
     let options = ConnectOptions { attempt_delay: Duration::from_millis(10), ..ConnectOptions::default() };
@@ -228,7 +228,7 @@ fn race_finds_the_second_address() {
 }
 
 #[test]
-fn an_idle_connection_is_looked_at() {
+fn idle_peek_distinguishes_silent_readable_and_closed() {
     let (listener, address) = open();
     let (socket, _) = race(vec![address], &ConnectOptions::default()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -245,7 +245,7 @@ fn an_idle_connection_is_looked_at() {
 }
 
 #[test]
-fn a_low_water_mark_holds_readers_back() {
+fn rcvlowat_delays_readability() {
     let (listener, address) = open();
     let (socket, _) = race(vec![address], &ConnectOptions::default()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -266,7 +266,7 @@ fn a_low_water_mark_holds_readers_back() {
 }
 
 #[test]
-fn ports_are_put_to_addresses() {
+fn with_port_adds_port_to_each_address() {
     let addresses = ["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
     assert_eq!(with_port(&addresses, 80), ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse::<SocketAddr>().unwrap()]);
 }

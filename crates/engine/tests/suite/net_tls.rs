@@ -1,16 +1,16 @@
 //! TLS against rustls' own server, in memory: handshakes, trust, records in any piece size, ends true and false.
 
-mod rig;
-mod trust;
+mod certificates;
+mod tls_pair;
 
-use std::{io::Write, path::Path};
+use std::io::Write;
+use std::path::Path;
 
-use haul::{
-    ErrorKind,
-    net::dns::Family,
-    net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion},
-};
-use rig::{Authority, Pair, ServerSetup, options};
+use haul::net::dns::Family;
+use haul::net::pool::Key;
+use haul::net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion};
+use haul::{ErrorKind, RequestOptions, Target};
+use tls_pair::{Authority, Pair, ServerSetup, options};
 
 const SUITES: [(&str, TlsVersion); 6] = [
     ("TLS13_AES_128_GCM_SHA256", TlsVersion::V1_3),
@@ -27,7 +27,7 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_suite_carries_data_both_ways_in_any_piece_size() {
+fn every_cipher_suite_carries_data_both_ways() {
     let authority = Authority::new();
     for (suite, version) in SUITES {
         for (piece, len) in [(1, 40_000), (7, 100_000), (5_000, 300_000), (usize::MAX, 300_000)] {
@@ -46,7 +46,7 @@ fn every_suite_carries_data_both_ways_in_any_piece_size() {
 }
 
 #[test]
-fn small_records_and_a_handshake_in_many_of_them() {
+fn fragmented_handshake_and_small_records_work() {
     let authority = Authority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup {
@@ -65,7 +65,7 @@ fn small_records_and_a_handshake_in_many_of_them() {
 }
 
 #[test]
-fn data_right_behind_the_handshake_is_left_for_open() {
+fn data_after_the_handshake_is_left_for_open() {
     let authority = Authority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
@@ -78,7 +78,7 @@ fn data_right_behind_the_handshake_is_left_for_open() {
 }
 
 #[test]
-fn close_notify_is_told_from_a_mere_end() {
+fn close_notify_is_distinguished_from_plain_close() {
     let authority = Authority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
@@ -126,7 +126,7 @@ fn key_updates_are_followed_and_answered() {
 }
 
 #[test]
-fn a_flood_of_key_updates_is_answered_once_and_ended() {
+fn key_update_flood_is_answered_once_and_refused() {
     let authority = Authority::new();
     let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
     pair.shake().unwrap();
@@ -150,7 +150,7 @@ fn a_flood_of_key_updates_is_answered_once_and_ended() {
 }
 
 #[test]
-fn every_changed_byte_is_found() {
+fn every_changed_record_byte_is_detected() {
     let authority = Authority::new();
     for (suite, _) in SUITES {
         let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
@@ -186,7 +186,7 @@ fn every_changed_byte_is_found() {
 }
 
 #[test]
-fn an_alert_instead_of_data_is_an_error() {
+fn alert_instead_of_data_is_an_error() {
     let authority = Authority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
@@ -205,7 +205,7 @@ fn an_alert_instead_of_data_is_an_error() {
 }
 
 #[test]
-fn another_port_resumes_no_session() {
+fn session_is_not_resumed_on_another_port() {
     let authority = Authority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
@@ -229,7 +229,7 @@ fn another_port_resumes_no_session() {
 }
 
 #[test]
-fn sessions_are_resumed() {
+fn sessions_are_resumed_with_equal_settings() {
     let authority = Authority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
@@ -251,7 +251,7 @@ fn sessions_are_resumed() {
 }
 
 #[test]
-fn alpn_and_sni() {
+fn alpn_and_sni_follow_the_options() {
     let authority = Authority::new();
     let setup = ServerSetup { alpn: vec![b"http/1.1".to_vec()], ..ServerSetup::new(authority.issue("localhost")) };
     let mut offer = options(&authority);
@@ -274,7 +274,7 @@ fn alpn_and_sni() {
 }
 
 #[test]
-fn certificates_nobody_vouches_for() {
+fn certificate_of_unknown_issuer_is_refused() {
     let (authority, stranger) = (Authority::new(), Authority::named("a stranger"));
     let setup = ServerSetup::new(stranger.issue("localhost"));
     let mut pair = Pair::new(&setup, &options(&authority), "localhost");
@@ -290,7 +290,7 @@ fn certificates_nobody_vouches_for() {
 }
 
 #[test]
-fn the_name_must_fit() {
+fn certificate_for_another_name_is_refused() {
     let authority = Authority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     for name in ["other.test", "127.0.0.1"] {
@@ -302,10 +302,10 @@ fn the_name_must_fit() {
 }
 
 #[test]
-fn a_certificate_listed_itself_is_trusted() {
+fn certificate_in_the_ca_file_is_trusted() {
     for is_ca in [true, false] {
         for expired in [false, true] {
-            let own = rig::self_signed("localhost", is_ca, expired);
+            let own = tls_pair::self_signed("localhost", is_ca, expired);
             let setup = ServerSetup::new(own.identity());
             let error = Pair::new(&setup, &options(&Authority::new()), "localhost").shake().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "not listed");
@@ -329,9 +329,9 @@ fn a_certificate_listed_itself_is_trusted() {
 }
 
 #[test]
-fn a_common_name_counts_where_it_is_allowed_below_a_given_authority_and_without_alternatives() {
+fn common_name_counts_only_when_allowed_without_alternatives() {
     let authority = Authority::new();
-    let shake = |identity: rig::Identity, trust: TlsOptions, common_name, name| {
+    let shake = |identity: tls_pair::Identity, trust: TlsOptions, common_name, name| {
         let mut options = trust;
         options.common_name = common_name;
         let shaken = Pair::new(&ServerSetup::new(identity), &options, name).shake();
@@ -357,7 +357,7 @@ fn a_common_name_counts_where_it_is_allowed_below_a_given_authority_and_without_
 }
 
 #[test]
-fn without_verification_the_peer_must_still_hold_the_key() {
+fn unverified_peer_must_still_prove_its_key() {
     let authority = Authority::new();
     let stolen = authority.issue("localhost").with_other_key();
     let mut anyone = TlsOptions::default();
@@ -370,7 +370,7 @@ fn without_verification_the_peer_must_still_hold_the_key() {
 }
 
 #[test]
-fn ca_files_that_cannot_be_used() {
+fn unusable_ca_files_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = directory.path().join(name);
@@ -407,7 +407,7 @@ fn ca_files_that_cannot_be_used() {
 }
 
 #[test]
-fn versions_out_of_reach() {
+fn unsupported_tls_versions_are_errors() {
     let authority = Authority::new();
     let setup = ServerSetup { version: Some(TlsVersion::V1_2), ..ServerSetup::new(authority.issue("localhost")) };
     let mut new_only = options(&authority);
@@ -419,7 +419,7 @@ fn versions_out_of_reach() {
 }
 
 #[test]
-fn peers_that_do_not_speak_tls() {
+fn non_tls_peers_are_handshake_errors() {
     let authority = Authority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     let hostile: [&[u8]; 6] = [
@@ -441,7 +441,7 @@ fn peers_that_do_not_speak_tls() {
 }
 
 #[test]
-fn records_that_no_peer_may_send() {
+fn illegal_records_are_receive_errors() {
     let authority = Authority::new();
     for (version, hostile) in [
         (TlsVersion::V1_3, &[23, 3, 3, 0x41, 1][..]),
@@ -463,7 +463,7 @@ fn records_that_no_peer_may_send() {
 }
 
 #[test]
-fn contexts_are_shared() {
+fn tls_context_reads_its_ca_file_once() {
     let authority = Authority::new();
     let contexts = TlsContexts::default();
     let first = contexts.context(&options(&authority)).unwrap();
@@ -473,4 +473,17 @@ fn contexts_are_shared() {
     other.alpn = vec![b"h2".to_vec()];
     contexts.context(&other).unwrap();
     drop((first, contexts.context(&options(&authority)).unwrap()));
+}
+
+#[test]
+fn session_tickets_depend_on_port_and_connect_to() {
+    let mut options = RequestOptions::default();
+    let key = |url: &str, options: &RequestOptions| Key::new(&Target::parse(url).unwrap(), options).place();
+    let plain = key("https://a.test/", &options);
+    assert_eq!(plain, key("https://A.test:443/x", &options));
+    assert_ne!(plain, key("https://a.test:8443/", &options));
+    assert_ne!(plain, key("https://b.test/", &options));
+    let detour = haul::request::ConnectTo { host: None, port: None, to_host: Some("c.test".into()), to_port: None };
+    options.connect_to.push(detour);
+    assert_ne!(plain, key("https://a.test/", &options));
 }

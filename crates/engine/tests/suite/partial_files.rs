@@ -3,7 +3,7 @@
 #![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
 
 use crate::common;
-use crate::ranged;
+use crate::support::ranges;
 
 use std::fs;
 use std::io::IoSlice;
@@ -20,7 +20,7 @@ use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
-use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, Plan};
 use testkit::pattern::Pattern;
@@ -82,7 +82,7 @@ fn completes(origin: &Faulty, name: &str, file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_broke_off_is_completed_by_the_next_run() {
+fn broken_download_is_completed_by_next_run() {
     let origin = origin();
     let (dir, file, _) = place();
     let breaks = vec![Break::close_at(MIB + 300).times(1)];
@@ -96,7 +96,7 @@ fn what_broke_off_is_completed_by_the_next_run() {
 }
 
 #[test]
-fn holes_are_filled_and_nothing_else_is_asked_for() {
+fn only_missing_ranges_are_requested() {
     let origin = origin();
     let (dir, file, beside) = place();
     let path = origin.serve("holes", Plan::default());
@@ -110,7 +110,7 @@ fn holes_are_filled_and_nothing_else_is_asked_for() {
 }
 
 #[test]
-fn what_is_all_there_only_gets_its_name() {
+fn complete_partial_file_is_only_renamed() {
     let origin = origin();
     let (dir, file, beside) = place();
     let path = origin.serve("there", Plan::default());
@@ -121,7 +121,7 @@ fn what_is_all_there_only_gets_its_name() {
 }
 
 #[test]
-fn a_redirect_leads_to_the_same_partial_file() {
+fn redirected_download_resumes_its_partial_file() {
     let origin = origin();
     let (dir, file, _) = place();
     let breaks = vec![Break::close_at(MIB + 300).times(1)];
@@ -136,7 +136,7 @@ fn a_redirect_leads_to_the_same_partial_file() {
 }
 
 #[test]
-fn what_may_be_of_something_else_is_not_completed() {
+fn partial_file_of_unsure_origin_is_discarded() {
     let origin = origin();
     let elsewhere = origin.url("/f/elsewhere");
     type Make<'a> = &'a dyn Fn(&Path, &str);
@@ -168,7 +168,7 @@ fn what_may_be_of_something_else_is_not_completed() {
 }
 
 #[test]
-fn bytes_that_were_synced_outlive_the_boot() {
+fn synced_bytes_survive_a_reboot() {
     let origin = origin();
     let (_dir, file, beside) = place();
     let path = origin.serve("synced", Plan::default());
@@ -181,7 +181,7 @@ fn bytes_that_were_synced_outlive_the_boot() {
 }
 
 #[test]
-fn another_etag_is_a_new_start() {
+fn changed_etag_restarts_the_download() {
     let origin = origin();
     let (dir, file, beside) = place();
     let path = origin.serve("changed", Plan::default());
@@ -204,7 +204,7 @@ fn another_etag_is_a_new_start() {
 }
 
 #[test]
-fn one_that_another_run_is_at_is_left_alone() {
+fn partial_file_in_use_is_left_alone() {
     let origin = origin();
     let (dir, file, beside) = place();
     let url = origin.url(&origin.serve("locked", Plan::default()));
@@ -220,7 +220,7 @@ fn one_that_another_run_is_at_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_written_through_a_link_or_over_what_is_no_file() {
+fn partial_file_is_not_written_through_links() {
     let origin = origin();
     let (dir, file, beside) = place();
     let victim = dir.path().join("victim");
@@ -248,7 +248,7 @@ fn nothing_is_written_through_a_link_or_over_what_is_no_file() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_disk_that_is_too_small_is_known_before_a_byte_is_fetched() {
+fn too_small_disk_fails_before_fetching() {
     let origin = origin();
     let (dir, file, _) = place();
     let path = origin.serve("huge", Plan { size: 1 << 62, rate: Some(MIB), ..Plan::default() });
@@ -270,7 +270,7 @@ fn named(clobber: Clobber) -> FileOptions {
 }
 
 #[test]
-fn the_response_names_the_file_and_may_not_replace_one() {
+fn response_named_file_replaces_none_by_default() {
     let (dir, file, _) = place();
     let peer = suggesting("suggested.txt");
     let get = |clobber| exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::with(&file, named(clobber))));
@@ -286,7 +286,7 @@ fn the_response_names_the_file_and_may_not_replace_one() {
 }
 
 #[test]
-fn a_suggested_name_stays_in_its_directory() {
+fn suggested_file_name_stays_in_its_directory() {
     let outer = TempDir::new().unwrap();
     for name in ["../../up", "/etc/absolute", "..", ".", "a/b/c", "..\\\\up"] {
         let dir = outer.path().join("inner");
@@ -300,7 +300,7 @@ fn a_suggested_name_stays_in_its_directory() {
 }
 
 #[test]
-fn numbers_are_added_up_to_a_hundred() {
+fn clobber_numbers_stop_at_one_hundred() {
     let origin = origin();
     let (dir, file, _) = place();
     fs::write(&file, "mine").unwrap();
@@ -322,7 +322,7 @@ fn checksum(bytes: &[u8]) -> Checksum {
 }
 
 #[test]
-fn a_file_with_another_checksum_does_not_get_its_name() {
+fn file_with_wrong_checksum_is_not_renamed() {
     let origin = origin();
     for size in [SIZE, 100] {
         let bytes = &all()[..size as usize];
@@ -344,7 +344,7 @@ fn a_file_with_another_checksum_does_not_get_its_name() {
 }
 
 #[test]
-fn checksums_of_what_is_resumed_split_and_added_to_are_of_the_whole() {
+fn checksum_covers_resumed_split_and_appended_files() {
     let origin = origin();
     let (_dir, file, beside) = place();
     let url = origin.url(&origin.serve("resumed", Plan::default()));
@@ -352,8 +352,8 @@ fn checksums_of_what_is_resumed_split_and_added_to_are_of_the_whole() {
     let with = |checksum| FileOptions { checksum: Some(checksum), ..FileOptions::default() };
     went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
 
-    let url = origin.url(&origin.serve("split", ranged::held()));
-    went_well(&fetch(&Client::new(), &url, &ranged::splitting(), FileSink::with(&file, with(checksum(&all())))));
+    let url = origin.url(&origin.serve("split", ranges::held()));
+    went_well(&fetch(&Client::new(), &url, &ranges::splitting(), FileSink::with(&file, with(checksum(&all())))));
     assert!(!ranges(&origin.seen("split")).is_empty());
 
     let url = origin.url(&origin.serve("added", Plan::default()));
@@ -369,7 +369,7 @@ fn checksums_of_what_is_resumed_split_and_added_to_are_of_the_whole() {
 }
 
 #[test]
-fn checksums_of_pipes_and_devices() {
+fn checksum_is_verified_for_pipes_and_devices() {
     let origin = origin();
     let url = origin.url(&origin.serve("passing", Plan::default()));
     for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
@@ -384,7 +384,7 @@ fn checksums_of_pipes_and_devices() {
 }
 
 #[test]
-fn nothing_is_left_of_a_failure_where_that_is_asked_for() {
+fn remove_on_error_leaves_no_files() {
     let origin = origin();
     let breaks = vec![Break::close_at(MIB + 300)];
     let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
@@ -398,7 +398,7 @@ fn nothing_is_left_of_a_failure_where_that_is_asked_for() {
 }
 
 #[test]
-fn an_old_file_stays_until_the_new_one_is_whole() {
+fn old_file_stays_until_replacement_is_whole() {
     let origin = origin();
     let breaks = vec![Break::close_at(MIB + 300).times(1)];
     let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
@@ -419,7 +419,7 @@ fn announcing_much(etag: &str) -> RawPeer {
 }
 
 #[test]
-fn a_failure_leaves_no_more_reserved_than_came() {
+fn failed_download_reserves_only_received_bytes() {
     // On tmpfs, too: what is reserved there is memory.
     for place in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
         let Ok(dir) = TempDir::new_in(&place) else { continue };
@@ -441,7 +441,7 @@ fn a_failure_leaves_no_more_reserved_than_came() {
 }
 
 #[test]
-fn an_announced_length_is_reserved_step_by_step() {
+fn announced_length_is_reserved_step_by_step() {
     let (_dir, _, beside) = place();
     let target = Target::parse("http://h/x").unwrap();
     let validator = Validator::strong(Some(b"\"x\""), None, None).unwrap();

@@ -1,12 +1,12 @@
 //! One stream that breaks: it goes on at its exact byte, or it ends with an error that says why it cannot.
 
 use crate::common;
-use crate::ranged;
+use crate::support::ranges;
 
 use common::{DRIVERS, Driver, assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
-use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
 use testkit::raw::{RawPeer, Step};
@@ -24,7 +24,7 @@ fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) 
 }
 
 #[test]
-fn it_goes_on_at_the_exact_byte_and_nothing_is_sent_twice() {
+fn broken_body_resumes_at_the_exact_byte() {
     let origin = origin();
     let places = [1, 70_001, MIB + 17, SIZE - 1];
     let plan = Plan { breaks: places.iter().map(|&at| Break::close_at(at).times(1)).collect(), ..Plan::default() };
@@ -57,7 +57,7 @@ fn it_goes_on_at_the_exact_byte_and_nothing_is_sent_twice() {
 }
 
 #[test]
-fn what_got_on_has_all_its_retries_again() {
+fn progress_restores_all_retries() {
     let origin = origin();
     let plan = Plan { breaks: vec![after(400 << 10)], ..Plan::default() };
     let path = origin.serve("far", plan.clone());
@@ -75,7 +75,7 @@ fn what_got_on_has_all_its_retries_again() {
 }
 
 #[test]
-fn the_whole_of_the_same_content_is_skipped_into_place() {
+fn full_response_is_skipped_to_resume_offset() {
     let origin = origin();
     let plan = Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
     let path = origin.serve("whole", plan.clone());
@@ -87,7 +87,7 @@ fn the_whole_of_the_same_content_is_skipped_into_place() {
 }
 
 #[test]
-fn another_content_is_an_error_or_a_new_start() {
+fn changed_content_is_an_error_or_restart() {
     let origin = origin();
     let plan =
         Plan { change: Some(Change::Requests(1)), breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
@@ -108,7 +108,7 @@ fn another_content_is_an_error_or_a_new_start() {
 }
 
 #[test]
-fn a_wrong_part_is_never_delivered() {
+fn wrong_part_is_never_delivered() {
     let lies = [Lie::Start(1), Lie::End(-1), Lie::Total(5), Lie::Unit, Lie::Missing];
     let cut = |plan: Plan| Plan { breaks: vec![Break::close_at(MIB + 3).times(1)], ..plan };
     let mut plans: Vec<_> =
@@ -132,7 +132,7 @@ fn a_wrong_part_is_never_delivered() {
 }
 
 #[test]
-fn a_refusal_on_the_way_is_tried_again() {
+fn status_503_while_resuming_is_retried() {
     let origin = origin();
     let plan = Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
     let path = origin.serve("busy", plan.clone());
@@ -144,7 +144,7 @@ fn a_refusal_on_the_way_is_tried_again() {
 }
 
 #[test]
-fn from_an_offset_on() {
+fn resume_from_delivers_the_rest() {
     let origin = origin();
     let from = |offset| RequestOptions { resume_from: Some(offset), fail: true, ..retrying(1) };
     let path = origin.serve("from", Plan::default());
@@ -172,7 +172,7 @@ fn from_an_offset_on() {
 
 /// Apache and lighttpd send no Content-Range with a 416: how long the whole is, the last byte says that is there.
 #[test]
-fn a_416_that_does_not_say_the_length_is_asked_about_the_last_byte() {
+fn status_416_without_length_probes_the_last_byte() {
     let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
     let whole = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\n9";
     let longer = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-10/11\r\nContent-Length: 2\r\n\r\n9a";
@@ -216,7 +216,7 @@ fn ten(status: &str, fields: &str, body: &str) -> Step {
 }
 
 #[test]
-fn a_retry_starts_at_the_first_url() {
+fn retry_starts_at_the_first_url() {
     let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     for driver in DRIVERS {
         let cut = ten("200 OK", "", "01234");
@@ -239,7 +239,7 @@ fn a_retry_starts_at_the_first_url() {
 }
 
 #[test]
-fn a_resume_behind_a_redirect_keeps_its_range() {
+fn resume_after_redirect_keeps_its_range() {
     for driver in DRIVERS {
         let once = RawPeer::start(vec![vec![Step::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
         let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
@@ -256,7 +256,7 @@ fn a_resume_behind_a_redirect_keeps_its_range() {
 }
 
 #[test]
-fn a_retry_behind_a_303_stays_at_its_target() {
+fn retry_after_303_stays_at_its_target() {
     for driver in DRIVERS {
         let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
         let target = RawPeer::start(vec![vec![Step::ReadHead, busy, Step::ReadHead, ten("200 OK", "", "0123456789")]]);
@@ -272,7 +272,7 @@ fn a_retry_behind_a_303_stays_at_its_target() {
 }
 
 #[test]
-fn new_starts_count_as_retries() {
+fn restarts_count_as_retries() {
     let script = |node: usize, sent: usize| {
         vec![Step::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
     };

@@ -105,7 +105,7 @@ fn options_for(world: &World) -> (RequestOptions, tempfile::NamedTempFile) {
 }
 
 #[test]
-fn a_secret_stays_with_the_first_origin() {
+fn secret_stays_with_the_first_origin() {
     let world = World::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());
@@ -144,7 +144,7 @@ fn a_secret_stays_with_the_first_origin() {
 }
 
 #[test]
-fn nobody_gets_a_secret_that_was_not_given() {
+fn shared_connection_carries_no_earlier_secret() {
     // Connections are shared by requests with and without a secret: it belongs to a request, not to a connection.
     let world = World::new();
     let (base, _ca) = options_for(&world);
@@ -164,7 +164,7 @@ fn nobody_gets_a_secret_that_was_not_given() {
 }
 
 #[test]
-fn a_host_of_the_callers_own_goes_no_further() {
+fn custom_host_field_stays_with_first_origin() {
     let world = World::new();
     let (mut options, _ca) = options_for(&world);
     options.fields.push(("Host".into(), b"virtual.test".to_vec()));
@@ -179,7 +179,7 @@ fn a_host_of_the_callers_own_goes_no_further() {
 }
 
 #[test]
-fn pages_do_not_choose_who_gets_a_secret() {
+fn links_of_pages_get_no_secret() {
     let world = World::new();
     let (base, _ca) = options_for(&world);
     let mut strangers = 0;
@@ -246,7 +246,7 @@ fn mark_of(tls: bool) -> &'static str {
 }
 
 #[test]
-fn cookies_and_netrc_entries_go_to_their_hosts_and_never_into_the_clear() {
+fn cookies_and_netrc_go_only_to_their_hosts() {
     let world = World::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());

@@ -4,18 +4,22 @@
 //!
 //! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
 
+mod call_styles;
+mod route;
+mod scripted_server;
+
 use crate::common;
-use crate::models;
+use crate::support::seeds;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use call_styles::{Case, Got, Pieces, Way, a_batch, run_all};
 use common::{knowing, offering, retrying, trusting};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
-use models::route::{Login, Route, Via};
-use models::server::{self, End, Fail, Framing, Script, Server};
-use models::ways::{Case, Got, Pieces, Way, a_batch, run_all};
-use models::{each, one_of};
+use route::{Login, Route, Via};
+use scripted_server::{End, Fail, Framing, Script, Server};
+use seeds::{each, one_of};
 use testkit::faulty::{Break, Faulty, How, Place, Plan};
 use testkit::origin::Origin;
 use testkit::pattern::{self, Pattern};
@@ -99,7 +103,7 @@ impl Case for Scripted {
         let request = request.header("x-case", self.number.to_string());
         match self.sends {
             None => request,
-            Some(sends) => sends.put(request, server::upload(self.number, sends.0)),
+            Some(sends) => sends.put(request, scripted_server::upload(self.number, sends.0)),
         }
     }
 
@@ -141,13 +145,13 @@ impl Case for Scripted {
         assert_eq!(got.number, Some(number), "{what}: the response is another's");
         let has_none = method == "HEAD" || matches!(script.framing, Framing::NoContent | Framing::NotModified);
         let size = if has_none { 0 } else { script.size };
-        assert!(server::content(number, size).starts_with(&got.body), "{what}: other content");
+        assert!(scripted_server::content(number, size).starts_with(&got.body), "{what}: other content");
         assert!(has_none || !is_cut || !got.is_whole, "{what}: an end that nobody said");
         // Less is not told from all where the end of the connection is that of the content, in the clear.
         let may_be_less = route.breaks > 0 && script.framing == Framing::Close && !route.is_secure();
         assert!(!got.is_whole || may_be_less || got.body.len() == size, "{what}: {} of {size} bytes", got.body.len());
         if let (Some(Sends(size, _)), false) = (self.sends, script.early || number != self.number) {
-            assert!(self.server.got(number, &server::upload(number, size)), "{what}: what was sent");
+            assert!(self.server.got(number, &scripted_server::upload(number, size)), "{what}: what was sent");
         }
     }
 }
@@ -187,7 +191,7 @@ fn each_request_gets_its_own_response_or_an_error() {
 }
 
 #[test]
-fn by_any_route_each_request_gets_its_own_response_or_an_error() {
+fn requests_by_any_route_get_their_own_responses() {
     each(200, 2, try_routes);
 }
 
@@ -280,6 +284,6 @@ fn try_http2(seed: u64) {
 }
 
 #[test]
-fn each_stream_gets_its_own_response_or_an_error() {
+fn each_http2_stream_gets_its_own_response() {
     each(60, 2, try_http2);
 }

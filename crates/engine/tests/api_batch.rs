@@ -1,0 +1,408 @@
+//! Many requests of a program at once: order, bounds, giving up, foreign event loops.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::{Panics, Shared, bounded, http2_origin, start_origin, trusting};
+use haul::batch::{BatchOptions, Order};
+use haul::buffer::Lease;
+use haul::interrupt::Interrupt;
+use haul::net::pool::PoolLimits;
+use haul::sink::Sink;
+use haul::{Client, ErrorKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use testkit::raw::{RawPeer, Step};
+
+fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
+    let wait = Timespec::try_from(wait).unwrap();
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&wait)).unwrap() > 0
+}
+
+#[test]
+fn batch_delivers_in_input_or_completion_order() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("order", move || {
+        let get = |i: u32| {
+            let slow = if i.is_multiple_of(10) { "/delay/30" } else { "" };
+            client.get(&origin.url(&format!("{slow}/small/{i}"))).build().unwrap()
+        };
+        let replies: Vec<_> = client.fetch_all((0..300).map(get), BatchOptions::default()).collect();
+        assert_eq!(replies.len(), 300);
+        for (place, (index, reply)) in replies.into_iter().enumerate() {
+            assert_eq!(index, place as u64);
+            assert_eq!(reply.unwrap().body, format!("small {place}\n").into_bytes());
+        }
+        let options = BatchOptions { order: Order::Completion, ..BatchOptions::default() };
+        let replies: Vec<_> = client.fetch_all((0..300).map(get), options).collect();
+        for (index, reply) in &replies {
+            assert_eq!(reply.as_ref().unwrap().body, format!("small {index}\n").into_bytes());
+        }
+        assert_eq!(replies.iter().map(|(index, _)| *index).collect::<BTreeSet<_>>().len(), 300);
+        assert!(!replies.is_sorted_by_key(|(index, _)| *index), "those that took long came later");
+        // The second batch may begin before the first has left its connections.
+        assert!(origin.peak_connections() <= 12);
+    });
+}
+
+#[test]
+fn batch_delivers_several_results_per_call() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("bunches", move || {
+        let batch = client.batch(BatchOptions { max_parallel: 4, ..BatchOptions::default() });
+        for i in 0..100 {
+            batch.submit(client.get(&origin.url(&format!("/small/{i}"))).build().unwrap());
+        }
+        assert!(batch.next_bunch(0, None).unwrap().is_empty(), "nothing is wanted, and nothing waited for");
+        let mut seen = Vec::new();
+        while batch.outstanding() > 0 {
+            let bunch = batch.next_bunch(7, None).unwrap();
+            assert!((1..=7).contains(&bunch.len()));
+            seen.extend(bunch.iter().map(haul::batch::Finished::id));
+        }
+        assert!(seen.iter().copied().eq(0..100));
+        assert!(batch.next_bunch(7, None).unwrap().is_empty() && batch.try_bunch(7).is_empty());
+        batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
+        let soon = std::time::Instant::now() + Duration::from_millis(20);
+        assert!(batch.next_bunch(7, Some(soon)).unwrap().is_empty());
+        assert_eq!(batch.outstanding(), 1);
+    });
+}
+
+#[test]
+fn failed_request_does_not_affect_others_in_batch() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("failures", move || {
+        let urls = [origin.url("/small/0"), "http://127.0.0.1:1/".to_owned(), origin.url("/status/404")];
+        let requests: Vec<_> = urls.iter().map(|url| client.get(url).build().unwrap()).collect();
+        let replies: Vec<_> = client.fetch_all(requests, BatchOptions::default()).collect();
+        assert_eq!(replies[0].1.as_ref().unwrap().body, b"small 0\n");
+        let error = replies[1].1.as_ref().unwrap_err();
+        assert!(error.is_connect() && error.url() == Some("http://127.0.0.1:1/"), "{error}");
+        assert_eq!(replies[2].1.as_ref().unwrap().head.status(), 404);
+    });
+}
+
+#[test]
+fn batch_memory_limit_bounds_bodies_and_delivers_all() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("memory", move || {
+        let size = 600_000;
+        let content = origin.pattern().slice(0, size);
+        for order in [Order::Input, Order::Completion] {
+            let batch = client.batch(BatchOptions { order, memory: 1 << 20, ..BatchOptions::default() });
+            let url = origin.url(&format!("/bytes/{size}"));
+            for _ in 0..40 {
+                batch.submit(client.get(&url).build().unwrap());
+            }
+            let mut seen = BTreeSet::new();
+            while let Some(finished) = batch.next().unwrap() {
+                if seen.is_empty() {
+                    // The program sleeps, and what may come has come: no more is asked for than fits.
+                    std::thread::sleep(Duration::from_millis(200));
+                    let served = origin.hits(&format!("/bytes/{size}"));
+                    assert!(served <= 20, "{served} were asked for");
+                }
+                assert!(seen.insert(finished.id()));
+                assert!(finished.into_reply().unwrap().body == content);
+            }
+            assert_eq!((seen.len(), batch.outstanding()), (40, 0));
+            origin.forget();
+        }
+    });
+}
+
+#[test]
+fn fetch_all_reads_input_lazily_until_dropped() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("laziness", move || {
+        let asked = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&asked);
+        let url = origin.url("/small/1");
+        let requests = (0..1_000_000).map({
+            let client = client.clone();
+            move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                client.get(&url).build().unwrap()
+            }
+        });
+        let options = BatchOptions { max_parallel: 8, ..BatchOptions::default() };
+        let mut replies = client.fetch_all(requests, options);
+        for _ in 0..5 {
+            replies.next().unwrap().1.unwrap();
+        }
+        drop(replies);
+        assert!(asked.load(Ordering::Relaxed) <= 5 + 16);
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let batch = client.batch(BatchOptions::default());
+        batch.submit(client.get(&peer.url("/")).build().unwrap());
+        while peer.connections() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(batch);
+        assert!(peer.finished(1));
+    });
+}
+
+#[test]
+fn cancelled_request_frees_its_connection_or_stream() {
+    let origin = start_origin();
+    let (trusted, _ca) = trusting(origin.ca_pem());
+    let http2 = http2_origin(10);
+    let client = Client::builder()
+        .options(|options| {
+            options.tls = trusted.tls;
+            options.prior_knowledge = true;
+        })
+        .build();
+    let plain = Client::new();
+    bounded("giving up", move || {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let batch = plain.batch(BatchOptions { max_parallel: 1, order: Order::Completion, ..BatchOptions::default() });
+        let hangs = batch.submit(plain.get(&peer.url("/")).build().unwrap());
+        let waits = batch.submit(plain.get(&peer.url("/")).build().unwrap());
+        let fine = batch.submit(plain.get(&origin.url("/small/1")).build().unwrap());
+        assert!(peer.saw(0, b"\r\n\r\n"));
+        assert!(batch.cancel(waits) && batch.cancel(hangs));
+        assert!(peer.finished(1));
+        let mut ends: Vec<_> = std::iter::from_fn(|| batch.next().unwrap())
+            .map(|finished| (finished.id(), finished.into_reply().err().map(|error| error.kind())))
+            .collect();
+        ends.sort_by_key(|(id, _)| *id);
+        let interrupted = Some(ErrorKind::Interrupted);
+        assert_eq!(ends, [(hangs, interrupted), (waits, interrupted), (fine, None)]);
+        assert!(!batch.cancel(fine) && !batch.cancel(99));
+
+        // Of HTTP/2 the stream is given up, and not the connection.
+        let batch = client.batch(BatchOptions { order: Order::Completion, ..BatchOptions::default() });
+        batch.submit(client.get(&http2.url("/small/1")).build().unwrap());
+        batch.next().unwrap().unwrap().into_reply().unwrap();
+        let slow = batch.submit(client.get(&http2.url("/delay/30000/small")).build().unwrap());
+        while http2.hits("/delay/30000/small") == 0 && http2.requests() < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(batch.cancel(slow));
+        assert!(batch.next().unwrap().unwrap().into_reply().is_err());
+        batch.submit(client.get(&http2.url("/small/2")).build().unwrap());
+        assert_eq!(batch.next().unwrap().unwrap().into_reply().unwrap().body, b"small 2\n");
+        assert_eq!(http2.connections(), 1);
+    });
+}
+
+#[test]
+fn batch_descriptor_is_readable_while_results_wait() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("descriptor", move || {
+        let batch = client.batch(BatchOptions::default());
+        let fd = batch.fd().unwrap();
+        assert!(!is_readable(&fd, Duration::ZERO) && batch.try_next().is_none());
+        for i in 0..50 {
+            batch.submit(client.get(&origin.url(&format!("/small/{i}"))).build().unwrap());
+        }
+        let mut taken = 0;
+        while taken < 50 {
+            assert!(is_readable(&fd, Duration::from_secs(30)));
+            let finished = batch.try_next().expect("what can be read is there");
+            assert_eq!(finished.id(), taken);
+            assert_eq!(finished.into_reply().unwrap().body, format!("small {taken}\n").into_bytes());
+            taken += 1;
+        }
+        assert!(!is_readable(&fd, Duration::ZERO));
+        // It was silent for a while, and is used again; a late descriptor knows what is there.
+        batch.submit(client.get(&origin.url("/small/7")).build().unwrap());
+        while batch.outstanding() == 1 && !is_readable(batch.fd().unwrap(), Duration::from_millis(10)) {}
+        assert_eq!(batch.try_next().unwrap().id(), 50);
+    });
+}
+
+#[test]
+fn batch_returns_sinks_and_interrupt_ends_its_wait() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("sinks", move || {
+        let batch = client.batch(BatchOptions::default());
+        batch.submit_into(client.get(&origin.url("/small/3")).build().unwrap(), Box::new(Shared::default()));
+        let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<Shared>();
+        assert!(outcome.result.is_ok());
+        assert_eq!(sink.unwrap().bytes(), b"small 3\n");
+        assert!(batch.next().unwrap().is_none());
+
+        let asked = Arc::new(AtomicU64::new(0));
+        let hook = Interrupt::new(move || asked.fetch_add(1, Ordering::Relaxed) >= 2);
+        let batch = client.batch(BatchOptions { interrupt: Some(hook), ..BatchOptions::default() });
+        batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
+        assert!(batch.next().err().is_some_and(|error| error.is_interrupted()));
+        assert_eq!(batch.outstanding(), 1);
+    });
+}
+
+/// Panics at the first byte.
+struct Breaks;
+
+impl Sink for Breaks {
+    fn bytes(&mut self, _: Lease<'_>) -> haul::Result<()> {
+        panic!("on purpose");
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn panicking_body_or_sink_fails_only_its_request() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("panics", move || {
+        let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
+        let url = origin.url("/echo");
+        for i in 0..10 {
+            let request = match i {
+                0 | 6 => client.post(&url).body_reader(Panics, Some(5)),
+                3 => client.get(&url),
+                9 => client.post(&url).body_stream(Panics, Some(5)),
+                _ => client.get(&origin.url("/small")),
+            };
+            let request = request.build().unwrap();
+            if i == 3 {
+                batch.submit_into(request, Box::new(Breaks))
+            } else {
+                batch.submit(request)
+            };
+        }
+        for i in 0..10 {
+            let finished = batch.next().unwrap().unwrap();
+            assert_eq!(finished.id(), i);
+            match finished.into_reply() {
+                Ok(reply) => assert!(i % 3 > 0 && reply.body == b"small\n"),
+                Err(error) => assert_eq!((i % 3, error.kind(), error.url()), (0, ErrorKind::Panicked, Some(&*url))),
+            }
+        }
+        assert!(batch.next().unwrap().is_none());
+    });
+}
+
+#[test]
+fn timeout_counts_retry_after_but_not_queueing() {
+    let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let origin = start_origin();
+    let client = Client::builder().options(|options| options.retry.max = 1).build();
+    bounded("time", move || {
+        let limit = Duration::from_millis(300);
+        let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
+        let get = |url: &str| batch.submit(client.get(url).timeout(limit).build().unwrap());
+        let next = || batch.next().unwrap().unwrap().into_reply();
+        // Not one that is sent again.
+        batch.submit(client.post(&peer.url("/")).build().unwrap());
+        get(&peer.url("/with-it"));
+        assert_eq!(next().unwrap().head.status(), 503);
+        get(&peer.url("/behind-it"));
+        for path in ["/with-it", "/behind-it"] {
+            let error = next().unwrap_err();
+            assert_eq!((error.kind(), error.url()), (ErrorKind::Timeout, Some(&*peer.url(path))));
+        }
+        assert_eq!(peer.connections(), 1);
+
+        batch.submit(client.get(&origin.url("/delay/600/small")).build().unwrap());
+        get(&origin.url("/small"));
+        assert_eq!(next().unwrap().body, b"small\n");
+        assert_eq!(next().unwrap().body, b"small\n");
+    });
+}
+
+#[test]
+fn pool_limits_apply_to_idle_batch_connections() {
+    const REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let origin = start_origin();
+    bounded("limits", move || {
+        let (all, none) = (PoolLimits::default(), PoolLimits { connections: 0, ..PoolLimits::default() });
+        let client = Client::builder().pool(none).build();
+        let get = |_| client.get(&origin.url("/small")).build().unwrap();
+        let options = BatchOptions { max_parallel: 2, ..BatchOptions::default() };
+        assert!(client.fetch_all((0..6).map(get), options).all(|(_, reply)| reply.is_ok()));
+        assert_eq!(origin.connections(), 6);
+
+        for limits in [PoolLimits { connections: 1, ..all }, PoolLimits { per_key: 1, ..all }] {
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(REPLY), Step::ReadToEnd]);
+            let client = Client::builder().pool(limits).build();
+            let batch = client.batch(BatchOptions::default());
+            for _ in 0..4 {
+                batch.submit(client.get(&peer.url("/")).build().unwrap());
+            }
+            assert!((0..4).all(|i| peer.saw(i, b"\r\n\r\n")));
+            peer.release();
+            while let Some(finished) = batch.next().unwrap() {
+                assert_eq!(finished.into_reply().unwrap().body, b"ok");
+            }
+            assert!(peer.finished(3), "{limits:?}");
+        }
+
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(REPLY), Step::ReadToEnd]);
+        let client = Client::builder().pool(PoolLimits { idle: Duration::from_millis(100), ..all }).build();
+        let batch = client.batch(BatchOptions::default());
+        for connections in 1..=2 {
+            batch.submit(client.get(&peer.url("/")).build().unwrap());
+            assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+            assert!(peer.finished(connections), "it is closed though nothing is asked for");
+        }
+    });
+}
+
+#[test]
+fn close_idle_closes_idle_batch_connections() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("closing", move || {
+        let batch = client.batch(BatchOptions::default());
+        for connections in 1..=20 {
+            batch.submit(client.get(&origin.url("/small")).build().unwrap());
+            assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+            assert_eq!(origin.connections(), connections);
+            client.close_idle();
+        }
+        let peer = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            Step::ReadToEnd,
+        ]);
+        batch.submit(client.get(&peer.url("/")).build().unwrap());
+        assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+        client.close_idle();
+        assert!(peer.finished(1), "it is closed though nothing is asked for");
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn library_threads_block_signals() {
+    let (client, peer) = (Client::new(), RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]));
+    let batch = client.batch(BatchOptions::default());
+    batch.submit(client.get(&peer.url("/")).build().unwrap());
+    assert!(peer.saw(0, b"\r\n\r\n"));
+    let mut deaf = BTreeSet::new();
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        // Those of other tests may end meanwhile.
+        let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        let name = field("Name:");
+        if name.starts_with("haul-") {
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).unwrap();
+            for signal in [libc::SIGALRM, libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1] {
+                assert_ne!(blocked >> (signal - 1) & 1, 0, "{name} takes {signal}");
+            }
+            deaf.insert(name.to_owned());
+        }
+    }
+    assert!(deaf.contains("haul-batch"), "{deaf:?}");
+}

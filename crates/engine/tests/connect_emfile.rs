@@ -1,0 +1,38 @@
+//! Out of descriptors: the caller must be able to tell, so as to go on with fewer connections. A file of its own,
+//! since the limit is the whole process's.
+
+use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
+
+use haul::{
+    ErrorKind,
+    net::connect::{Connect, ConnectOptions, Connector},
+};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+#[test]
+fn connect_without_free_descriptors_reports_emfile() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // The lowest free descriptor is the first that is refused.
+    let lowest = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
+    let before = getrlimit(Resource::Nofile);
+    let mut tight = before;
+    tight.current = Some(u64::try_from(lowest).unwrap());
+    setrlimit(Resource::Nofile, tight).unwrap();
+
+    let options = ConnectOptions::default();
+    let now = Instant::now();
+    let steps = [1, 2].map(|count| {
+        let mut connector = Connector::new("h", vec![address; count], &options, now);
+        connector.step(now, &mut |_| ())
+    });
+    setrlimit(Resource::Nofile, before).unwrap();
+
+    for step in steps {
+        let Connect::Failed(error) = step else { panic!("{step:?}") };
+        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
+    }
+    let mut connector = Connector::new("h", vec![address], &options, now);
+    assert!(!matches!(connector.step(now, &mut |_| ()), Connect::Failed(_)), "there are descriptors again");
+}

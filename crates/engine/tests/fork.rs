@@ -1,0 +1,73 @@
+//! A forked child opens connections of its own, and its parent's go on as if nothing had happened.
+#![cfg(unix)]
+
+mod common;
+
+use std::panic::AssertUnwindSafe;
+
+use common::start_origin;
+use haul::batch::BatchOptions;
+use haul::{Client, Response};
+
+#[test]
+fn forked_child_opens_its_own_connections() {
+    let read_on = |response: &mut Response| response.copy_to(&mut std::io::sink());
+    let origin = start_origin();
+    let client = Client::new();
+    let get = |client: &Client| client.get(&origin.url("/small")).send().and_then(Response::text).unwrap();
+    let mut half_read = client.get(&origin.url("/bytes/3000000")).send().ok();
+    get(&client);
+    assert_eq!(origin.connections(), 2);
+    holds_in_a_child(|| {
+        get(&client);
+        get(&client);
+        // Its own, once, and not the inherited one.
+        assert_eq!(client.stats().totals().connections, 1);
+        // What it took of this body, the parent would miss.
+        let is_refused = |error: haul::Error| error.to_string().contains("belongs to the parent");
+        let mut inherited = half_read.take().unwrap();
+        assert!(read_on(&mut inherited).is_err_and(is_refused) && inherited.bytes().is_err_and(is_refused));
+    });
+    assert_eq!(origin.connections(), 3);
+    // The child's copies were closed; ours are as they were.
+    get(&client);
+    assert_eq!(read_on(&mut half_read.unwrap()).unwrap(), 3_000_000);
+    assert_eq!(origin.connections(), 3);
+}
+
+#[test]
+fn forked_child_cannot_use_the_parents_batch() {
+    let origin = start_origin();
+    let client = Client::new();
+    let batch = client.batch(BatchOptions::default());
+    let request = || client.get(&origin.url("/delay/100/small")).build().unwrap();
+    batch.submit(request());
+    let mut all = client.fetch_all([request(), request()], BatchOptions::default());
+    all.next().unwrap().1.unwrap();
+    holds_in_a_child(|| {
+        let number = batch.submit(request());
+        assert!(!batch.cancel(number) && batch.outstanding() == 0 && batch.try_next().is_none());
+        assert!(batch.next().is_err_and(|error| error.to_string().contains("belong to the parent")));
+        assert!(all.next().is_none());
+    });
+    assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+    assert!(all.next().unwrap().1.is_ok() && all.next().is_none());
+}
+
+fn holds_in_a_child(check: impl FnOnce()) {
+    // SAFETY: the child runs the code below alone, takes no lock that another thread of this test could hold but those
+    // of the allocator, which the C library takes care of, and leaves by `_exit`.
+    match unsafe { libc::fork() } {
+        0 => {
+            let held = std::panic::catch_unwind(AssertUnwindSafe(check)).is_ok();
+            // SAFETY: ends this process without running anything of the test harness.
+            unsafe { libc::_exit(if held { 0 } else { 1 }) }
+        }
+        child => {
+            let mut status = -1;
+            // SAFETY: waits for the child that was just made; `status` is a valid place for its state.
+            let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            assert_eq!((waited, status), (child, 0));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What a peer may not do to HTTP/1 framing (FAULTS: refused, never a success), told by a raw peer to both drivers.
+
+use crate::common;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use common::{DRIVERS, OK, PATIENCE, following, start_origin, trusting};
+use haul::facts::Progress;
+use haul::{Client, ErrorKind, RequestOptions};
+use testkit::identity::Identity;
+use testkit::raw::{RawPeer, Step};
+
+/// Serves `script` first, then an honest answer on a connection of its own; the second must not use the first.
+fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![script.to_vec(), vec![Step::ReadHead, Step::send(OK)]]);
+        let client = Client::new();
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.kind, got.exit), (Some(kind), exit), "{driver:?} {name}: {}", got.message);
+        if let Some(delivered) = delivered {
+            assert_eq!(String::from_utf8_lossy(&got.body), delivered, "{driver:?} {name}");
+        }
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!(got.ok(), b"ok", "{driver:?} {name}: afterwards");
+        assert_eq!(peer.connections(), 2, "{driver:?} {name}: the connection was used again");
+    }
+}
+
+/// As [`refused`], for a reply after which the peer keeps the connection open.
+fn refused_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
+}
+
+/// As [`refused`], for a reply after which the peer closes.
+fn cut_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
+}
+
+#[test]
+fn invalid_content_lengths_are_refused() {
+    for length in ["42, 30", "42,30", "-1", "+5", "42s", "0x10", " ", "", "18446744073709551616", "1 2"] {
+        let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello");
+        refused_reply(&reply, ErrorKind::Protocol, 8, Some(""));
+    }
+    let two = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!";
+    refused_reply(two, ErrorKind::Protocol, 8, Some(""));
+}
+
+#[test]
+fn invalid_chunks_are_refused() {
+    let chunks = [
+        ("zz\r\nhello\r\n0\r\n\r\n", ""),
+        ("-5\r\nhello\r\n0\r\n\r\n", ""),
+        (" 5\r\nhello\r\n0\r\n\r\n", ""),
+        ("0x5\r\nhello\r\n0\r\n\r\n", ""),
+        ("10000000000000005\r\nhello\r\n0\r\n\r\n", ""),
+        ("5\r\nhelloworld\r\n0\r\n\r\n", "hello"),
+        ("5\r\nhello\n\r\n0\r\n\r\n", "hello"),
+    ];
+    for (body, delivered) in chunks {
+        let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        refused_reply(&reply, ErrorKind::Receive, 56, Some(delivered));
+    }
+}
+
+#[test]
+fn unsupported_transfer_codings_are_refused() {
+    for coding in ["chunked, chunked", "gzip, chunked", "gzip", "chunked;q=1", "xchunked"] {
+        let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+        refused_reply(&reply, ErrorKind::ContentCoding, 61, Some(""));
+    }
+}
+
+#[test]
+fn transfer_coding_requested_by_te_is_decoded() {
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00";
+    let reply = [
+        &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"[..],
+        format!("{:x}\r\n", gzip.len()).as_bytes(),
+        gzip,
+        b"\r\n0\r\n\r\n",
+    ]
+    .concat();
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(&reply[..]), Step::ReadHead, Step::send(OK)]]);
+        let client = Client::new();
+        let fields = vec![("TE".to_owned(), b"gzip".to_vec()), ("Connection".to_owned(), b"TE".to_vec())];
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions { fields, ..RequestOptions::default() });
+        assert_eq!(got.ok(), b"hello", "{driver:?}");
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.ok(), peer.connections()), (&b"ok"[..], 1), "{driver:?}");
+    }
+}
+
+#[test]
+fn lenient_chunks_are_delivered_and_close_the_connection() {
+    for (coding, body) in [
+        ("chunked", "5 \r\nhello\r\n0\r\n\r\n"),
+        ("chunked", "5\nhello\n0\n\n"),
+        ("identity, chunked", "5\r\nhello\r\n0\r\n\r\n"),
+    ] {
+        let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n{body}");
+        delivered_and_closed(&reply);
+    }
+}
+
+#[test]
+fn chunked_overrides_content_length_and_closes_the_connection() {
+    delivered_and_closed(
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    );
+}
+
+/// The content, `hello`, is delivered, and the next request has another connection.
+fn delivered_and_closed(reply: &str) {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::send(OK)],
+        ]);
+        let client = Client::new();
+        for body in ["hello", "ok"] {
+            let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+            assert_eq!(got.ok(), body.as_bytes(), "{driver:?} {reply:?}");
+        }
+        assert_eq!(peer.connections(), 2, "{driver:?} {reply:?}");
+    }
+}
+
+#[test]
+fn truncated_bodies_are_partial_body_errors() {
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", ErrorKind::PartialBody, 18, Some(""));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    cut_reply(chunked, ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply(&format!("{chunked}0\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply(&format!("{chunked}0\r\nX: y\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+}
+
+#[test]
+fn truncated_heads_are_errors() {
+    refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
+    refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
+    cut_reply("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::EmptyReply, 52, Some(""));
+}
+
+#[test]
+fn reset_does_not_end_a_body_successfully() {
+    for head in ["Content-Length: 10", "Transfer-Encoding: chunked", "Connection: close"] {
+        let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello");
+        let script = [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
+        for driver in DRIVERS {
+            let peer = RawPeer::start(vec![script.to_vec()]);
+            // It resets when the reply has long been sent; whether the client has it by then changes nothing.
+            peer.release();
+            let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Receive), 56), "{driver:?} {head}: {}", got.message);
+        }
+    }
+}
+
+#[test]
+fn malformed_heads_are_refused() {
+    // Nothing of HTTP in the first line, as curl sees it too.
+    for reply in [
+        "SSH-2.0-OpenSSH_9.6\r\n",
+        "<html>hello</html>\r\n\r\n",
+        "HTTP/2 200\r\n\r\n",
+        "HTTP/3.0 200 OK\r\n\r\n",
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.1 abc OK\r\n\r\n",
+    ] {
+        refused_reply(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
+    }
+    for reply in [
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+    ] {
+        refused_reply(reply, ErrorKind::Protocol, 8, Some(""));
+    }
+}
+
+#[test]
+fn endless_heads_and_trailers_are_capped() {
+    let endless = |start: &str, more: &str| {
+        [Step::ReadHead, Step::send(start), Step::SendRepeatedly(more.repeat(100).into(), 1 << 20)]
+    };
+    let head = "HTTP/1.1 200 OK\r\n";
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (name, script) in [
+        ("interim", endless("", "HTTP/1.1 103 Early Hints\r\n\r\n")),
+        ("fields", endless(head, "X-Filler: 0123456789\r\n")),
+        ("one field", endless(&format!("{head}X: "), "0123456789")),
+        ("status line", endless("HTTP/1.1 200 ", "very ok ")),
+        ("trailers", endless(&format!("{chunked}0\r\n"), "X-Filler: 0123456789\r\n")),
+        ("chunk line", endless(&format!("{chunked}5;"), "extension")),
+        ("extensions", endless(chunked, &format!("1;{}\r\nx\r\n", "e".repeat(200)))),
+    ] {
+        refused(name, &script, ErrorKind::Receive, 56, None);
+    }
+}
+
+#[test]
+fn bytes_on_an_idle_connection_close_it() {
+    for driver in DRIVERS {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (go, may_go) = channel::<()>();
+        let (sent, is_sent) = channel();
+        let serving = thread::spawn(move || {
+            let answer = |stream: &mut TcpStream| {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                stream.write_all(OK.as_bytes()).unwrap();
+            };
+            let (mut first, _) = listener.accept().unwrap();
+            answer(&mut first);
+            may_go.recv().unwrap();
+            first.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").unwrap();
+            sent.send(()).unwrap();
+            let (mut second, _) = listener.accept().unwrap();
+            answer(&mut second);
+        });
+        let client = Client::new();
+        assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok");
+        // On loopback what was written is there when the call returns.
+        go.send(()).unwrap();
+        is_sent.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        serving.join().unwrap();
+    }
+}
+
+#[test]
+fn bytes_after_a_response_close_the_connection() {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(format!("{OK}HTTP/1.1 200 OK\r\n\r\n")), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::send(OK)],
+        ]);
+        let client = Client::new();
+        for _ in 0..2 {
+            assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        }
+        assert_eq!(peer.connections(), 2, "{driver:?}");
+    }
+}
+
+#[test]
+fn tls_body_until_close_needs_close_notify() {
+    let identity = Identity::generate();
+    let (options, _ca) = trusting(identity.ca_pem());
+    let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
+    let known = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
+    for (reply, end, expected) in [
+        (until_close, Step::Close, 0),
+        (until_close, Step::Cut, 56),
+        (known, Step::Cut, 0),
+        (short, Step::Close, 18),
+        (short, Step::Cut, 18),
+    ] {
+        for driver in DRIVERS {
+            let script = vec![Step::ReadHead, Step::send(reply), end.clone()];
+            let peer = RawPeer::start_tls(vec![script], &identity, &[b"http/1.1"]);
+            let url = format!("https://localhost:{}/", peer.addr().port());
+            let got = driver.get(&Client::new(), &url, &options);
+            assert_eq!((got.exit, &got.body[..]), (expected, &b"hello"[..]), "{driver:?} {reply:?} {end:?}");
+        }
+    }
+}
+
+#[test]
+fn unrequested_206_error_says_no_range_was_requested() {
+    let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nok";
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(part), Step::Close]);
+        let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
+        assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
+    }
+}
+
+#[test]
+fn failed_transfer_reports_its_progress() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::Close],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), Step::Close],
+        ]);
+        for (url, progress) in [
+            ("http://127.0.0.1:1/".to_owned(), Progress::Connecting),
+            (peer.url("/closes"), Progress::Sent),
+            (peer.url("/breaks"), Progress::Answered),
+        ] {
+            let got = driver.get(&Client::new(), &origin.url(&format!("/redirect/302?to={url}")), &following());
+            assert_eq!((got.facts.redirects, got.facts.progress), (1, progress), "{driver:?} {}", got.message);
+            assert_ne!(got.exit, 0);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Limits of time, rate and size.
+
+use crate::common;
+
+use std::time::Duration;
+
+use common::{DRIVERS, OK, assert_fails, following, get, impatient, start_origin};
+use haul::{Client, ErrorKind, RequestOptions};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn limit_rate_covers_body_received_with_head() {
+    for driver in DRIVERS {
+        let body = "x".repeat(100_000);
+        let whole = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(whole)]]);
+        let options = RequestOptions { limit_rate: Some(200_000), ..RequestOptions::default() };
+        let got = get(driver, &peer.url("/"), &options);
+        let total = got.facts.total;
+        assert_eq!(got.ok(), body.as_bytes());
+        // Half a second, but for what is there at first and what comes with the head.
+        assert!(total > Duration::from_millis(400), "{driver:?}: {total:?}");
+    }
+}
+
+#[test]
+fn max_time_ends_a_silent_or_dripping_server() {
+    for driver in DRIVERS {
+        for script in [
+            vec![Step::ReadHead, Step::ReadToEnd],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::SendSlowly(vec![b'H'; 1 << 20], Duration::from_millis(5))],
+        ] {
+            let peer = RawPeer::start(vec![script.clone(), vec![Step::ReadHead, Step::send(OK)]]);
+            let client = Client::new();
+            let options = RequestOptions { max_time: Some(Duration::from_millis(300)), ..RequestOptions::default() };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            // The last script is no HTTP at all, which is found out before the time is.
+            if !matches!(script.last(), Some(Step::SendSlowly(..))) {
+                assert_fails(&got, ErrorKind::Timeout, 28);
+            }
+            assert_ne!(got.exit, 0);
+            assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        }
+        // A body that drips never looks silent.
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n";
+        let drip = Step::SendSlowly(vec![b'x'; 900_000], Duration::from_millis(5));
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(head), drip]]);
+        let options = RequestOptions { max_time: Some(Duration::from_millis(300)), ..RequestOptions::default() };
+        assert_fails(&get(driver, &peer.url("/"), &options), ErrorKind::Timeout, 28);
+    }
+}
+
+#[test]
+fn max_time_does_not_apply_to_next_transfer() {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![vec![
+            Step::ReadHead,
+            Step::send(OK),
+            Step::ReadHead,
+            Step::Sleep(Duration::from_millis(2300)),
+            Step::send(OK),
+        ]]);
+        let client = Client::new();
+        let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
+        assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok");
+        assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        assert_eq!(peer.connections(), 1);
+    }
+}
+
+#[test]
+fn max_size_bounds_every_body() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        let options = RequestOptions { max_size: Some(100_000), ..RequestOptions::default() };
+        for path in ["bytes", "chunked", "close"] {
+            let got = get(driver, &origin.url(&format!("/{path}/100000")), &options);
+            assert_eq!(got.ok().len(), 100_000);
+            let got = get(driver, &origin.url(&format!("/{path}/100001")), &options);
+            assert_fails(&got, ErrorKind::TooLarge, 63);
+            let most = if path == "bytes" { 0 } else { 100_000 };
+            assert!(got.body.len() <= most, "{driver:?} {path}: {}", got.body.len());
+        }
+        assert_eq!(get(driver, &origin.url("/chain/1"), &RequestOptions { max_size: Some(0), ..following() }).exit, 63);
+    }
+}
+
+/// Programs that give each request what is left of a deadline have one connection all the same.
+#[test]
+fn different_connect_timeouts_share_a_connection() {
+    let exchange = || [Step::ReadHead, Step::send(OK)];
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(), exchange(), exchange()].concat()]);
+        let client = Client::new();
+        for seconds in [30, 20, 25] {
+            let mut options = RequestOptions::default();
+            options.connect.timeout = Duration::from_secs(seconds);
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {seconds} {}", got.message);
+        }
+    }
+}
+
+#[test]
+fn dripping_tls_handshake_ends_at_connect_timeout() {
+    // The start of a record that takes a minute at this pace.
+    let mut record = vec![0x16, 3, 3, 0x40, 0];
+    record.resize(1200, 0);
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::SendSlowly(record.clone(), Duration::from_millis(50))]);
+        let url = peer.url("/").replace("http:", "https:");
+        let mut options = impatient(Duration::from_millis(400));
+        options.tls.verify = false;
+        let got = driver.get(&Client::new(), &url, &options);
+        assert_eq!(got.kind, Some(ErrorKind::Timeout), "{driver:?} {}", got.message);
+    }
+}
+
+#[test]
+fn infinite_time_limits_are_no_limits() {
+    let origin = common::start_origin();
+    for driver in DRIVERS {
+        let mut options = impatient(Duration::MAX);
+        options.max_time = Some(Duration::MAX);
+        let got = driver.get(&Client::new(), &origin.url("/small"), &options);
+        assert_eq!(got.ok(), b"small\n", "{driver:?}");
+    }
+}

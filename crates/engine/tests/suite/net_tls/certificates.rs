@@ -1,0 +1,207 @@
+//! Checks of trusted certificates, and replacement of certificate files.
+
+use std::time::{Duration, Instant};
+
+use haul::ErrorKind;
+use haul::net::tls::{TlsContexts, TlsOptions};
+use rcgen::{
+    BasicConstraints, CertificateParams, CustomExtension, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, SerialNumber,
+    date_time_ymd,
+};
+
+use super::tls_pair::{self, Authority, Identity, Pair, ServerSetup, options};
+
+type Change = fn(&mut CertificateParams);
+
+/// Why a server with this certificate is refused.
+fn refusal(identity: Identity, options: &TlsOptions) -> Option<String> {
+    let error = Pair::new(&ServerSetup::new(identity), options, "localhost").shake().err()?;
+    assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
+    Some(error.to_string())
+}
+
+#[test]
+fn unfit_certificate_authorities_are_refused() {
+    let changes: [(&str, Change); 8] = [
+        ("expired", |ca| ca.not_after = date_time_ymd(2002, 1, 1)),
+        ("not valid yet", |ca| (ca.not_before, ca.not_after) = (date_time_ymd(3000, 1, 1), date_time_ymd(3001, 1, 1))),
+        ("no CA's", |ca| ca.is_ca = IsCa::ExplicitNoCa),
+        ("no CA's", |ca| ca.is_ca = IsCa::NoCa),
+        ("may not sign", |ca| ca.key_usages = vec![KeyUsagePurpose::CrlSign]),
+        ("not for servers", |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]),
+        ("unknown critical extension", |ca| {
+            let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
+            extension.set_criticality(true);
+            ca.custom_extensions.push(extension);
+        }),
+        ("cannot be read", |ca| {
+            // Name constraints without a name.
+            ca.custom_extensions.push(CustomExtension::from_oid_content(&[2, 5, 29, 30], vec![0x30, 0]));
+        }),
+    ];
+    for (why, change) in changes {
+        let authority = Authority::with("test authority", change);
+        let refused = refusal(authority.issue("localhost"), &options(&authority)).expect(why);
+        assert!(refused.contains(why), "{why}: {refused}");
+    }
+}
+
+#[test]
+fn fit_certificate_authorities_are_accepted() {
+    let changes: [Change; 5] = [
+        |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign],
+        |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
+        |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0)),
+        // Longer than RFC 5280 section 4.1.2.2 allows, and issued all the same.
+        |ca| ca.serial_number = Some(SerialNumber::from(vec![1; 40])),
+        |ca| ca.custom_extensions.push(CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0])),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let authority = Authority::with("test authority", change);
+        assert_eq!(refusal(authority.issue("localhost"), &options(&authority)), None, "{number}");
+    }
+}
+
+#[test]
+fn path_length_of_trusted_authority_is_enforced() {
+    for (most, is_good) in [(1, true), (0, false)] {
+        let root = Authority::with("root", |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(most)));
+        let between = root.below("between", |_| {});
+        let refused = refusal(between.issue("localhost").shown_with(&between), &options(&root));
+        assert_eq!(refused.is_none(), is_good, "{refused:?}");
+    }
+}
+
+#[test]
+fn intermediate_without_the_right_to_sign_is_refused() {
+    let root = Authority::new();
+    let between = root.below("between", |ca| ca.key_usages = vec![KeyUsagePurpose::DigitalSignature]);
+    let refused = refusal(between.issue("localhost").shown_with(&between), &options(&root)).expect("refused");
+    assert!(refused.contains("may not sign"), "{refused}");
+}
+
+#[test]
+fn authority_without_crl_sign_usage_is_refused() {
+    let usages = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    for count in [1, 2] {
+        let authority = Authority::with("issuer of lists", |ca| ca.key_usages = usages[..count].to_vec());
+        let list = authority.revocation_list("issuer of lists");
+        let mut options = options(&authority);
+        options.crl_file = Some(list.path().to_owned());
+        let refused = refusal(authority.issue("localhost"), &options);
+        assert_eq!(refused.is_none(), count == 2, "{refused:?}");
+        assert!(refused.is_none_or(|refused| refused.contains("revocation lists")));
+        // A list of another issuer says nothing.
+        let other = Authority::named("another").revocation_list("another");
+        options.crl_file = Some(other.path().to_owned());
+        assert_eq!(refusal(authority.issue("localhost"), &options), None);
+    }
+}
+
+#[test]
+fn renewed_authority_counts_beside_expired_one() {
+    let authority = Authority::with("test authority", |ca| ca.not_after = date_time_ymd(2002, 1, 1));
+    let server = authority.issue("localhost");
+    assert!(refusal(server.clone(), &options(&authority)).is_some());
+    authority.renew(|_| {});
+    assert_eq!(refusal(server, &options(&authority)), None);
+}
+
+#[test]
+fn listed_certificate_must_be_meant_for_servers() {
+    let changes: [(bool, Change); 6] = [
+        (true, |own| own.key_usages = vec![KeyUsagePurpose::DigitalSignature]),
+        (true, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]),
+        (true, |own| own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::KeyEncipherment]),
+        (false, |own| own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign]),
+        (false, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]),
+        (false, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any]),
+    ];
+    for is_ca in [true, false] {
+        for (number, (is_good, change)) in changes.into_iter().enumerate() {
+            let own = tls_pair::self_signed_with("localhost", |own| {
+                own.is_ca = if is_ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
+                change(own);
+            });
+            let refused = refusal(own.identity(), &own.trusted());
+            assert_eq!(refused.is_none(), is_good, "{number}, a CA: {is_ca}: {refused:?}");
+        }
+    }
+}
+
+#[test]
+fn name_constraints_beside_long_serial_are_enforced() {
+    let bound = Authority::with("bound", |ca| {
+        ca.serial_number = Some(SerialNumber::from(vec![1; 40]));
+        ca.name_constraints = Some(tls_pair::permitting("example.test"));
+    });
+    let mut options = options(&bound);
+    options.common_name = true;
+    assert!(refusal(bound.issue_by_subject("localhost", &[]), &options).is_some());
+    let free = Authority::with("free", |ca| ca.serial_number = Some(SerialNumber::from(vec![1; 40])));
+    let mut options = tls_pair::options(&free);
+    options.common_name = true;
+    assert_eq!(refusal(free.issue_by_subject("localhost", &[]), &options), None);
+}
+
+/// Waits for new connections to see a change: files are looked at again after a second.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn replaced_ca_file_is_used_by_new_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, next) = (directory.path().join("ca.pem"), directory.path().join("next"));
+    let (old, new) = (Authority::named("old"), Authority::named("new"));
+    std::fs::write(&file, old.pem()).unwrap();
+    let contexts = TlsContexts::default();
+    let mut options = TlsOptions::default();
+    options.ca_file = Some(file.clone());
+    let is_trusted = |authority: &Authority| {
+        let setup = ServerSetup::new(authority.issue("localhost"));
+        Pair::within(&setup, &contexts, &options, "localhost").is_ok_and(|mut pair| pair.shake().is_ok())
+    };
+    assert!(is_trusted(&old) && !is_trusted(&new));
+    std::fs::write(&next, new.pem()).unwrap();
+    std::fs::rename(&next, &file).unwrap();
+    eventually("the new file is read", || is_trusted(&new));
+    assert!(!is_trusted(&old));
+    // Written to in its place.
+    std::fs::write(&file, old.pem() + &new.pem()).unwrap();
+    eventually("the file is read again", || is_trusted(&old));
+    // What is no certificate vouches for nobody, and does not leave the last ones in force.
+    std::fs::write(&file, "gone").unwrap();
+    eventually("the file is an error", || contexts.context(&options).is_err());
+    std::fs::write(&file, new.pem()).unwrap();
+    assert!(is_trusted(&new), "an error is not remembered");
+}
+
+#[test]
+fn replaced_client_certificate_is_used_once_key_matches() {
+    let directory = tempfile::tempdir().unwrap();
+    let (certificate, key) = (directory.path().join("me.pem"), directory.path().join("me.key"));
+    let authority = Authority::new();
+    let (old, new) = (authority.issue("old"), authority.issue("new"));
+    let contexts = TlsContexts::default();
+    let mut options = options(&authority);
+    options.identity = Some(haul::net::tls::Identity { certificate: certificate.clone(), key: Some(key.clone()) });
+    old.write(&certificate, &key);
+    let setup = ServerSetup { asks: Some(authority.der()), ..ServerSetup::new(authority.issue("localhost")) };
+    let shown = || {
+        let mut pair = Pair::within(&setup, &contexts, &options, "localhost").unwrap();
+        pair.shake().unwrap();
+        pair.shown_by_client()
+    };
+    assert!(shown() == old.der());
+    // Between the two writes certificate and key do not fit.
+    std::fs::write(&certificate, new.pem()).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(shown() == old.der(), "the last good one is used meanwhile");
+    new.write(&certificate, &key);
+    eventually("the new one is shown", || shown() == new.der());
+}

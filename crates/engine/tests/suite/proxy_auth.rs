@@ -1,0 +1,180 @@
+//! Digest authentication with proxies, in tunnels and for forwarded requests.
+
+use crate::common;
+use crate::support::proxy;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use common::{DRIVERS, start_origin, through, trusting};
+use haul::net::proxy::ProxyAuth;
+use haul::{Client, ErrorKind, RequestOptions};
+use haul_policy::auth::Credentials;
+use proxy::{Rules, TestProxy, adjusted, assert_fails, client};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn digest_proxy_auth_works_tunnelled_and_forwarded() {
+    let origin = start_origin();
+    let (trusting, _file) = trusting(origin.ca_pem());
+    for driver in DRIVERS {
+        for auth in [ProxyAuth::Digest, ProxyAuth::Any] {
+            let proxy = TestProxy::start(Rules { login: Some(("me", "secret")), digest: true, ..Rules::default() });
+            let options = adjusted(through(&format!("http://{}", proxy.addr), &trusting), |to| {
+                to.auth = auth;
+                to.credentials = Some(Credentials::new("me", "secret").unwrap());
+            });
+            let client = Client::new();
+            for url in [origin.https_url("/small/4"), origin.url("/small/4"), origin.url("/small/4")] {
+                assert_eq!(driver.get(&client, &url, &options).ok(), b"small 4\n", "{driver:?} {auth:?}");
+            }
+            // The challenge is asked for once, and remembered.
+            assert_eq!(proxy.told().len(), 4, "{:?}", proxy.told());
+            assert!(!proxy.told().concat().contains("Basic"));
+
+            let fresh = TestProxy::start(Rules { login: Some(("me", "other")), digest: true, ..Rules::default() });
+            let wrong = adjusted(through(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
+            let got = driver.get(&client, &origin.https_url("/small"), &wrong);
+            assert_fails(&got, ErrorKind::Connect, 7, "CONNECT tunnel failed, response 407");
+            assert_eq!(driver.get(&client, &origin.url("/small"), &wrong).status, 407);
+        }
+    }
+}
+
+#[test]
+fn digest_answer_uses_new_connection_after_close() {
+    let challenge = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
+    for driver in DRIVERS {
+        let closes = "Connection: close\r\nContent-Length: 2\r\n\r\nno";
+        for framing in [closes, "\r\nno", "Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n"] {
+            let asks = vec![Step::ReadHead, Step::send(format!("{challenge}{framing}")), Step::Close];
+            let opens = vec![
+                Step::ReadHead,
+                Step::send("HTTP/1.1 200 OK\r\n\r\n"),
+                Step::ReadHead,
+                Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                Step::Close,
+            ];
+            let peer = RawPeer::start(vec![asks.clone(), opens]);
+            let options =
+                adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
+                });
+            assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok");
+            let (first, second) = (peer.received(0), peer.received(1));
+            assert!(!String::from_utf8_lossy(&first).contains("Proxy-Authorization"));
+            assert!(String::from_utf8_lossy(&second).contains("Proxy-Authorization: Digest username=\"me\""));
+            // One that asks for ever is not asked for ever.
+            let stubborn = RawPeer::always(asks);
+            let options =
+                adjusted(through(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()), |to| {
+                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
+                });
+            assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
+            assert_eq!(stubborn.connections(), 2);
+        }
+    }
+}
+
+/// What a proxy says to a CONNECT that it does not let through.
+fn challenge(nonce: usize, fields: &str) -> Step {
+    Step::send(format!(
+        "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
+    ))
+}
+
+/// Lets a CONNECT through, and answers what comes by the tunnel.
+fn tunnels() -> Vec<Step> {
+    let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\n"), Step::ReadHead, ok, Step::Close]
+}
+
+fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
+    adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+        (to.auth, to.tunnel) = (ProxyAuth::Digest, true);
+    })
+}
+
+#[test]
+fn stale_nonce_with_close_is_answered_on_reconnect() {
+    let leaves = |nonce: usize| {
+        let fields = if nonce == 0 { "" } else { ", stale=true" };
+        vec![Step::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), Step::Close]
+    };
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![leaves(0), leaves(1), tunnels()]);
+        let options = tunnelled_with_digest(&peer);
+        assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?}");
+        assert!(String::from_utf8_lossy(&peer.received(2)).contains("nonce=\"1\""));
+        // One to which every nonce is too old is not asked for ever.
+        let peer = RawPeer::start((0..20).map(leaves).collect());
+        let options = tunnelled_with_digest(&peer);
+        assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
+        assert_eq!(peer.connections(), 4, "{driver:?}");
+    }
+}
+
+#[test]
+fn proxy_closing_after_challenge_is_asked_again_once() {
+    for driver in DRIVERS {
+        // Behind its 407 without a word; when it has read the answer; with a reset.
+        let closes = vec![Step::ReadHead, challenge(0, ""), Step::Close];
+        let reads = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Close];
+        let resets = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Reset];
+        for asks in [closes, reads, resets] {
+            let peer = RawPeer::start(vec![asks.clone(), tunnels()]);
+            let options = tunnelled_with_digest(&peer);
+            assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?} {asks:?}");
+            let peer = RawPeer::start(vec![asks, vec![Step::ReadHead]]);
+            let options = tunnelled_with_digest(&peer);
+            let says = "the proxy closed the connection before it answered CONNECT";
+            assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, says);
+            assert_eq!(peer.connections(), 2, "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn concurrent_digest_answers_share_one_nonce_count() {
+    let nonces = ["", "nonce=\"n\"", "nonce=\"m\", stale=true"];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://me:secret@{}", listener.local_addr().unwrap());
+    let client = client();
+    let options = adjusted(through(&url, &RequestOptions::default()), |to| to.auth = ProxyAuth::Digest);
+    let clients: Vec<_> = (0..2)
+        .map(|_| {
+            let (client, options) = (client.clone(), options.clone());
+            thread::spawn(move || DRIVERS[0].get(&client, "http://example.test/", &options))
+        })
+        .collect();
+    let mut both = [listener.accept().unwrap().0, listener.accept().unwrap().0];
+    for (round, nonce) in nonces.iter().enumerate() {
+        let mut counts: Vec<_> = both
+            .iter_mut()
+            .map(|stream| {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).unwrap();
+                head.split("nc=").nth(1).map(|count| count[..8].to_owned())
+            })
+            .collect();
+        counts.sort();
+        let expected = ["00000001", "00000002"].map(|count| (!nonce.is_empty()).then(|| count.to_owned()));
+        assert_eq!(counts, expected, "{nonce}");
+        let answer = match nonces.get(round + 1) {
+            Some(next) => format!(
+                "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", {next}, qop=\"auth\"\r\nContent-Length: 0\r\n\r\n"
+            ),
+            None => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into(),
+        };
+        both.iter_mut().for_each(|stream| stream.write_all(answer.as_bytes()).unwrap());
+    }
+    for client in clients {
+        assert_eq!(client.join().unwrap().ok(), b"ok");
+    }
+}

@@ -1,0 +1,97 @@
+//! Proxies that refuse, stall or cannot be reached.
+
+use crate::common;
+use crate::support::proxy;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use common::{DRIVERS, start_origin, through};
+use haul::net::proxy::ProxyOptions;
+use haul::{Client, ErrorKind, RequestOptions};
+use haul_policy::proxy::{Environment, NoProxy};
+use proxy::{adjusted, assert_fails, client};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn refused_connect_fails_without_retry() {
+    for driver in DRIVERS {
+        for (answer, kind, exit, says) in [
+            (
+                "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
+                ErrorKind::Connect,
+                7,
+                "response 407",
+            ),
+            ("HTTP/1.1 503 Later\r\n\r\n", ErrorKind::Connect, 7, "response 503"),
+            (
+                "HTTP/1.1 302 There\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n",
+                ErrorKind::Connect,
+                7,
+                "response 302",
+            ),
+            ("HTTP/1.1 101 Other\r\nUpgrade: x\r\n\r\n", ErrorKind::Receive, 56, "switched protocols"),
+            ("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n", ErrorKind::Protocol, 8, "broken"),
+            ("HTTP/1.1 403 No\r\nContent-Length: 1x\r\n\r\n", ErrorKind::Protocol, 8, "broken"),
+            ("SSH-2.0-OpenSSH\r\n", ErrorKind::Receive, 56, "broken"),
+            ("HTTP/1.1 200 OK\r\nX: y", ErrorKind::Receive, 56, "closed the connection"),
+            ("", ErrorKind::Receive, 56, "closed the connection"),
+        ] {
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close]);
+            let options = through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default());
+            let got = driver.get(&client(), "https://example.test/", &options);
+            assert_fails(&got, kind, exit, says);
+            assert_eq!(peer.connections(), 1, "it is not tried again: {answer}");
+        }
+    }
+}
+
+#[test]
+fn endless_connect_response_is_refused() {
+    for driver in DRIVERS {
+        for (start, repeated) in
+            [("HTTP/1.1 200 OK\r\n", "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n"), ("", "HTTP/1.1 100 Go\r\n\r\n")]
+        {
+            let peer = RawPeer::always(vec![
+                Step::ReadHead,
+                Step::send(start),
+                Step::SendRepeatedly(repeated.as_bytes().to_vec(), 1 << 22),
+            ]);
+            let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+            assert_fails(&driver.get(&client(), "https://example.test/", &options), ErrorKind::Receive, 56, "broken");
+        }
+    }
+}
+
+#[test]
+fn silent_proxy_ends_at_connect_timeout() {
+    for driver in DRIVERS {
+        for url in ["http", "https", "socks5h", "socks4a"] {
+            let peer = RawPeer::always(vec![Step::ReadToEnd]);
+            let mut options =
+                through(&format!("{url}://{}", peer.addr()), &common::impatient(Duration::from_millis(100)));
+            options.proxy.as_mut().unwrap().tls.verify = false;
+            assert_fails(&driver.get(&client(), "https://example.test/", &options), ErrorKind::Timeout, 28, "time");
+        }
+    }
+}
+
+#[test]
+fn unusable_proxy_does_not_fall_back_to_direct() {
+    for driver in DRIVERS {
+        let origin = start_origin();
+        let nowhere = through("http://nowhere.invalid:1", &RequestOptions::default());
+        assert_fails(&driver.get(&Client::new(), &origin.url("/"), &nowhere), ErrorKind::ProxyResolve, 5, "proxy");
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let refused = through(&format!("socks5://{closed}"), &RequestOptions::default());
+        assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
+        let environment = Environment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
+        let mut proxy = ProxyOptions::default();
+        proxy.environment = environment;
+        let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
+        assert_fails(&driver.get(&Client::new(), &origin.url("/"), &options), ErrorKind::Connect, 7, "scheme");
+        assert_eq!(origin.requests(), 0);
+        let direct = adjusted(options, |proxy| proxy.no_proxy = Some(NoProxy::parse("127.0.0.0/8")));
+        assert_eq!(driver.get(&Client::new(), &origin.url("/small/1"), &direct).exit, 0);
+    }
+}

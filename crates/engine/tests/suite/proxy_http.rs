@@ -1,0 +1,276 @@
+//! The way through proxies, by both drivers: what each of them is told, what comes through, and what hostile ones achieve.
+
+use crate::common;
+use crate::support::proxy;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use common::{DRIVERS, bounded, start_origin, through, trusting};
+use haul::batch::BatchOptions;
+use haul::net::proxy::ProxyOptions;
+use haul::{Client, ErrorKind, RequestOptions};
+use haul_policy::proxy::Proxy;
+use proxy::{Rules, TestProxy, adjusted, assert_fails, basic, client};
+use rustls::{ServerConnection, StreamOwned};
+use testkit::identity::Identity;
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn forwarding_proxy_connection_serves_many_origins() {
+    let (one, two) = (start_origin(), start_origin());
+    for driver in DRIVERS {
+        let proxy = TestProxy::start(Rules { login: Some(("me", "secret")), ..Rules::default() });
+        let mut options = through(&format!("http://me:secret@{}", proxy.addr), &RequestOptions::default());
+        options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
+        options.proxy.as_mut().unwrap().fields.push(("X-For".into(), b"the proxy".to_vec()));
+        let client = Client::new();
+        one.forget();
+        for origin in [&one, &two, &one] {
+            assert_eq!(driver.get(&client, &origin.url("/small/7"), &options).ok(), b"small 7\n");
+        }
+        let told = proxy.told();
+        assert_eq!(proxy.connections(), if driver == DRIVERS[0] { 1 } else { proxy.connections() });
+        assert_eq!(told.len(), 3);
+        for head in &told {
+            assert!(head.contains(&format!("Proxy-Authorization: {}\r\n", basic("me", "secret"))), "{head}");
+            assert!(head.contains("X-For: the proxy\r\n") && head.starts_with("GET http://127.0.0.1:"), "{head}");
+        }
+        for request in one.log() {
+            assert_eq!(request.header("proxy-authorization"), None);
+            assert_eq!(request.header("authorization"), Some("Basic b3JpZ2lu"));
+        }
+    }
+}
+
+#[test]
+fn proxy_fields_do_not_replace_request_fields() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        let proxy = TestProxy::start(Rules::default());
+        let mut options = through(&format!("http://{}", proxy.addr), &RequestOptions::default());
+        options.fields.extend([("X-Own".into(), b"origin".to_vec()), ("User-Agent".into(), b"mine".to_vec())]);
+        let told = &mut options.proxy.as_mut().unwrap().fields;
+        told.extend([("X-Own".into(), b"proxy".to_vec()), ("User-Agent".into(), b"proxied".to_vec())]);
+        assert_eq!(driver.get(&Client::new(), &origin.url("/small/7"), &options).ok(), b"small 7\n");
+        let head = &proxy.told()[0];
+        let named = |name: &str| head.lines().filter_map(|line| line.strip_prefix(name)).collect::<Vec<_>>();
+        assert_eq!(named("X-Own: "), ["origin", "proxy"], "{head}");
+        assert_eq!(named("User-Agent: "), ["mine", "proxied"], "{head}");
+    }
+}
+
+#[test]
+fn connect_reveals_only_host_and_port() {
+    let origin = start_origin();
+    let (trusting, _file) = trusting(origin.ca_pem());
+    for driver in DRIVERS {
+        for bytewise in [false, true] {
+            let proxy = TestProxy::start(Rules { login: Some(("me", "secret")), bytewise, ..Rules::default() });
+            let mut options = through(&format!("http://me:secret@{}", proxy.addr), &trusting);
+            options.authorization = Some(b"Basic b3JpZ2lu".to_vec());
+            options.cookie = Some(b"a=1".to_vec());
+            let client = Client::new();
+            for (url, tunnel) in [(origin.https_url("/echo"), false), (origin.url("/echo"), true)] {
+                let options = adjusted(options.clone(), |proxy| proxy.tunnel = tunnel);
+                let got = driver.get(&client, &url, &options);
+                let body = String::from_utf8(got.ok().to_vec()).unwrap();
+                assert!(body.contains("Basic b3JpZ2lu") && body.contains("a=1"), "{body}");
+                assert!(!body.to_lowercase().contains("proxy-"), "{body}");
+                assert_eq!(got.facts.connect_status, 200);
+            }
+            for (head, addr) in proxy.told().iter().zip([&origin.https_url(""), &origin.url("")]) {
+                let addr = addr.split('/').nth(2).unwrap();
+                assert!(head.starts_with(&format!("CONNECT {addr} HTTP/1.1\r\nHost: {addr}\r\n")), "{head}");
+                assert!(!head.contains("b3JpZ2lu") && !head.contains("a=1") && !head.contains("echo"), "{head}");
+            }
+        }
+    }
+}
+
+#[test]
+fn large_bodies_arrive_whole_through_tls_in_tls() {
+    let origin = start_origin();
+    let identity = Identity::generate();
+    let (trusting_origin, _file) = trusting(origin.ca_pem());
+    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    for driver in DRIVERS {
+        let proxy = TestProxy::start(Rules { tls: Some(identity.server_config(&[])), ..Rules::default() });
+        let options = adjusted(through(&format!("https://localhost:{}", proxy.addr.port()), &trusting_origin), |to| {
+            to.tls = trusting_proxy.tls.clone();
+        });
+        let client = Client::new();
+        for length in [0, 1, 100_000, 3_000_001] {
+            let path = format!("/bytes/{length}");
+            let expected = origin.pattern().slice(0, length);
+            let got = driver.get(&client, &origin.https_url(&path), &options);
+            assert!(got.ok() == expected, "{driver:?} {length}");
+            // A request that is forwarded, and a tunnel without TLS inside, by the same proxy.
+            let plain = adjusted(options.clone(), |proxy| proxy.tunnel = true);
+            assert!(driver.get(&client, &origin.url(&path), &plain).ok() == expected, "{driver:?} {length}");
+        }
+        assert_eq!(driver.get(&client, &origin.url("/small/1"), &options).ok(), b"small 1\n");
+        // The origin's CA says nothing about the proxy.
+        let wrong = adjusted(options.clone(), |proxy| proxy.tls = options.tls.clone());
+        assert_fails(
+            &driver.get(&Client::new(), &origin.https_url("/small"), &wrong),
+            ErrorKind::PeerCertificate,
+            60,
+            "the proxy",
+        );
+    }
+}
+
+#[test]
+fn waiting_plain_bodies_continue_through_https_proxy() {
+    let origin = start_origin();
+    let identity = Identity::generate();
+    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    let proxy = TestProxy::start(Rules { tls: Some(identity.server_config(&[])), ..Rules::default() });
+    let options = through(&format!("https://localhost:{}", proxy.addr.port()), &RequestOptions::default());
+    let options = adjusted(options, |to| (to.tls, to.tunnel) = (trusting_proxy.tls, true));
+    let client = Client::builder().options(|own| *own = options).build();
+    let requests: Vec<_> = (0..12).map(|_| client.get(&origin.url("/bytes/400000")).build().unwrap()).collect();
+    let batch = BatchOptions { memory: 100_000, per_host: 3, ..BatchOptions::default() };
+    let expected = origin.pattern().slice(0, 400_000);
+    let replies: Vec<_> = bounded("the batch", move || client.fetch_all(requests, batch).collect());
+    assert!(replies.into_iter().all(|(_, reply)| reply.unwrap().body == expected));
+}
+
+#[test]
+fn proxy_close_notify_ends_a_tunnelled_plain_body() {
+    let identity = Identity::generate();
+    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    for (driver, notifies) in DRIVERS.into_iter().flat_map(|driver| [(driver, true), (driver, false)]) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let config = identity.server_config(&[]);
+        let proxy = thread::spawn(move || {
+            let conn = ServerConnection::new(config).unwrap();
+            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
+            for answer in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nall"] {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            if notifies {
+                stream.conn.send_close_notify();
+            }
+            stream.flush().unwrap();
+        });
+        let options = adjusted(through(&url, &RequestOptions::default()), |to| {
+            (to.tls, to.tunnel) = (trusting_proxy.tls.clone(), true);
+        });
+        let got = driver.get(&client(), "http://example.test/", &options);
+        proxy.join().unwrap();
+        if notifies {
+            assert_eq!(got.ok(), b"all", "{driver:?}");
+        } else {
+            assert_fails(&got, ErrorKind::Receive, 56, "end mark");
+        }
+    }
+}
+
+#[test]
+fn proxy_connection_field_of_proxy_is_obeyed() {
+    let ok = |version: &str, field: &str| {
+        Step::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
+    };
+    for driver in DRIVERS {
+        let client = client();
+        // It closes a while after it has said so.
+        let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
+        let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
+        let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
+        let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+        for connections in [1, 2, 3, 3] {
+            assert_eq!(driver.get(&client, "http://example.test/", &options).ok(), b"ok", "{driver:?}");
+            assert_eq!(peer.connections(), connections, "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn body_following_connect_response_is_never_cut() {
+    // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be moved past what was
+    // read ahead.
+    let body = testkit::pattern::Pattern::new(7).slice(0, 400_000);
+    let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
+    answer.extend_from_slice(&body);
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(answer.clone()), Step::ReadHead, Step::Close]);
+        let options =
+            adjusted(through(&format!("http://{}", peer.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        let got = driver.get(&client(), "http://example.test/", &options);
+        assert!(got.exit != 0 && got.body.is_empty() || got.body == body, "{} {}", got.message, got.body.len());
+    }
+}
+
+#[test]
+fn bytes_after_connect_response_belong_to_tunnel() {
+    // The proxy claims a body, which a 2xx to CONNECT has not (RFC 9110 §9.3.6): these bytes are the origin's.
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    for driver in DRIVERS {
+        // In one write with the answer, before the request: what nobody asked for is not taken for a response.
+        let early = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send(format!("{answer}{response}")),
+            Step::ReadHead,
+            Step::Close,
+        ]);
+        let options =
+            adjusted(through(&format!("http://{}", early.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        let got = driver.get(&client(), "http://example.test/", &options);
+        assert!(got.exit == 0 && got.body == b"hello" || got.exit != 0 && got.body.is_empty(), "{got:?}");
+
+        let later = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send_bytewise(answer),
+            Step::ReadHead,
+            Step::send(response),
+            Step::Close,
+        ]);
+        let options =
+            adjusted(through(&format!("http://{}", later.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"hello");
+    }
+}
+
+/// Each of these must not find another's connection.
+#[test]
+fn pool_separates_connections_by_proxy_settings() {
+    let origin = start_origin();
+    let proxy = TestProxy::start(Rules::default());
+    let other = TestProxy::start(Rules::default());
+    let url = |user: &str| format!("http://{user}{}", proxy.addr);
+    let plain = RequestOptions::default();
+    let with = |adjust: fn(&mut ProxyOptions)| adjusted(through(&url(""), &plain), adjust);
+    let ways = [
+        plain.clone(),
+        through(&url(""), &plain),
+        through(&url("a:1@"), &plain),
+        through(&url("a:2@"), &plain),
+        through(&format!("http://{}", other.addr), &plain),
+        through(&format!("socks5://{}", proxy.addr), &plain),
+        with(|proxy| proxy.tunnel = true),
+        with(|proxy| proxy.fields.push(("X".into(), b"1".to_vec()))),
+        adjusted(through(&url(""), &plain), |to| {
+            to.preproxy = Some(Proxy::parse(&format!("socks5://{}", other.addr)).unwrap());
+        }),
+    ];
+    let client = Client::new();
+    let target = origin.url("/small/2");
+    for (round, expected) in [(0, 1), (1, 0)] {
+        for (place, options) in ways.iter().enumerate() {
+            let got = DRIVERS[0].get(&client, &target, options);
+            assert_eq!(got.ok(), b"small 2\n");
+            assert_eq!(got.facts.connects, expected, "round {round}, way {place}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Tunnels that are streams of an HTTP/2 connection with a proxy (RFC 9113 §8.5): a scripted proxy plays the origin behind it,
+//! too, and does its worst. With one of other people's making: `proxy_third_party.rs`.
+
+use crate::common;
+
+use std::io;
+
+use common::{DRIVERS, Got};
+use haul::net::proxy::ProxyOptions;
+use haul::{Client, RequestOptions};
+use haul_policy::proxy::Proxy;
+use testkit::frames::{Asked, Conn, Frame, FramePeer, data, frame, goaway, headers, rst, window_update};
+use testkit::identity::Identity;
+
+const OK: (&str, &str) = (":status", "200");
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// A proxy that serves each of its connections so.
+fn proxy(serve: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> (FramePeer, tempfile::TempDir) {
+    let identity = Identity::generate();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ca"), identity.ca_pem()).unwrap();
+    (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)
+}
+
+/// Opens the tunnel that is asked for, and reads a head out of it.
+fn opened(conn: &mut Conn) -> io::Result<Asked> {
+    let asked = conn.request()?;
+    conn.send(headers(asked.stream, false, &[OK]))?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.extend(conn.frame_of(Frame::DATA)?.payload);
+    }
+    Ok(asked)
+}
+
+/// Asks for `http://origin.test/` through the proxy, by each driver.
+fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<Got> {
+    let mut proxy = ProxyOptions::default();
+    let url = format!("https://user:word@localhost:{}", peer.0.addr().port());
+    proxy.proxy = Some(Proxy::parse(&url).unwrap());
+    proxy.tls.ca_file = Some(peer.1.path().join("ca"));
+    (proxy.tunnel, proxy.http2) = (true, true);
+    let mut options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
+    with(&mut options);
+    DRIVERS.map(|driver| driver.get(&Client::new(), "http://origin.test/", &options)).into()
+}
+
+/// The exit code and something of the message, and the prefix that was delivered.
+#[track_caller]
+fn ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
+    for got in through(peer, |_| ()) {
+        assert_eq!(got.exit, exit, "{}", got.message);
+        assert!(got.message.contains(says), "{}", got.message);
+        assert_eq!(got.body, delivered);
+    }
+}
+
+#[test]
+fn http2_tunnel_carries_only_data_payload() {
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let asked = opened(conn)?;
+        for byte in ANSWER {
+            // A byte, and three of padding; and between them what has nothing to do with the tunnel.
+            conn.send(frame(Frame::DATA, Frame::PADDED, asked.stream, &[3, *byte, 0, 0, 0]))?;
+            conn.send(frame(Frame::PING, 0, 0, &[7; 8]))?;
+        }
+        conn.drain()
+    });
+    for got in through(&peer, |_| ()) {
+        assert_eq!((got.status, got.ok()), (200, &b"hello"[..]));
+    }
+    for asked in peer.0.requests() {
+        assert_eq!((asked.get(":method"), asked.get(":authority")), (Some("CONNECT"), Some("origin.test:80")));
+        assert_eq!((asked.get(":scheme"), asked.get(":path"), asked.ends), (None, None, false));
+        assert_eq!(asked.get("proxy-authorization"), Some("Basic dXNlcjp3b3Jk"));
+    }
+}
+
+#[test]
+fn data_sent_with_connect_response_does_not_hang() {
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        // Not even the request was waited for; a server of mail would do so.
+        conn.send([headers(asked.stream, false, &[OK]), data(asked.stream, false, ANSWER)].concat())?;
+        conn.drain()
+    });
+    for got in through(&peer, |_| ()) {
+        // An answer before the question is none of ours.
+        assert_ne!(got.exit, 28, "{}", got.message);
+    }
+}
+
+#[test]
+fn large_tunnelled_upload_waits_for_windows() {
+    let peer = proxy(|conn| {
+        // 1,000 bytes to begin with, and further ones in small pieces.
+        conn.greet(&[(4, 1_000)])?;
+        let asked = conn.request()?;
+        conn.send(headers(asked.stream, false, &[OK]))?;
+        let mut left = 300_000;
+        let mut head = Vec::new();
+        while left > 0 {
+            let piece = conn.frame_of(Frame::DATA)?.payload;
+            let increment = u32::try_from(piece.len()).map_err(io::Error::other)?;
+            if increment > 0 {
+                conn.send([window_update(0, increment), window_update(asked.stream, increment)].concat())?;
+            }
+            head.extend_from_slice(&piece);
+            let at = head.windows(4).position(|four| four == b"\r\n\r\n");
+            left = at.map_or(left, |at| 300_000 - (head.len() - at - 4));
+        }
+        conn.send(data(asked.stream, false, ANSWER))?;
+        conn.drain()
+    });
+    let put = |options: &mut RequestOptions| {
+        options.method = "PUT".into();
+        options.body = Some(vec![b'x'; 300_000].into());
+        options.expect_timeout = std::time::Duration::ZERO;
+    };
+    for got in through(&peer, put) {
+        assert_eq!(got.ok(), b"hello");
+    }
+}
+
+#[test]
+fn refused_http2_connect_is_a_proxy_error() {
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(headers(asked.stream, true, &[(":status", "403")]))?;
+        conn.drain()
+    });
+    ends(&peer, 7, "response 403", b"");
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(rst(asked.stream, 10))?;
+        conn.drain()
+    });
+    ends(&peer, 56, "CONNECT_ERROR", b"");
+}
+
+#[test]
+fn proxy_challenge_is_answered_on_the_same_connection() {
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let mut asked = conn.request()?;
+        if asked.get("proxy-authorization").is_none() {
+            let asks = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"";
+            conn.send(headers(asked.stream, false, &[(":status", "407"), ("proxy-authenticate", asks)]))?;
+            conn.send(data(asked.stream, true, b"who are you?"))?;
+            asked = conn.request()?;
+        }
+        let is_answer = asked.get("proxy-authorization").is_some_and(|answer| answer.starts_with("Digest "));
+        conn.send(headers(asked.stream, false, &[(":status", if is_answer { "200" } else { "403" })]))?;
+        conn.frame_of(Frame::DATA)?;
+        conn.send(data(asked.stream, false, ANSWER))?;
+        conn.drain()
+    });
+    let digest = |options: &mut RequestOptions| {
+        if let Some(proxy) = &mut options.proxy {
+            proxy.auth = haul::net::proxy::ProxyAuth::Digest;
+            proxy.memory = haul::net::proxy::Memory::default();
+        }
+    };
+    for got in through(&peer, digest) {
+        assert_eq!(got.ok(), b"hello");
+    }
+    let connections: Vec<_> = peer.0.requests().iter().map(|asked| asked.connection).collect();
+    assert_eq!(connections, [0, 0, 1], "the answer goes by the same connection, and is remembered");
+}
+
+#[test]
+fn broken_tunnel_is_an_error() {
+    let half: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
+    let cut = |end: fn(&mut Conn, u32) -> io::Result<()>| {
+        proxy(move |conn| {
+            conn.greet(&[])?;
+            let asked = opened(conn)?;
+            conn.send(data(asked.stream, false, half))?;
+            end(conn, asked.stream)?;
+            conn.drain()
+        })
+    };
+    ends(&cut(|conn, stream| conn.send(data(stream, true, b""))), 18, "", b"hello");
+    ends(&cut(|conn, stream| conn.send(rst(stream, 8))), 56, "closed the tunnel", b"hello");
+    ends(&cut(|conn, _| conn.cut()), 18, "", b"hello");
+    // What breaks the protocol with the proxy breaks what is in it.
+    ends(&cut(|conn, _| conn.send(window_update(0, 0))), 56, "nothing", b"hello");
+}
+
+#[test]
+fn goaway_of_proxy_leaves_open_tunnels_running() {
+    let peer = proxy(|conn| {
+        conn.greet(&[])?;
+        let asked = opened(conn)?;
+        conn.send(goaway(asked.stream, 0))?;
+        conn.send(data(asked.stream, true, ANSWER))?;
+        conn.drain()
+    });
+    for got in through(&peer, |_| ()) {
+        assert_eq!(got.ok(), b"hello");
+    }
+}

@@ -1,0 +1,305 @@
+//! What requests carry: files, forms, readers; asked for first, sent again or not; by both drivers.
+
+use crate::common;
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, thread};
+
+use common::{DRIVERS, OK, following, start_origin, trusting};
+use haul::body::upload::{Body, Piece};
+use haul::state::auth::{Allowed, Auth, Credentials};
+use haul::{Client, ErrorKind, RequestOptions};
+use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
+use testkit::raw::{RawPeer, Step};
+
+fn sending(method: &str, body: impl Into<Body>) -> RequestOptions {
+    RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
+}
+
+/// A reader that gives little at once, as pipes do.
+struct Dribble(Vec<u8>);
+
+impl Read for Dribble {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.len().min(777).min(buffer.len());
+        buffer[..n].copy_from_slice(&self.0[..n]);
+        self.0.drain(..n);
+        Ok(n)
+    }
+}
+
+#[test]
+fn file_and_reader_bodies_arrive_whole() {
+    let origin = start_origin();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("content");
+    for driver in DRIVERS {
+        let client = Client::new();
+        let (trusted, _ca) = trusting(origin.ca_pem());
+        for size in [0, 1, 16_384, 65_536, 3_000_000] {
+            let content = origin.pattern().slice(0, size);
+            fs::write(&path, &content).unwrap();
+            for (url, chunked) in [
+                (origin.url("/echo"), false),
+                (origin.https_url("/echo"), false),
+                (origin.url("/redirect/307?to=/echo"), false),
+                (origin.url("/echo"), true),
+            ] {
+                origin.forget();
+                let body = if chunked { Body::reader(Dribble(content.clone())) } else { Body::file(&path).unwrap() };
+                let options = RequestOptions { tls: trusted.tls.clone(), ..sending("PUT", body) };
+                let got = driver.get(&client, &url, &options);
+                assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {url} {size} {}", got.message);
+                let seen = origin.log().pop().unwrap();
+                let length = seen.header("content-length").map(str::to_owned);
+                assert_eq!(length, (!chunked).then(|| size.to_string()), "{driver:?} {url} {size}");
+                assert!(seen.body == content, "{driver:?} {url} {size}");
+                let asked = seen.header("expect").is_some();
+                assert_eq!(asked, chunked || size > 1 << 20, "{driver:?} {url} {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn multipart_body_has_its_announced_length() {
+    let origin = start_origin();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("a.txt");
+    fs::write(&path, "the file").unwrap();
+    let source = Content::Source { index: 0, length: Some(8) };
+    let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
+    let layout = Layout::new(&parts, &Boundary::new([3; 16]), Escape::Percent).unwrap();
+    for driver in DRIVERS {
+        let body = Body::multipart(&layout, &[Piece::file(&path).unwrap()]).unwrap();
+        let mut options = sending("POST", body);
+        options.fields.push(("Content-Type".into(), layout.content_type.clone().into_bytes()));
+        assert_eq!(driver.get(&Client::new(), &origin.url("/echo"), &options).exit, 0, "{driver:?}");
+        let seen = origin.log().pop().unwrap();
+        assert_eq!(Some(seen.body.len() as u64), layout.length);
+        assert!(
+            String::from_utf8_lossy(&seen.body)
+                .contains("filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nthe file\r\n")
+        );
+    }
+}
+
+#[test]
+fn one_shot_reader_is_not_sent_again() {
+    for driver in DRIVERS {
+        let redirect = "HTTP/1.1 307 Go\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n";
+        let peer = RawPeer::start(vec![vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
+            Step::ReadBytes(13),
+            Step::send(redirect),
+        ]]);
+        let options = sending("PUT", Body::reader(&b"abc"[..]));
+        let got = driver.get(&Client::new(), &peer.url("/"), &options);
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
+        // The same again: the reader is empty now, which is not the same as no content.
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(OK)]);
+        assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 65, "{driver:?}");
+    }
+}
+
+#[test]
+fn file_shrinking_during_upload_is_a_read_error() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("content");
+    for driver in DRIVERS {
+        for (before, after) in [(3000, 2000), (300_000, 200_000)] {
+            fs::write(&path, vec![b'x'; before]).unwrap();
+            let options = sending("PUT", Body::file(&path).unwrap());
+            fs::write(&path, vec![b'x'; after]).unwrap();
+            let peer = RawPeer::always(vec![Step::ReadToEnd]);
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Read), 26), "{driver:?} {before} {}", got.message);
+            assert!(got.message.contains("shorter"), "{}", got.message);
+        }
+    }
+    assert!(Body::file(place.path()).is_err() && Body::file("/nonexistent").is_err());
+}
+
+#[test]
+fn large_body_is_announced_with_expect_100_continue() {
+    const SIZE: usize = (1 << 20) + 1;
+    for driver in DRIVERS {
+        let refused = "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(refused), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close],
+        ]);
+        let options = sending("POST", vec![b'x'; SIZE]);
+        assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
+        let (asked, unasked) = (peer.received(0), peer.received(1));
+        assert!(asked.ends_with(b"Expect: 100-continue\r\n\r\n"), "no content follows a no");
+        assert!(unasked.len() > SIZE && !unasked.windows(7).take(500).any(|w| w == b"Expect:"));
+
+        // A server that says nothing gets it all the same, after a while, or at once where it is not to be asked.
+        for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
+            let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close]]);
+            let options = RequestOptions { expect_timeout: wait, ..options.clone() };
+            assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {wait:?}");
+            assert_eq!(peer.received(0).windows(7).take(500).any(|w| w == b"Expect:"), is_asked);
+        }
+    }
+}
+
+/// Squid reads no more of the content that it refuses, nor a further request behind it. The sockets take all of both.
+#[test]
+fn challenge_with_unread_body_gets_new_connection() {
+    let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
+    for driver in DRIVERS {
+        for len in [100_000, 900_000] {
+            let unread =
+                vec![Step::ReadHead, Step::send(format!("{challenge}Content-Length: 0\r\n\r\n")), Step::Await(1)];
+            let peer = RawPeer::start(vec![unread, vec![Step::ReadHead, Step::ReadBytes(len), Step::send(OK)]]);
+            let user = Credentials::new("me", "secret").unwrap();
+            let auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
+            let options = RequestOptions { auth, ..sending("PUT", vec![b'x'; len]) };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {len} {}", got.message);
+            peer.release();
+        }
+    }
+}
+
+/// A login that goes by the connection (NTLM) needs the one that asked for it: little content costs none, whoever gives it.
+#[test]
+fn refused_small_reader_body_keeps_the_connection() {
+    let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
+    let content = b"5\r\nhello\r\n0\r\n\r\n";
+    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(content.len()), Step::send(answer)];
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
+        let client = Client::new();
+        for status in [401, 200] {
+            let body = Body::reader(Dribble(b"hello".to_vec()));
+            let options = RequestOptions { expect_timeout: Duration::ZERO, ..sending("POST", body) };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);
+        }
+    }
+}
+
+#[test]
+fn ntlm_legs_with_large_bodies_share_one_connection() {
+    const MUCH: usize = 200_000;
+    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(MUCH), Step::send(answer)];
+    let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: NTLM abc\r\nContent-Length: 0\r\n\r\n";
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(challenge), exchange(OK)].concat()]);
+        let client = Client::new();
+        for (leg, status) in [("NTLM one", 401), ("NTLM two", 200)] {
+            let fields = vec![("Authorization".to_owned(), leg.into())];
+            let expect_timeout = Duration::ZERO;
+            let options = RequestOptions { fields, expect_timeout, ..sending("POST", vec![b'x'; MUCH]) };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);
+        }
+    }
+}
+
+/// RFC 9112 section 6.1: chunks are for servers that are not known to be of HTTP/1.0.
+#[test]
+fn chunked_body_is_not_sent_to_http10_server() {
+    let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\
+                     Content-Length: 0\r\nConnection: keep-alive\r\n\r\n";
+    let digest = || Auth { allowed: Allowed::DIGEST, ..Auth::user(Credentials::new("me", "secret").unwrap()) };
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(challenge), Step::ReadToEnd]);
+        let unknown = || Body::reader(&b"abc"[..]);
+        let options = RequestOptions { auth: digest(), ..sending("PUT", unknown()) };
+        let got = driver.get(&Client::new(), &peer.url("/"), &options);
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Upload), 25), "{driver:?} {}", got.message);
+        assert!(got.message.contains("HTTP/1.0"), "{}", got.message);
+        let sent = peer.received(0);
+        assert!(
+            sent.ends_with(b"\r\n\r\n") && !sent.windows(7).any(|w| w == b"chunked"),
+            "the login asks without content"
+        );
+        assert!(peer.received(1).is_empty());
+
+        // A length makes it possible, and who says that it be chunked knows the server.
+        for (field, value, size) in [("Content-Length", "3", 3), ("Transfer-Encoding", "chunked", 13)] {
+            let peer = RawPeer::start(vec![
+                vec![Step::ReadHead, Step::send(challenge.replace("keep-alive", "close")), Step::Close],
+                vec![Step::ReadHead, Step::ReadBytes(size), Step::send(OK), Step::Close],
+            ]);
+            let expect_timeout = Duration::ZERO;
+            let mut options = RequestOptions { auth: digest(), expect_timeout, ..sending("PUT", unknown()) };
+            options.fields.push((field.into(), value.into()));
+            assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {field}");
+        }
+
+        // What one origin answered says nothing of another.
+        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(13), Step::send(OK), Step::Close]]);
+        let redirect = format!("HTTP/1.0 307 Go\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
+        for (to, exit) in [(redirect.clone(), 65), (redirect.replace(&other.url("/"), "/x"), 25)] {
+            let peer = RawPeer::always(vec![
+                Step::ReadHead,
+                Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
+                Step::ReadBytes(13),
+                Step::send(to),
+            ]);
+            let got = driver.get(&Client::new(), &peer.url("/"), &sending("PUT", unknown()));
+            assert_eq!(got.exit, exit, "{driver:?} {}", got.message);
+        }
+    }
+}
+
+#[test]
+fn large_body_reaches_a_slow_reading_server() {
+    // The peer stops reading for a while: a request larger than the socket's buffers goes out in parts.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let serving = thread::spawn(move || {
+        for _ in DRIVERS {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut all = vec![0; 8 << 20];
+            stream.read_exact(&mut all[..1000]).unwrap();
+            thread::sleep(Duration::from_millis(50));
+            stream.read_exact(&mut all[1000..]).unwrap();
+            stream.write_all(OK.as_bytes()).unwrap();
+        }
+    });
+    for driver in DRIVERS {
+        let mut options = sending("POST", Vec::new());
+        options.body = Some(vec![b'x'; 8 << 20].into());
+        assert_eq!(driver.get(&Client::new(), &url, &options).ok(), b"ok", "{driver:?}");
+    }
+    serving.join().unwrap();
+}
+
+#[test]
+fn sending_and_receiving_large_bodies_do_not_deadlock() {
+    // More than the kernel keeps on the way, both ways.
+    const SIZE: usize = 24 << 20;
+    let piece = vec![b'x'; 1 << 16];
+    let times = (SIZE / piece.len()) as u64;
+    for driver in DRIVERS {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n");
+        let script = vec![
+            Step::ReadHead,
+            Step::send(head),
+            Step::SendRepeatedly(piece.clone(), times),
+            Step::ReadBytes(SIZE),
+            Step::Close,
+        ];
+        let peer = RawPeer::start(vec![script]);
+        let body: Arc<[u8]> = vec![b'y'; SIZE].into();
+        let options = RequestOptions {
+            method: "POST".into(),
+            body: Some(body.into()),
+            // Both are to send at once.
+            expect_timeout: Duration::ZERO,
+            ..RequestOptions::default()
+        };
+        let got = driver.get(&Client::new(), &peer.url("/"), &options);
+        assert_eq!(got.ok().len(), SIZE, "{driver:?}");
+    }
+}

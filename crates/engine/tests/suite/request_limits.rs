@@ -1,0 +1,250 @@
+//! Servers that take few requests: on a connection, at once, or none for a while. Everything arrives, and hardly anything is
+//! sent in vain.
+
+use crate::common;
+use crate::support::http2;
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+
+use common::{DRIVERS, Run, fetching, knowing, one_thread, retrying, run};
+use haul::fleet::FleetOptions;
+use haul::{Client, RequestOptions};
+use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
+use testkit::frames::{Conn, FramePeer, goaway, settings};
+
+const MANY: usize = 2000;
+
+/// Fetches `/0`, `/1` and so on, of which each is its own content.
+fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
+    let Run { result, output, reports } =
+        run(client, fetching(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
+    let summary = result.expect("the run goes to its end");
+    assert_eq!((summary.succeeded, summary.failed), (MANY as u64, 0), "{:?}", summary.causes);
+    let expected: String = (0..MANY).map(|n| format!("/{n}")).collect();
+    assert!(output == expected.as_bytes(), "{reports:?}");
+}
+
+/// No second tries but those that cost nothing.
+fn once(mut options: RequestOptions) -> RequestOptions {
+    options.retry.max = 0;
+    options
+}
+
+/// Answers so many requests, one at a time; before the last it may say that it is the last.
+fn answer_few(conn: &mut Conn, at_once: u32, count: usize, says: bool) -> io::Result<()> {
+    conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
+    for n in 1..=count {
+        let asked = conn.request()?;
+        if n == count && says {
+            conn.send(goaway(asked.stream, 0))?;
+        }
+        answer(conn, &asked)?;
+    }
+    if says { conn.drain() } else { Ok(()) }
+}
+
+#[test]
+fn few_http2_requests_are_sent_in_vain() {
+    for (at_once, count, says) in
+        [(100, 1, true), (1, 3, true), (100, 3, true), (100, 20, true), (1, 3, false), (100, 20, false)]
+    {
+        let peer = FramePeer::start(move |_, conn| answer_few(conn, at_once, count, says));
+        let client = Client::new();
+        // One that just closes may lose what it had answered.
+        let options = if says { once(defaults()) } else { knowing(retrying(3)) };
+        fetch_many(&client, &options, one_thread(), &peer.url(""));
+        let sent = client.stats().totals().requests as usize;
+        let most = if says { MANY * 3 / 2 } else { MANY * 2 };
+        assert!(sent <= most, "{at_once} at once, {count} a connection, announced: {says}: {sent}");
+        if says {
+            assert_eq!(peer.connections(), MANY.div_ceil(count), "each connection is used up");
+        }
+    }
+}
+
+#[test]
+fn next_connection_grows_after_an_early_close() {
+    let peer = FramePeer::start(|number, conn| match number {
+        0 => answer_few(conn, 100, 1, true),
+        _ => {
+            conn.greet(&[])?;
+            answer_all(conn)
+        }
+    });
+    let client = Client::new();
+    fetch_many(&client, &once(defaults()), one_thread(), &peer.url(""));
+    assert_eq!(peer.connections(), 2);
+    assert!(client.stats().totals().requests as usize <= MANY + 100);
+}
+
+#[test]
+fn lost_requests_share_the_next_connection() {
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let asked = (0..30).map(|_| conn.request()).collect::<io::Result<Vec<_>>>()?;
+        answer(conn, &asked[0])
+    });
+    let run =
+        run(&Client::new(), fetching(&once(defaults())), one_thread(), (0..30).map(|n| peer.url(&format!("/{n}"))));
+    assert_eq!(run.summary().failed, 0, "{:?}", run.summary().causes);
+    assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
+}
+
+/// It takes nothing at first, and says a few times that it takes no more than is under way.
+#[test]
+fn zero_stream_limit_is_waited_for() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(MAX_CONCURRENT_STREAMS, 0)])?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
+        for n in 1.. {
+            let asked = conn.request()?;
+            answer(conn, &asked)?;
+            if n % (MANY / 4) == 0 {
+                for limit in [0, 1, 100] {
+                    conn.send(settings(&[(MAX_CONCURRENT_STREAMS, limit)]))?;
+                }
+            }
+        }
+        Ok(())
+    });
+    fetch_many(&Client::new(), &once(defaults()), one_thread(), &peer.url(""));
+    assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
+}
+
+/// The graceful way to end a connection (RFC 9113 section 6.8): "no more" without a number, and later the number.
+#[test]
+fn two_step_goaway_answers_what_was_read() {
+    const TAKES: usize = 100;
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        for n in 1..=TAKES {
+            let asked = conn.request()?;
+            if n == TAKES {
+                conn.send([goaway(0x7fff_ffff, 0), goaway(asked.stream, 0)].concat())?;
+            }
+            answer(conn, &asked)?;
+        }
+        conn.drain()
+    });
+    let client = Client::new();
+    fetch_many(&client, &once(defaults()), one_thread(), &peer.url(""));
+    assert_eq!(peer.connections(), MANY / TAKES);
+    assert!(client.stats().totals().requests as usize <= MANY * 3 / 2);
+}
+
+#[test]
+fn connection_taking_nothing_is_replaced_once() {
+    // It says goodbye at once, or when it is asked.
+    for reads in [false, true] {
+        let start = || {
+            FramePeer::start(move |number, conn| {
+                conn.greet(&[])?;
+                if number > 0 {
+                    return answer_all(conn);
+                }
+                if reads {
+                    conn.request()?;
+                }
+                conn.send(goaway(0, 0))?;
+                conn.drain()
+            })
+        };
+        let peer = start();
+        fetch_many(&Client::new(), &once(defaults()), one_thread(), &peer.url(""));
+        assert_eq!(peer.connections(), 2, "{reads}");
+        for driver in DRIVERS {
+            let peer = start();
+            let options = RequestOptions { method: "POST".into(), ..once(defaults()) };
+            assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?} {reads}");
+            assert_eq!(peer.connections(), 2, "{driver:?} {reads}");
+        }
+    }
+}
+
+#[test]
+fn close_after_settings_uses_one_retry() {
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        if number > 0 { answer_all(conn) } else { Ok(()) }
+    });
+    fetch_many(&Client::new(), &knowing(retrying(1)), one_thread(), &peer.url(""));
+    assert!(peer.connections() <= 2, "{}", peer.connections());
+}
+
+#[test]
+fn few_pipelined_requests_are_sent_in_vain() {
+    for count in [2, 3, 20] {
+        let server = Closing::start(count, "Connection: close\r\n");
+        let client = Client::new();
+        let fleet = FleetOptions { pipeline: 32, per_host: 2, ..one_thread() };
+        fetch_many(&client, &once(RequestOptions::default()), fleet, &server.url());
+        let sent = client.stats().totals().requests as usize;
+        assert!(sent <= MANY * 3 / 2, "{count} a connection: {sent}");
+        assert!(server.connections() <= MANY.div_ceil(count) * 11 / 10, "{}", server.connections());
+    }
+}
+
+/// A server of HTTP/1.1 that closes behind so many responses.
+struct Closing {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Closing {
+    /// The last response has this field line.
+    fn start(count: usize, last: &'static str) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections: Arc<AtomicUsize> = Arc::default();
+        let counter = Arc::clone(&connections);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                counter.fetch_add(1, SeqCst);
+                thread::spawn(move || Self::serve(&mut stream.unwrap(), count, last));
+            }
+        });
+        Self { address, connections }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(SeqCst)
+    }
+
+    fn serve(stream: &mut TcpStream, count: usize, last: &str) -> io::Result<()> {
+        let mut ahead = Vec::new();
+        for n in 1..=count {
+            let path = path_of_next(stream, &mut ahead)?;
+            let field = if n == count { last } else { "" };
+            write!(stream, "HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n{path}", path.len())?;
+        }
+        stream.shutdown(std::net::Shutdown::Write)?;
+        // What is unread would make it a reset.
+        io::copy(stream, &mut io::sink()).map(drop)
+    }
+}
+
+/// Takes the next request, without content, from what has come.
+fn path_of_next(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> io::Result<String> {
+    let mut buffer = [0; 4096];
+    loop {
+        if let Some(end) = ahead.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head: Vec<u8> = ahead.drain(..end + 4).collect();
+            return Ok(String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned());
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => ahead.extend_from_slice(&buffer[..n]),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Retries: which failures are tried again, after what delay, and what is never sent twice.
+
+use crate::common;
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{DRIVERS, Driver, Got, OK, assert_fails, bounded, get, retrying, start_origin};
+use haul::body::path::BodyPath;
+use haul::sink::memory::Memory;
+use haul::sink::output::{Output, Waiting};
+use haul::transfer::{After, Broke, Transfer};
+use haul::{Client, Error, ErrorKind, RequestOptions, Target};
+use haul_policy::redirect::RedirectRules;
+use haul_proto::h1::{Config, Conn, Event};
+use haul_proto::time::Time;
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn transient_statuses_are_retried() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        origin.forget();
+        let got = get(driver, &origin.url("/flaky/2/small/1"), &retrying(2));
+        assert_eq!((got.ok(), got.facts.retries, got.facts.requests), (&b"small 1\n"[..], 2, 3), "{driver:?}");
+        let got = get(driver, &origin.url("/flaky/3/small/2"), &retrying(2));
+        assert_eq!((got.ok(), got.status), (&b"not yet\n"[..], 503), "{driver:?}");
+        let failing = RequestOptions { fail: true, ..retrying(1) };
+        assert_fails(&get(driver, &origin.url("/flaky/9/small/3"), &failing), ErrorKind::Status, 22);
+        // What is not idempotent is not repeated.
+        let mut posting = retrying(2);
+        posting.method = "POST".into();
+        assert_eq!(get(driver, &origin.url("/flaky/1/small/4"), &posting).status, 503);
+        assert_eq!(origin.hits("/flaky/1/small/4"), 1);
+    }
+}
+
+#[test]
+fn retry_after_delay_is_honoured_and_capped() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        origin.forget();
+        let began = Instant::now();
+        assert_eq!(get(driver, &origin.url("/retry-after/1/small/1"), &retrying(1)).ok(), b"small 1\n");
+        assert!(began.elapsed() >= Duration::from_secs(1), "{driver:?}");
+        let mut capped = retrying(1);
+        capped.retry.cap = Duration::from_millis(1);
+        for seconds in ["3600", "18446744073709551615", "99999999999999999999999"] {
+            let peer = RawPeer::start(vec![vec![
+                Step::ReadHead,
+                Step::send(format!("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: {seconds}\r\n\r\n")),
+                Step::ReadHead,
+                Step::send(OK),
+            ]]);
+            assert_eq!(get(driver, &peer.url("/"), &capped).ok(), b"ok", "{driver:?} {seconds}");
+        }
+        // Without retries it must not upset anything either.
+        let peer = RawPeer::start(vec![vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 18446744073709551615\r\n\r\n"),
+        ]]);
+        assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).status, 429, "{driver:?}");
+    }
+}
+
+#[test]
+fn idempotent_request_on_stale_connection_is_resent_once() {
+    for driver in DRIVERS {
+        for (method, expected) in [("GET", 0), ("POST", 52)] {
+            let peer = RawPeer::start(vec![
+                // The second request is read, and then nothing comes.
+                vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::Close],
+                vec![Step::ReadHead, Step::send(OK)],
+            ]);
+            let client = Client::new();
+            assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
+            let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!(got.exit, expected, "{driver:?} {method}: {}", got.message);
+            assert_eq!((got.facts.retries, peer.connections()), (0, if expected == 0 { 2 } else { 1 }), "{driver:?}");
+        }
+        // Who allows any method to be tried again has a POST sent again, too.
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::ReadBytes(3), Step::Close],
+            vec![Step::ReadHead, Step::ReadBytes(3), Step::send(OK)],
+        ]);
+        let client = Client::new();
+        assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
+        let body = Some("a=1".into());
+        let mut options = RequestOptions { method: "POST".into(), body, ..RequestOptions::default() };
+        (options.retry.max, options.retry.any_method) = (0, true);
+        assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
+        assert!(peer.received(1).ends_with(b"a=1"), "{driver:?}");
+        // A fresh connection that does the same is no reason for another.
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::Close]);
+        assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).exit, 52, "{driver:?}");
+        assert_eq!(peer.connections(), 1, "{driver:?}");
+    }
+}
+
+#[test]
+fn broken_response_is_retried_when_retries_are_set() {
+    for driver in DRIVERS {
+        let broken = [
+            vec![Step::ReadHead, Step::Reset],
+            vec![Step::ReadHead, Step::Close],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"), Step::Close],
+            vec![Step::ReadHead, Step::send("HTTP/1.1 20"), Step::Close],
+        ];
+        for script in broken {
+            let peer = RawPeer::start(vec![script.clone(), vec![Step::ReadHead, Step::send(OK)]]);
+            let got = if driver == Driver::Blocking {
+                get(driver, &peer.url("/"), &retrying(1))
+            } else {
+                behind_a_slower_one(&peer.url("/"), &retrying(1))
+            };
+            assert_eq!((got.ok(), got.facts.retries), (&b"ok"[..], 1), "{driver:?} {script:?}");
+        }
+    }
+}
+
+/// What cannot be resumed begins anew, however far it got: a server that always breaks off there is given up.
+#[test]
+fn body_that_always_breaks_off_exhausts_retries() {
+    let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
+    let broken = vec![Step::ReadHead, Step::Send(half), Step::Close];
+    let whole = vec![Step::ReadHead, Step::send(OK)];
+    let peer = RawPeer::start(vec![broken.clone(), broken.clone(), broken, whole]);
+    // Its sink can take back what it has.
+    let got = get(Driver::Blocking, &peer.url("/"), &retrying(2));
+    assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
+}
+
+/// The first URL of a fleet streams, so what it delivered stands; the second's can be taken back.
+fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
+    let slow =
+        RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
+    let (urls, url) = ([slow.url("/"), url.to_owned()], url.to_owned());
+    let (done, is_done) = channel();
+    let client = Client::new();
+    let stages = common::fetching(options);
+    let items = Box::new(urls.into_iter().map(|url| Ok(common::item(url))));
+    thread::spawn(move || {
+        // Released when the other has been reported, or at last by the test's patience.
+        let _ = is_done.recv_timeout(common::PATIENCE);
+        slow.release();
+        slow.finished(1);
+    });
+    let notes = Tell { notes: common::Notes::default(), url: url.clone(), done };
+    let seen = notes.notes.clone();
+    let output = bounded("the fleet", move || {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let fleet = haul::fleet::Fleet::new(stages, common::one_thread());
+        fleet.run(&client, items, Output::new(writer.into()), notes).unwrap();
+        let mut output = Vec::new();
+        reader.read_to_end(&mut output).unwrap();
+        output
+    });
+    let got = seen.all().into_iter().find(|got| got.url == url).unwrap();
+    Got { body: output, ..got }
+}
+
+/// Keeps notes, and tells when one URL is over.
+struct Tell {
+    notes: common::Notes,
+    url: String,
+    done: std::sync::mpsc::Sender<()>,
+}
+
+impl haul::fleet::Report for Tell {
+    fn finished(&self, job: &haul::fleet::Job, outcome: &haul::transfer::Outcome) -> Option<Vec<u8>> {
+        if job.url == self.url {
+            let _ = self.done.send(());
+        }
+        self.notes.finished(job, outcome)
+    }
+}
+
+#[test]
+fn delivered_output_is_not_fetched_again() {
+    let script = vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"), Step::Close];
+    let peer = RawPeer::always(script.clone());
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
+    let outcome = bounded("fetch", move || {
+        let sink = Waiting::new(Output::new(writer.into()), None);
+        Client::new().fetch(Target::parse(&url).unwrap(), options, Box::new(sink))
+    });
+    assert_eq!(outcome.result.unwrap_err().exit_code(), 18);
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    assert_eq!((output.as_str(), peer.connections()), ("wrong", 1));
+
+    // The head of a fleet's line streams too.
+    let peer = RawPeer::always(script);
+    let got = get(Driver::Reactor, &peer.url("/"), &retrying(3));
+    assert_eq!((got.exit, &got.body[..], peer.connections()), (18, &b"wrong"[..], 1));
+}
+
+#[test]
+fn timeout_is_retried_when_retries_are_set() {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(OK)]]);
+        let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..retrying(1) };
+        assert_eq!(get(driver, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
+    }
+}
+
+#[test]
+fn protocol_violation_is_not_retried() {
+    for driver in DRIVERS {
+        for (reply, asked, kind) in [
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 1, ErrorKind::Receive),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n", 1, ErrorKind::Protocol),
+            ("HTTP/1.1 200 OK\nno colon\n\n", 1, ErrorKind::Protocol),
+            // What merely ends too early may be whole the next time.
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", 4, ErrorKind::PartialBody),
+            ("HTTP/1.1 200 OK\r\nContent-", 4, ErrorKind::Receive),
+        ] {
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::Close]);
+            // A driver's own sink could not take back what it has written.
+            let got = match driver {
+                Driver::Blocking => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
+                Driver::Reactor if kind == ErrorKind::PartialBody => continue,
+                Driver::Reactor => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
+            };
+            assert_eq!((got.kind, peer.connections()), (Some(kind), asked), "{driver:?} {reply:?} {}", got.message);
+        }
+    }
+}
+
+/// A transfer that has been answered so.
+fn answered(transfer: &mut Transfer, reply: &str) {
+    let mut conn = Conn::new(Config::default());
+    transfer.enqueue(&mut conn, Instant::now()).unwrap();
+    conn.advance_output(conn.output().len());
+    let step = conn.step(Time(0), &mut reply.as_bytes().to_vec()).unwrap();
+    let Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
+    transfer.on_head(head, framing, Instant::now());
+}
+
+fn transfer(options: RequestOptions) -> Box<Transfer> {
+    let target = Target::parse("http://a.test/").unwrap();
+    Transfer::new(target, Arc::new(options), BodyPath::new(Box::new(Memory::default())), Instant::now(), 0)
+}
+
+#[test]
+fn retry_after_pauses_the_host_only_once() {
+    let mut transfer = transfer(retrying(5));
+    answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(transfer.host_pause(), Some(Duration::from_secs(100)));
+    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(_)));
+    // The next attempt breaks: the host has not asked again.
+    transfer.enqueue(&mut Conn::new(Config::default()), Instant::now()).unwrap();
+    let broken = Error::new(ErrorKind::EmptyReply, "closed");
+    assert!(matches!(transfer.on_failure(broken, Broke::BeforeResponse, Instant::now()), After::Again(_)));
+    assert_eq!(transfer.host_pause(), None);
+}
+
+#[test]
+fn retry_after_does_not_pause_the_redirecting_host() {
+    let options = RequestOptions { redirects: RedirectRules::default(), ..retrying(5) };
+    let mut transfer = transfer(options);
+    answered(&mut transfer, "HTTP/1.1 302 X\r\nLocation: http://b.test/\r\nContent-Length: 0\r\n\r\n");
+    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(Duration::ZERO)));
+    answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(transfer.host_pause(), None);
+    // The wait itself is the transfer's own.
+    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(wait) if wait == Duration::from_secs(100)));
+}

@@ -1,0 +1,247 @@
+//! Which peer got which secret, on every way there is: direct, forwarded, tunnelled, over TLS to the proxy, SOCKS 4 to 5h, with
+//! HTTP/1.1 and HTTP/2. Sequences of redirects are made from a seed and run over real connections, all of one client's, to
+//! servers and proxies that keep what they were told; who may have been told what is counted here from the seed alone.
+
+use crate::common;
+use crate::support::proxy;
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::{DRIVERS, following, http2_origin, trusting};
+use haul::net::dns::Family;
+use haul::net::proxy::ProxyOptions;
+use haul::state::auth::{Auth, Credentials, Netrc};
+use haul::state::jar::Jar;
+use haul::{Client, RequestOptions, Target};
+use haul_policy::proxy::Environment;
+use proxy::{Rules, TestProxy};
+use testkit::identity::Identity;
+use testkit::origin::{LoggedRequest, Origin};
+use testkit::rng::Rng;
+
+const SEQUENCES: u64 = 1_280;
+
+/// How a request may go; the proxy's scheme, and whether plain http is tunnelled too.
+const WAYS: [(&str, bool); 8] = [
+    ("", false),
+    ("http", false),
+    ("http", true),
+    ("https", false),
+    ("socks4", false),
+    ("socks4a", false),
+    ("socks5", false),
+    ("socks5h", false),
+];
+
+/// What is given, each with a mark of its sequence.
+const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
+
+/// The passwords of the proxies; each proxy has a plain and a TLS port.
+const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
+
+/// An origin: its number, and whether over TLS.
+type Place = (usize, bool);
+
+struct World {
+    origins: Vec<Origin>,
+    /// For http and for https, each in the clear and over TLS.
+    proxies: Vec<[TestProxy; 2]>,
+    base: RequestOptions,
+    proxy_tls: haul::net::tls::TlsOptions,
+    _files: [tempfile::NamedTempFile; 2],
+}
+
+impl World {
+    fn new() -> World {
+        let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
+        let identity = Identity::generate();
+        let start = |login, tls| TestProxy::start(Rules { login: Some(login), tls, ..Rules::default() });
+        let proxies = LOGINS.map(|login| [start(login, None), start(login, Some(identity.server_config(&[])))]);
+        let (to_origins, file) = trusting(&origins.iter().map(Origin::ca_pem).collect::<String>());
+        let (to_proxies, proxy_file) = trusting(identity.ca_pem());
+        // SOCKS 4 knows no other.
+        let base = RequestOptions { tls: to_origins.tls, family: Family::V4, ..following() };
+        World { origins, proxies: proxies.into(), base, proxy_tls: to_proxies.tls, _files: [file, proxy_file] }
+    }
+
+    fn url(&self, (number, tls): Place, path: &str) -> String {
+        if tls { self.origins[number].https_url(path) } else { self.origins[number].url(path) }
+    }
+
+    fn chain(&self, rng: &mut Rng, places: &[Place]) -> String {
+        let mut url = self.url(*places.last().unwrap(), "/echo");
+        for place in places[..places.len() - 1].iter().rev() {
+            let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
+            let to = if rng.below(3) == 0 { url.replacen("://", "://page:chosen@", 1) } else { url.clone() };
+            url = self.url(*place, &format!("/redirect/{status}?to={}", to.replace('%', "%25")));
+        }
+        url
+    }
+
+    /// Which place a forwarded request is for, by its port.
+    fn place_of(&self, target: &str) -> Place {
+        let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
+        (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
+    }
+
+    /// What each proxy was told since the last look.
+    fn told(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
+        let mut all = Vec::new();
+        for (number, pair) in self.proxies.iter().enumerate() {
+            for (kind, proxy) in pair.iter().enumerate() {
+                let told = proxy.told();
+                all.push((number, told[seen[number][kind]..].to_vec()));
+                seen[number][kind] = told.len();
+            }
+        }
+        all
+    }
+
+    /// The URL of a proxy, with its credentials.
+    fn proxy_url(&self, number: usize, scheme: &str) -> Option<String> {
+        let (user, password) = LOGINS[number];
+        let port = self.proxies[number][usize::from(scheme == "https")].addr.port();
+        (!scheme.is_empty()).then(|| format!("{scheme}://{user}:{password}@localhost:{port}"))
+    }
+}
+
+/// The options of a sequence and its URL.
+fn given(
+    world: &World,
+    secret: &str,
+    mark: &str,
+    ways: [(&str, bool); 2],
+    is_h2: bool,
+    url: &str,
+) -> (RequestOptions, String) {
+    let mut options = world.base.clone();
+    let mut proxy = ProxyOptions::default();
+    proxy.environment = Environment::read(|name| match name {
+        "http_proxy" => world.proxy_url(0, ways[0].0),
+        "https_proxy" => world.proxy_url(1, ways[1].0),
+        _ => None,
+    });
+    proxy.tunnel = ways[0].1;
+    proxy.tls = world.proxy_tls.clone();
+    options.proxy = Some(proxy);
+    if is_h2 {
+        options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // In the clear a proxy that forwards has no part in it.
+        options.prior_knowledge = true;
+    }
+    let jar = Jar::new();
+    for host in ["127.0.0.1", "localhost"] {
+        let site = Target::parse(&format!("http://{host}/")).unwrap();
+        jar.take(&site, [format!("sid=of-{host}-{mark}").as_bytes()]);
+    }
+    options.jar = Some(jar);
+    let mut url = url.to_owned();
+    match secret {
+        "user" => options.auth = Auth::user(Credentials::new("user", mark).unwrap()),
+        "userinfo" => url = url.replacen("://", &format!("://user:{mark}@"), 1),
+        "bearer" => options.auth = Auth::bearer(mark.as_bytes().to_vec()),
+        "field" => options.fields.push(("X-Api-Key".into(), mark.into())),
+        _ => {
+            let text = format!("machine localhost login user password {mark}\n");
+            options.auth = Auth { netrc: Netrc::Required(text.as_bytes().into()), ..Auth::default() };
+        }
+    }
+    (options, url)
+}
+
+/// A message with every Basic in it undone.
+fn readable(text: &str) -> String {
+    let decoded = text.split_whitespace().filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
+    format!("{text} {}", decoded.collect::<Vec<_>>().join(" "))
+}
+
+fn readable_request(request: &LoggedRequest) -> String {
+    let fields: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    readable(&format!("{} {}", request.target, fields.join(" ")))
+}
+
+/// Whether this place may have the sequence's secret. It must, too.
+fn may_have(secret: &str, place: Place, first: Place) -> bool {
+    match secret {
+        // The entry's host is that of all places over TLS, and of no other.
+        "netrc" => place.1,
+        _ => place == first,
+    }
+}
+
+/// Holds a request against what its place may see.
+#[track_caller]
+fn check(text: &str, secret: &str, mark: &str, place: Place, first: Place, what: &str) {
+    let cookies = [("of-127.0.0.1-", !place.1), ("of-localhost-", place.1)];
+    for (cookie, expected) in cookies {
+        assert_eq!(text.contains(&format!("{cookie}{mark}")), expected, "{what}: {cookie} at {place:?}: {text}");
+    }
+    let without_cookies = text.replace(&format!("1-{mark}"), "").replace(&format!("localhost-{mark}"), "");
+    assert_eq!(without_cookies.contains(mark), may_have(secret, place, first), "{what}: at {place:?}: {text}");
+}
+
+#[test]
+fn no_route_reveals_a_secret_to_others() {
+    let world = World::new();
+    let clients = DRIVERS.map(|_| Client::new());
+    let mut seen = [[0; 2]; 2];
+    let mut asked = BTreeMap::<_, u32>::new();
+    let (mut strangers, mut proxied) = (0, 0);
+    for seed in 0..SEQUENCES {
+        world.origins.iter().for_each(Origin::forget);
+        let mut rng = Rng::new(9_000 + seed);
+        let ways = [WAYS[(seed % 8) as usize], WAYS[(seed / 8 % 8) as usize]];
+        let is_h2 = seed / 64 % 2 == 1;
+        let secret = SECRETS[(seed % 5) as usize];
+        let mark = format!("s3cret{seed}x");
+        let places: Vec<Place> = (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
+        let (options, url) = given(&world, secret, &mark, ways, is_h2, &world.chain(&mut rng, &places));
+        let which = (seed / 128 % 2) as usize;
+        let what = format!("sequence {seed}: {secret}, {ways:?}, HTTP/2 {is_h2}, {places:?}, {:?}", DRIVERS[which]);
+        let got = DRIVERS[which].get(&clients[which], &url, &options);
+        assert_eq!((got.exit, got.status), (0, 200), "{what}: {}", got.message);
+
+        let mut expected: Vec<Place> = places.clone();
+        for (number, origin) in world.origins.iter().enumerate() {
+            for request in origin.log() {
+                let place = (number, request.tls);
+                let at =
+                    expected.iter().position(|other| *other == place).unwrap_or_else(|| panic!("{what}: {place:?}"));
+                expected.remove(at);
+                let text = readable_request(&request);
+                check(&text, secret, &mark, place, places[0], &what);
+                assert!(!text.contains("proxy-one-pw") && !text.contains("proxy-two-pw"), "{what}: {text}");
+                strangers += u32::from(place != places[0]);
+                // Only over HTTP/2 is the host no field.
+                let spoke_h2 = request.header("host").is_none();
+                *asked.entry((ways[usize::from(place.1)], place.1, spoke_h2)).or_default() += 1;
+            }
+        }
+        assert!(expected.is_empty(), "{what}: never asked {expected:?}");
+        for (number, told) in world.told(&mut seen) {
+            for message in told {
+                proxied += 1;
+                let text = readable(&message);
+                assert!(!text.contains(LOGINS[1 - number].1), "{what}: proxy {number} got the other's: {text}");
+                let target = message.split(' ').nth(1).unwrap_or_default();
+                if target.starts_with("http://") {
+                    assert!(number == 0 && !ways[0].1, "{what}: {text}");
+                    check(&text, secret, &mark, world.place_of(target), places[0], &what);
+                } else {
+                    assert!(!text.contains(&mark), "{what}: a proxy that tunnels got {text}");
+                }
+            }
+        }
+    }
+    assert!(strangers > 1_500 && proxied > 700, "the sequences are no test: {strangers} strangers, {proxied} proxied");
+    // Every way, to http and to https, with either version; a proxy that forwards speaks HTTP/1.1.
+    for way in WAYS {
+        for (tls, is_h2) in [(false, false), (false, true), (true, false), (true, true)] {
+            let is_forwarded = way.0.starts_with("http") && !way.1 && !tls;
+            let count = asked.get(&(way, tls, is_h2)).copied().unwrap_or_default();
+            assert!(if is_forwarded && is_h2 { count == 0 } else { count >= 10 }, "{way:?} {tls} {is_h2}: {count}");
+        }
+    }
+}

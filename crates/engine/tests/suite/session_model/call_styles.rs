@@ -1,0 +1,203 @@
+//! The ways in which a program may send a request and take its response; whole sessions of them.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, Cursor, Read};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::thread;
+
+use futures_core::Stream;
+use haul::batch::{BatchOptions, Order};
+use haul::response::{About, Reply};
+use haul::{AsyncResponse, Client, Error, RequestBuilder, Response};
+use testkit::rng::Rng;
+
+use crate::common::bounded;
+use crate::support::seeds::one_of;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Whole.
+    Call,
+    /// By pieces, up to so many bytes; then it is dropped.
+    Read(usize),
+    /// Awaited, by pieces, up to so many bytes.
+    Await(usize),
+    /// Its future is dropped after so many polls.
+    Drop(usize),
+    /// With its neighbours in a batch.
+    Batch,
+}
+
+impl Way {
+    pub(crate) fn any(rng: &mut Rng) -> Self {
+        let limit = one_of(rng, &[usize::MAX, usize::MAX, 0, 100, 100_000]);
+        match rng.below(12) {
+            0 | 1 => Self::Call,
+            2 | 3 => Self::Read(limit),
+            4 | 5 => Self::Await(limit),
+            6 => Self::Drop(1 + rng.below(3) as usize),
+            _ => Self::Batch,
+        }
+    }
+}
+
+/// What came.
+pub(crate) struct Got {
+    pub(crate) status: u16,
+    /// What its field `X-Number` says.
+    pub(crate) number: Option<u64>,
+    pub(crate) body: Vec<u8>,
+    /// It was taken to its end.
+    pub(crate) is_whole: bool,
+}
+
+impl Got {
+    fn of(about: &About, body: Vec<u8>, is_whole: bool) -> Self {
+        Self { status: about.status(), number: number(about.header("x-number")), body, is_whole }
+    }
+
+    fn whole(reply: Reply) -> Self {
+        let field = reply.head.get("x-number").map(|field| std::str::from_utf8(field).unwrap());
+        Self { status: reply.status(), number: number(field), body: reply.body, is_whole: true }
+    }
+}
+
+fn number(field: Option<&str>) -> Option<u64> {
+    field.map(|number| number.parse().expect("a number"))
+}
+
+/// Content that comes a little at a time.
+pub(crate) struct Pieces {
+    content: Cursor<Vec<u8>>,
+    /// A stream has nothing every other time.
+    waits: bool,
+}
+
+impl Pieces {
+    pub(crate) fn of(content: Vec<u8>) -> Self {
+        Self { content: Cursor::new(content), waits: false }
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(7_001);
+        self.content.read(&mut buffer[..most])
+    }
+}
+
+impl Stream for Pieces {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.waits = !self.waits;
+        if self.waits {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut piece = vec![0; 7_001];
+        let n = self.content.read(&mut piece)?;
+        piece.truncate(n);
+        Poll::Ready((n > 0).then_some(Ok(piece)))
+    }
+}
+
+fn read(mut response: Response, limit: usize) -> Result<Got, Error> {
+    let (mut body, mut piece) = (Vec::new(), vec![0; 20_000]);
+    while body.len() < limit {
+        let n = response.read(&mut piece).map_err(|error| *error.into_inner().unwrap().downcast::<Error>().unwrap())?;
+        if n == 0 {
+            return Ok(Got::of(&response, body, true));
+        }
+        body.extend_from_slice(&piece[..n]);
+    }
+    Ok(Got::of(&response, body, false))
+}
+
+async fn take(mut response: AsyncResponse, limit: usize) -> Result<Got, Error> {
+    let mut body = Vec::new();
+    while body.len() < limit {
+        match response.chunk().await? {
+            Some(piece) => body.extend_from_slice(&piece),
+            None => return Ok(Got::of(&response, body, true)),
+        }
+    }
+    Ok(Got::of(&response, body, false))
+}
+
+/// Polls it so often at most, and drops it.
+fn abandon(future: impl Future, mut polls: usize) {
+    let mut future = pin!(future);
+    pollster::block_on(poll_fn(|context| {
+        polls -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Pending if polls > 0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }));
+}
+
+/// What comes of one request; none if it was dropped.
+fn run_one(client: &Client, request: RequestBuilder, way: Way) -> Option<Result<Got, Error>> {
+    match way {
+        Way::Call | Way::Batch => Some(client.call(request.build().unwrap()).map(Got::whole)),
+        Way::Read(limit) => Some(request.send().and_then(|response| read(response, limit))),
+        Way::Await(limit) => Some(pollster::block_on(async { take(request.send_async().await?, limit).await })),
+        Way::Drop(polls) => {
+            abandon(request.send_async(), polls);
+            None
+        }
+    }
+}
+
+fn run_batch(client: &Client, requests: Vec<RequestBuilder>, options: BatchOptions) -> Vec<Result<Got, Error>> {
+    let requests: Vec<_> = requests.into_iter().map(|request| request.build().unwrap()).collect();
+    let mut got: Vec<_> = client.fetch_all(requests, options).collect();
+    got.sort_by_key(|(index, _)| *index);
+    got.into_iter().map(|(_, reply)| reply.map(Got::whole)).collect()
+}
+
+pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
+    BatchOptions {
+        order: one_of(rng, &[Order::Input, Order::Completion]),
+        per_host: one_of(rng, &[1, 3, 10]),
+        pipeline: one_of(rng, &[1, 2, 8]),
+        memory: one_of(rng, &[1, 100_000, 64 << 20]),
+        ..BatchOptions::default()
+    }
+}
+
+/// One request of a session.
+pub(crate) trait Case: Clone + Send + Sync + 'static {
+    fn way(&self) -> Way;
+    fn request(&self, client: &Client) -> RequestBuilder;
+    fn check(&self, got: Result<Got, Error>);
+}
+
+/// Runs all of them, in so many threads that share the client: one after the other, then together what is to be so.
+pub(crate) fn run_all(client: &Client, cases: Vec<impl Case>, threads: usize, batch: &BatchOptions) {
+    let threads: Vec<_> = (0..threads)
+        .map(|thread| {
+            let own: Vec<_> = cases.iter().skip(thread).step_by(threads).cloned().collect();
+            let (together, alone): (Vec<_>, Vec<_>) = own.into_iter().partition(|case| case.way() == Way::Batch);
+            let (client, batch) = (client.clone(), batch.clone());
+            let work = move || {
+                for case in &alone {
+                    if let Some(got) = run_one(&client, case.request(&client), case.way()) {
+                        case.check(got);
+                    }
+                }
+                let requests = together.iter().map(|case| case.request(&client)).collect();
+                let got = run_batch(&client, requests, batch);
+                assert_eq!(got.len(), together.len());
+                for (case, got) in together.iter().zip(got) {
+                    case.check(got);
+                }
+            };
+            thread::spawn(move || bounded("a session", work))
+        })
+        .collect();
+    let failed = threads.into_iter().filter_map(|thread| thread.join().err()).count();
+    assert_eq!(failed, 0, "see above which");
+}

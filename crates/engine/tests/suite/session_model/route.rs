@@ -1,0 +1,533 @@
+//! The ways to a [`Server`](super::scripted_server::Server): in the clear or over TLS, and through proxies that the server plays itself. What is
+//! said to the wrong one of them, or by who must not say it, it notes.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use haul::net::dns::{DnsOptions, Resolver};
+use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::tls::TlsVersion;
+use haul::{ClientBuilder, RequestOptions};
+use haul_policy::proxy::Proxy;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::SockRef;
+use tempfile::NamedTempFile;
+use testkit::identity::Identity;
+use testkit::rng::Rng;
+
+use crate::support::seeds::one_of;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    Direct,
+    /// A proxy that is sent the requests themselves.
+    Forward,
+    Tunnel,
+    Socks,
+}
+
+/// How a proxy wants to know who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Login {
+    No,
+    Basic,
+    Digest,
+}
+
+/// More answers than there are requests.
+const FOR_EVER: u64 = 1000;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// Origins speak TLS.
+    pub(crate) tls: bool,
+    pub(crate) tls12: bool,
+    /// Who ends a layer of TLS says so.
+    pub(crate) notifies: bool,
+    pub(crate) via: Via,
+    /// The proxy speaks TLS.
+    pub(crate) proxy_tls: bool,
+    pub(crate) login: Login,
+    /// Who asks has another password.
+    pub(crate) is_stranger: bool,
+    /// Requests by one nonce.
+    pub(crate) uses: u64,
+    /// A proxy that asks closes the connection.
+    pub(crate) leaves: bool,
+    /// So many connections break, somewhere.
+    pub(crate) breaks: u64,
+    /// So many requests are refused by the proxy.
+    pub(crate) refusals: u64,
+    pub(crate) hosts: u64,
+    pub(crate) seed: u64,
+}
+
+impl Route {
+    pub(crate) fn direct() -> Self {
+        Self {
+            tls: false,
+            tls12: false,
+            notifies: true,
+            via: Via::Direct,
+            proxy_tls: false,
+            login: Login::No,
+            is_stranger: false,
+            uses: FOR_EVER,
+            leaves: false,
+            breaks: 0,
+            refusals: 0,
+            hosts: 1,
+            seed: 0,
+        }
+    }
+
+    pub(crate) fn any(rng: &mut Rng) -> Self {
+        let via = one_of(rng, &[Via::Direct, Via::Forward, Via::Tunnel, Via::Tunnel, Via::Socks]);
+        let is_http = matches!(via, Via::Forward | Via::Tunnel);
+        let login = match via {
+            Via::Direct => Login::No,
+            Via::Socks => one_of(rng, &[Login::No, Login::Basic]),
+            _ => one_of(rng, &[Login::No, Login::Basic, Login::Digest]),
+        };
+        Self {
+            tls: via == Via::Direct || (via != Via::Forward && rng.below(2) == 0),
+            tls12: rng.below(4) == 0,
+            notifies: rng.below(2) == 0,
+            via,
+            proxy_tls: is_http && rng.below(3) == 0,
+            login,
+            is_stranger: login != Login::No && rng.below(12) == 0,
+            uses: one_of(rng, &[8, 30, FOR_EVER]),
+            leaves: rng.below(3) == 0,
+            breaks: one_of(rng, &[0, 0, 1, 3]),
+            refusals: if is_http { one_of(rng, &[0, 0, 0, 2]) } else { 0 },
+            hosts: one_of(rng, &[1, 1, 3]),
+            seed: rng.next(),
+        }
+    }
+
+    /// Whether nonces become too old.
+    pub(crate) fn is_forgetful(&self) -> bool {
+        self.login == Login::Digest && self.uses < FOR_EVER
+    }
+
+    /// Whether less than all is told from all where only the end of the connection ends content.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.tls || self.proxy_tls
+    }
+
+    pub(crate) fn host(&self, number: u64) -> String {
+        format!("h{}.test", number % self.hosts)
+    }
+
+    /// What a client needs to go this way to a server at that port.
+    pub(crate) fn client(&self, builder: ClientBuilder, port: u16, rng: &mut Rng) -> ClientBuilder {
+        let resolver = Resolver::with_lookup(DnsOptions::default(), |name| {
+            Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
+        });
+        let password = if self.is_stranger { "wrong" } else { "password" };
+        let user = if self.login == Login::No { String::new() } else { format!("proxy-user:{password}@") };
+        let mut options = RequestOptions::default();
+        options.tls.ca_file = Some(identity().1.path().to_owned());
+        if self.tls12 {
+            options.tls.max_version = TlsVersion::V1_2;
+        }
+        options.tls.resume = rng.below(4) > 0;
+        let scheme = match (self.via, self.proxy_tls) {
+            (Via::Socks, _) => one_of(rng, &["socks5", "socks5h"]),
+            (_, true) => "https",
+            (_, false) => "http",
+        };
+        let proxy = (self.via != Via::Direct).then(|| {
+            let mut proxy = ProxyOptions::default();
+            proxy.proxy = Some(Proxy::parse(&format!("{scheme}://{user}127.0.0.1:{port}")).unwrap());
+            proxy.tls = options.tls.clone();
+            proxy.tunnel = self.via == Via::Tunnel;
+            proxy.auth = match self.login {
+                Login::Digest => one_of(rng, &[ProxyAuth::Digest, ProxyAuth::Any]),
+                _ => one_of(rng, &[ProxyAuth::Basic, ProxyAuth::Any]),
+            };
+            proxy
+        });
+        builder.resolver(resolver).options(|own| {
+            own.tls = options.tls;
+            own.proxy = proxy;
+        })
+    }
+}
+
+/// The server's, and the file of its CA.
+fn identity() -> &'static (Identity, NamedTempFile, Arc<ServerConfig>) {
+    static IDENTITY: OnceLock<(Identity, NamedTempFile, Arc<ServerConfig>)> = OnceLock::new();
+    IDENTITY.get_or_init(|| {
+        let identity = Identity::for_names(&["127.0.0.1", "h0.test", "h1.test", "h2.test"]);
+        let file = NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), identity.ca_pem()).unwrap();
+        let config = identity.server_config(&[b"http/1.1"]);
+        (identity, file, config)
+    })
+}
+
+/// A connection, whatever it consists of.
+pub(crate) trait Duplex: Read + Write + Send {
+    /// Says that nothing follows, if `notifies` and where there is a way to.
+    fn end(&mut self, notifies: bool);
+    /// Changes the keys, where there are any.
+    fn renew(&mut self);
+}
+
+/// A socket that breaks behind so many bytes.
+struct Breaking {
+    stream: TcpStream,
+    left: usize,
+    resets: bool,
+}
+
+impl Read for Breaking {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Breaking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.stream.write(&bytes[..bytes.len().min(self.left)])?;
+        self.left -= n;
+        if self.left == 0 {
+            if self.resets {
+                let _ = SockRef::from(&self.stream).set_linger(Some(std::time::Duration::ZERO));
+            }
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Duplex for Breaking {
+    fn end(&mut self, _: bool) {}
+    fn renew(&mut self) {}
+}
+
+/// What is read by lines.
+pub(crate) struct Buffered(BufReader<Box<dyn Duplex>>);
+
+impl Buffered {
+    fn new(inner: impl Duplex + 'static) -> Self {
+        Self(BufReader::new(Box::new(inner)))
+    }
+}
+
+impl Read for Buffered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl BufRead for Buffered {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl Write for Buffered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.get_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.get_mut().flush()
+    }
+}
+
+impl Duplex for Buffered {
+    fn end(&mut self, notifies: bool) {
+        self.0.get_mut().end(notifies);
+    }
+
+    fn renew(&mut self) {
+        self.0.get_mut().renew();
+    }
+}
+
+impl Duplex for StreamOwned<ServerConnection, Buffered> {
+    fn end(&mut self, notifies: bool) {
+        if notifies {
+            self.conn.send_close_notify();
+            let _ = self.flush();
+        }
+        self.sock.end(notifies);
+    }
+
+    fn renew(&mut self) {
+        // By TLS 1.2 that cannot be done.
+        let _ = self.conn.refresh_traffic_keys();
+    }
+}
+
+fn secured(inner: Buffered) -> io::Result<Buffered> {
+    let conn = ServerConnection::new(Arc::clone(&identity().2)).expect("a configuration");
+    let mut stream = StreamOwned::new(conn, inner);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    Ok(Buffered::new(stream))
+}
+
+/// What the proxy that the server plays has in mind.
+pub(crate) struct Guard {
+    pub(crate) route: Route,
+    state: Mutex<State>,
+}
+
+struct State {
+    rng: Rng,
+    breaks: u64,
+    refusals: u64,
+    /// Answers by Digest, each of which counts once.
+    counted: HashSet<(u64, String)>,
+    answers: u64,
+}
+
+/// Who speaks on a connection, and to whom.
+pub(crate) struct Line {
+    pub(crate) far: Buffered,
+    /// The host that a tunnel was asked for, where it has a name.
+    pub(crate) host: Option<String>,
+}
+
+/// A proxy's word on a request.
+pub(crate) enum Word {
+    Yes,
+    /// This, in place of what was asked for; then it may close.
+    No(Vec<u8>, bool),
+}
+
+impl Guard {
+    pub(crate) fn new(route: Route) -> Self {
+        let state = State {
+            rng: Rng::new(route.seed),
+            breaks: route.breaks,
+            refusals: route.refusals,
+            counted: HashSet::new(),
+            answers: 0,
+        };
+        Self { route, state: Mutex::new(state) }
+    }
+
+    /// Goes all the way to the origin.
+    pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<Line> {
+        let route = &self.route;
+        let mut far = Buffered::new(self.breaking(stream));
+        if route.proxy_tls {
+            far = secured(far)?;
+        }
+        let host = match route.via {
+            Via::Direct | Via::Forward => None,
+            Via::Tunnel => Some(self.tunnel(&mut far, note)?),
+            Via::Socks => self.socks(&mut far, note)?,
+        };
+        if route.tls {
+            far = secured(far)?;
+        }
+        Ok(Line { far, host })
+    }
+
+    fn breaking(&self, stream: TcpStream) -> Breaking {
+        let mut state = self.state.lock().unwrap();
+        let breaks = state.breaks > 0 && state.rng.below(3) == 0;
+        state.breaks -= u64::from(breaks);
+        let most = one_of(&mut state.rng, &[2, 20, 100, 1_200, 3_000, 20_000, 300_000]);
+        let left = if breaks { 1 + state.rng.below(most) as usize } else { usize::MAX };
+        Breaking { stream, left, resets: state.rng.below(2) == 0 }
+    }
+
+    fn tunnel(&self, far: &mut Buffered, note: &dyn Fn(String) -> io::Error) -> io::Result<String> {
+        loop {
+            let mut line = String::new();
+            if far.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let words: Vec<_> = line.trim_end().split(' ').collect();
+            let &["CONNECT", authority, "HTTP/1.1"] = &words[..] else {
+                return Err(note(format!("to a proxy: {line:?}")));
+            };
+            let mut given = None;
+            loop {
+                let mut field = String::new();
+                far.read_line(&mut field)?;
+                let Some((name, value)) = field.trim_end().split_once(": ") else { break };
+                match name.to_ascii_lowercase().as_str() {
+                    "host" if value != authority => return Err(note(format!("{line:?} {field:?}"))),
+                    "proxy-authorization" => given = Some(value.to_owned()),
+                    "host" | "user-agent" | "proxy-connection" => {}
+                    _ => return Err(note(format!("in a CONNECT: {field:?}"))),
+                }
+            }
+            match self.word("CONNECT", authority, given.as_deref(), note)? {
+                Word::Yes => {
+                    far.write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
+                    return Ok(authority.split(':').next().unwrap().to_owned());
+                }
+                Word::No(answer, closes) => {
+                    far.write_all(&answer)?;
+                    if closes {
+                        far.end(self.route.notifies);
+                        return Err(io::ErrorKind::PermissionDenied.into());
+                    }
+                }
+            }
+        }
+    }
+
+    fn socks(&self, far: &mut Buffered, note: &dyn Fn(String) -> io::Error) -> io::Result<Option<String>> {
+        fn part(far: &mut Buffered) -> io::Result<String> {
+            let mut length = [0];
+            far.read_exact(&mut length)?;
+            let mut text = vec![0; length[0].into()];
+            far.read_exact(&mut text)?;
+            Ok(String::from_utf8(text).unwrap())
+        }
+        let mut head = [0; 1];
+        far.read_exact(&mut head)?;
+        let methods = part(far)?;
+        if self.route.login == Login::Basic {
+            if !methods.contains('\x02') {
+                return Err(note("no user for SOCKS".into()));
+            }
+            far.write_all(&[5, 2])?;
+            far.read_exact(&mut head)?;
+            let login = (part(far)?, part(far)?);
+            if login.0 != "proxy-user" || (login.1 != "password") != self.route.is_stranger {
+                return Err(note(format!("{login:?} for SOCKS")));
+            }
+            far.write_all(&[1, u8::from(self.route.is_stranger)])?;
+            if self.route.is_stranger {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+        } else {
+            far.write_all(&[5, 0])?;
+        }
+        let mut head = [0; 4];
+        far.read_exact(&mut head)?;
+        let host = match head[3] {
+            1 => {
+                far.read_exact(&mut [0; 4])?;
+                None
+            }
+            3 => Some(part(far)?),
+            _ => return Err(note(format!("to SOCKS: {head:?}"))),
+        };
+        far.read_exact(&mut [0; 2])?;
+        far.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
+        Ok(host)
+    }
+
+    /// What the proxy says to a request.
+    pub(crate) fn word(
+        &self,
+        method: &str,
+        uri: &str,
+        given: Option<&str>,
+        note: &dyn Fn(String) -> io::Error,
+    ) -> io::Result<Word> {
+        let route = &self.route;
+        let mut state = self.state.lock().unwrap();
+        let closes = route.leaves;
+        let connection = if closes { "Connection: close\r\n" } else { "" };
+        let refusal = |status: u16, field: String| {
+            let text = format!("HTTP/1.1 {status} So\r\n{field}{connection}Content-Length: 6\r\n\r\nproxy\n");
+            Word::No(text.into_bytes(), closes)
+        };
+        let answer = match (route.login, given) {
+            (Login::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
+            (Login::No, None) => Word::Yes,
+            (Login::Basic, given) => {
+                let right = format!("Basic {}", STANDARD.encode("proxy-user:password"));
+                let wrong = format!("Basic {}", STANDARD.encode("proxy-user:wrong"));
+                match given {
+                    Some(given) if given == right && !route.is_stranger => Word::Yes,
+                    Some(given) if given != wrong => return Err(note(format!("{given:?} for a proxy"))),
+                    _ => refusal(407, "Proxy-Authenticate: Basic realm=\"p\"\r\n".into()),
+                }
+            }
+            (Login::Digest, given) => {
+                // Two nonces count at any time, each for so many answers.
+                let current = state.answers / route.uses;
+                let (mut stale, mut right) = (false, false);
+                if let Some(given) = given {
+                    let digest = Digest::of(given).ok_or_else(|| note(format!("{given:?} for a proxy")))?;
+                    right = digest.is_right(method, uri);
+                    if right == route.is_stranger {
+                        return Err(note(format!("{method} {uri}: {given}")));
+                    }
+                    // Where an older challenge came late, a newer one begins anew.
+                    if right && !state.counted.insert((digest.nonce, digest.nc.clone())) && !route.is_forgetful() {
+                        return Err(note(format!("again: {given}")));
+                    }
+                    stale = right && digest.nonce + 1 < current;
+                    state.answers += u64::from(right && !stale);
+                }
+                if right && !stale {
+                    Word::Yes
+                } else {
+                    let challenge = "Digest realm=\"p\", qop=\"auth\", algorithm=SHA-256";
+                    let stale = if stale { ", stale=true" } else { "" };
+                    refusal(407, format!("Proxy-Authenticate: {challenge}, nonce=\"n{current}\"{stale}\r\n"))
+                }
+            }
+        };
+        if matches!(answer, Word::Yes) && state.refusals > 0 && state.rng.below(4) == 0 {
+            state.refusals -= 1;
+            let status = if method == "CONNECT" { one_of(&mut state.rng, &[403, 502, 503]) } else { 502 };
+            return Ok(refusal(status, String::new()));
+        }
+        Ok(answer)
+    }
+}
+
+struct Digest {
+    parts: Vec<(String, String)>,
+    nonce: u64,
+    nc: String,
+}
+
+impl Digest {
+    fn of(given: &str) -> Option<Self> {
+        let parts = given.strip_prefix("Digest ")?.split(", ");
+        let parts: Option<Vec<_>> = parts
+            .map(|part| part.split_once('=').map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())))
+            .collect();
+        let mut digest = Self { parts: parts?, nonce: 0, nc: String::new() };
+        digest.nonce = digest.part("nonce")?.strip_prefix('n')?.parse().ok()?;
+        digest.nc = digest.part("nc")?.to_owned();
+        Some(digest)
+    }
+
+    fn part(&self, name: &str) -> Option<&str> {
+        self.parts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// RFC 7616 section 3.4.
+    fn is_right(&self, method: &str, uri: &str) -> bool {
+        let hash = |text: String| {
+            let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+            digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let (a1, a2) = (hash("proxy-user:p:password".into()), hash(format!("{method}:{uri}")));
+        let Some(cnonce) = self.part("cnonce") else { return false };
+        let expected = hash(format!("{a1}:n{}:{}:{cnonce}:auth:{a2}", self.nonce, self.nc));
+        self.part("uri") == Some(uri) && self.part("response") == Some(expected.as_str())
+    }
+}

@@ -1,0 +1,397 @@
+//! An HTTP/1.1 server that does to each request what was said of its number, in `/N`; what it does not understand it notes, and
+//! what must not be said to it: another host's credentials, those of a proxy, a POST for the second time.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use testkit::pattern::Pattern;
+
+use super::route::{Buffered, Duplex, Guard, Line, Route, Via, Word};
+
+/// How long a body is told to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length,
+    Chunked,
+    /// Up to the end of the connection.
+    Close,
+    /// 204.
+    NoContent,
+    /// 304 with the Content-Length that a 200 would have had.
+    NotModified,
+}
+
+/// What becomes of the connection behind a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Keep,
+    /// `Connection: close`, and so it is.
+    Say,
+    /// Closed without a word.
+    Silent,
+    /// Another response comes that nobody asked for.
+    Forged,
+}
+
+/// How an attempt fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fail {
+    /// Closed before the content was read.
+    Unread,
+    /// Closed when all was read.
+    Unanswered,
+    /// 503 in place of the response.
+    Unavailable,
+    /// Closed behind half of the response's content.
+    Half,
+}
+
+/// What is done to one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) framing: Framing,
+    pub(crate) size: usize,
+    pub(crate) interim: Vec<u16>,
+    /// Bytes of a write; less than all means a pause after each.
+    pub(crate) step: usize,
+    pub(crate) end: End,
+    /// So many attempts fail first.
+    pub(crate) fail: (u64, Fail),
+    /// The response comes before the content is read.
+    pub(crate) early: bool,
+    /// Status, and the number that it leads to.
+    pub(crate) redirect: Option<(u16, u64)>,
+}
+
+/// The content of the response to a number.
+pub(crate) fn content(number: u64, size: usize) -> Vec<u8> {
+    Pattern::new(number + 1).slice(0, size)
+}
+
+/// The content that is sent with a number.
+pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
+    Pattern::new(!number).slice(0, size)
+}
+
+#[derive(Default)]
+struct State {
+    scripts: HashMap<u64, Script>,
+    attempts: HashMap<u64, u64>,
+    /// What was sent with a number, each time that it came whole.
+    uploads: HashMap<u64, Vec<Vec<u8>>>,
+    /// POSTs that came, by the request of the program and by number.
+    posts: HashSet<(u64, u64)>,
+    misunderstood: Vec<String>,
+}
+
+/// A running server. It ends when the last of its clones is dropped, and connections when their clients close them.
+#[derive(Clone)]
+pub(crate) struct Server(Arc<Inner>);
+
+struct Inner {
+    addr: SocketAddr,
+    guard: Guard,
+    state: Mutex<State>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Who accepts sees that nobody is there.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+impl Server {
+    pub(crate) fn start(scripts: HashMap<u64, Script>, route: Route) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let inner = Arc::new(Inner {
+            addr,
+            guard: Guard::new(route),
+            state: Mutex::new(State { scripts, ..State::default() }),
+        });
+        let serving = Arc::downgrade(&inner);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (Some(inner), Ok(stream)) = (serving.upgrade(), stream) else { break };
+                thread::spawn(move || Self(inner).serve(stream));
+            }
+        });
+        Self(inner)
+    }
+
+    pub(crate) fn url(&self, number: u64) -> String {
+        let route = self.route();
+        format!("http{}://{}:{}/{number}", if route.tls { "s" } else { "" }, route.host(number), self.port())
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.addr.port()
+    }
+
+    pub(crate) fn route(&self) -> &Route {
+        &self.0.guard.route
+    }
+
+    /// Whether this content came with this number, whole.
+    pub(crate) fn got(&self, number: u64, content: &Vec<u8>) -> bool {
+        self.0.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
+    }
+
+    /// What no client should have sent.
+    pub(crate) fn misunderstood(&self) -> Vec<String> {
+        self.0.state.lock().unwrap().misunderstood.clone()
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        // Writes and reads end when the client has gone, and that is no fault.
+        let _ = self.answer_all(stream);
+    }
+
+    fn answer_all(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let mut line = self.0.guard.open(stream, &|what| self.note(what))?;
+        while let Some(request) = self.head(&mut line)? {
+            if !self.answer(&request, &mut line.far)? {
+                break;
+            }
+        }
+        line.far.end(self.route().notifies);
+        Ok(())
+    }
+
+    fn note(&self, what: String) -> io::Error {
+        self.0.state.lock().unwrap().misunderstood.push(what.clone());
+        io::Error::other(what)
+    }
+
+    fn head(&self, line: &mut Line) -> io::Result<Option<Asked>> {
+        let mut first = String::new();
+        if line.far.read_line(&mut first)? == 0 {
+            return Ok(None);
+        }
+        let words: Vec<_> = first.trim_end().split(' ').collect();
+        let is_forwarded = self.route().via == Via::Forward;
+        let &[method, target, "HTTP/1.1"] = &words[..] else { return Err(self.note(format!("{first:?}"))) };
+        let (authority, path) = match target.strip_prefix("http://").filter(|_| is_forwarded) {
+            Some(rest) => rest.split_once('/').unwrap_or_default(),
+            None => ("", target.trim_start_matches('/')),
+        };
+        let (Ok(number), true) = (path.parse(), is_forwarded != authority.is_empty()) else {
+            return Err(self.note(format!("{first:?}")));
+        };
+        let mut asked = Asked { method: method.to_owned(), target: target.to_owned(), number, ..Asked::default() };
+        loop {
+            let mut field = String::new();
+            line.far.read_line(&mut field)?;
+            let Some((name, value)) = field.trim_end().split_once(": ") else {
+                if field != "\r\n" {
+                    return Err(self.note(format!("field {field:?}")));
+                }
+                break;
+            };
+            match name.to_ascii_lowercase().as_str() {
+                "host" => asked.host = value.to_owned(),
+                "content-length" => asked.length = value.parse().map_err(|_| self.note(field))?,
+                "transfer-encoding" => asked.chunked = true,
+                "expect" => asked.expects = true,
+                "x-case" => asked.case = value.parse().ok(),
+                "authorization" => asked.bearer = Some(value.to_owned()),
+                "proxy-authorization" => asked.login = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let host = asked.host.split(':').next().unwrap_or_default();
+        let is_right = host == self.route().host(number)
+            && asked.host == format!("{host}:{}", self.port())
+            && (authority.is_empty() || authority == asked.host)
+            && line.host.as_deref().is_none_or(|told| told == host)
+            && asked.bearer.as_ref().is_none_or(|bearer| *bearer == format!("Bearer {host}"))
+            && asked.bearer.is_some() == asked.case.is_some_and(|case| self.route().host(case) == host)
+            && (is_forwarded || asked.login.is_none());
+        if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
+    }
+
+    /// What a proxy has to say to a request that it is to forward; none lets it pass.
+    fn refusal(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Option<bool>> {
+        if self.route().via != Via::Forward {
+            return Ok(None);
+        }
+        let note = |what| self.note(what);
+        match self.0.guard.word(&asked.method, &asked.target, asked.login.as_deref(), &note)? {
+            Word::Yes => Ok(None),
+            Word::No(answer, closes) => {
+                if !closes && !asked.expects {
+                    self.content(asked, far)?;
+                }
+                far.write_all(&answer)?;
+                Ok(Some(!closes && !asked.expects))
+            }
+        }
+    }
+
+    fn content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if asked.chunked {
+            loop {
+                let mut line = String::new();
+                if far.read_line(&mut line)? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                let size = usize::from_str_radix(line.trim_end(), 16);
+                let size = size.map_err(|_| self.note(format!("chunk {line:?}")))?;
+                let mut chunk = vec![0; size + 2];
+                far.read_exact(&mut chunk)?;
+                if !chunk.ends_with(b"\r\n") {
+                    return Err(self.note("the end of a chunk".to_owned()));
+                }
+                content.extend_from_slice(&chunk[..size]);
+                if size == 0 {
+                    break;
+                }
+            }
+        } else {
+            content.resize(asked.length, 0);
+            far.read_exact(&mut content)?;
+        }
+        Ok(content)
+    }
+
+    fn take_content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<()> {
+        let content = self.content(asked, far)?;
+        self.0.state.lock().unwrap().uploads.entry(asked.number).or_default().push(content);
+        Ok(())
+    }
+
+    /// Whether another request may follow.
+    fn answer(&self, asked: &Asked, far: &mut Buffered) -> io::Result<bool> {
+        if let Some(goes_on) = self.refusal(asked, far)? {
+            return Ok(goes_on);
+        }
+        let (script, attempt) = {
+            let mut state = self.0.state.lock().unwrap();
+            if let ("POST", Some(case)) = (asked.method.as_str(), asked.case)
+                && !state.posts.insert((case, asked.number))
+            {
+                drop(state);
+                return Err(self.note(format!("for the second time: {asked:?}")));
+            }
+            let Some(script) = state.scripts.get(&asked.number).cloned() else {
+                drop(state);
+                return Err(self.note(format!("number {}", asked.number)));
+            };
+            let attempt = state.attempts.entry(asked.number).or_default();
+            *attempt += 1;
+            (script, *attempt)
+        };
+        let fails = (attempt <= script.fail.0).then_some(script.fail.1);
+        if fails == Some(Fail::Unread) {
+            return Ok(false);
+        }
+        if !script.early || fails.is_some() {
+            if asked.expects {
+                far.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+            }
+            self.take_content(asked, far)?;
+        }
+        match fails {
+            Some(Fail::Unanswered) => return Ok(false),
+            Some(Fail::Unavailable) => {
+                far.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n")?;
+                return Ok(true);
+            }
+            _ => {}
+        }
+        let mut reply = script.reply(asked, self.route(), self.port());
+        if fails == Some(Fail::Half) {
+            reply.truncate(reply.len().saturating_sub(script.size / 2 + 1));
+        }
+        let goes_on = fails.is_none() && script.framing != Framing::Close && script.end == End::Keep;
+        for piece in reply.chunks(script.step) {
+            far.write_all(piece)?;
+            if piece.len() < reply.len() {
+                thread::sleep(Duration::from_micros(200));
+                if goes_on {
+                    // Else its answer would lie unread when the connection is closed, which resets it.
+                    far.renew();
+                }
+            }
+        }
+        if script.early && fails.is_none() && goes_on {
+            self.take_content(asked, far)?;
+        }
+        Ok(goes_on)
+    }
+}
+
+/// A request's head.
+#[derive(Debug, Default)]
+struct Asked {
+    method: String,
+    target: String,
+    number: u64,
+    host: String,
+    /// The number of the program's request that it belongs to, ...
+    case: Option<u64>,
+    /// ... and in whose name, which the first origin is told and no other.
+    bearer: Option<String>,
+    login: Option<String>,
+    length: usize,
+    chunked: bool,
+    expects: bool,
+}
+
+impl Script {
+    /// All that is sent back, and what nobody asked for.
+    fn reply(&self, asked: &Asked, route: &Route, port: u16) -> Vec<u8> {
+        let mut out = Vec::new();
+        for status in &self.interim {
+            out.extend_from_slice(format!("HTTP/1.1 {status} Wait\r\nX-Interim: {status}\r\n\r\n").as_bytes());
+        }
+        let status = match (self.redirect, self.framing) {
+            (Some((status, _)), _) => status,
+            (None, Framing::NoContent) => 204,
+            (None, Framing::NotModified) => 304,
+            _ => 200,
+        };
+        let mut head = format!("HTTP/1.1 {status} So\r\nX-Number: {}\r\n", asked.number);
+        if let Some((_, next)) = self.redirect {
+            let (host, is_same) = (route.host(next), route.host(next) == route.host(asked.number));
+            let origin = format!("http{}://{host}:{port}", if route.tls { "s" } else { "" });
+            head += &format!("Location: {}/{next}\r\n", if is_same { "" } else { &origin });
+        }
+        if self.end == End::Say {
+            head += "Connection: close\r\n";
+        }
+        match self.framing {
+            Framing::Length | Framing::NotModified => head += &format!("Content-Length: {}\r\n", self.size),
+            Framing::Chunked => head += "Transfer-Encoding: chunked\r\n",
+            Framing::Close | Framing::NoContent => {}
+        }
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        let content = content(asked.number, self.size);
+        let has_body = asked.method != "HEAD";
+        match self.framing {
+            Framing::Length | Framing::Close if has_body => out.extend_from_slice(&content),
+            Framing::Chunked if has_body => {
+                for chunk in content.chunks(1 + self.size / 3) {
+                    out.extend_from_slice(format!("{:x};of={}\r\n", chunk.len(), asked.number).as_bytes());
+                    out.extend_from_slice(chunk);
+                    out.extend_from_slice(b"\r\n");
+                }
+                out.extend_from_slice(b"0\r\nX-Trailer: yes\r\n\r\n");
+            }
+            _ => {}
+        }
+        if self.end == End::Forged && self.framing != Framing::Close {
+            out.extend_from_slice(b"HTTP/1.1 200 OK\r\nX-Number: 0\r\nContent-Length: 6\r\n\r\nforged");
+        }
+        out
+    }
+}

@@ -1,0 +1,175 @@
+//! What goes wrong while a body is moved past our memory: the exact prefix is delivered, and never a success told.
+
+use crate::common;
+use crate::support::splice;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::assert_same;
+use haul::sink::file::FileSink;
+use haul::{Client, ErrorKind, RequestOptions};
+use splice::{MIB, body, fetch, head, pipe_read_by, read_all, served, waiting};
+use tempfile::TempDir;
+use testkit::raw::{RawPeer, Script, Step};
+
+/// Announces 3 MiB and ends otherwise after so many.
+fn broken_off(sent: usize, end: Step) -> Script {
+    vec![Step::ReadHead, head(3 * MIB), Step::Await(1), Step::Send(body(sent)), end]
+}
+
+fn options() -> RequestOptions {
+    RequestOptions::default()
+}
+
+fn within(limit: u64) -> RequestOptions {
+    RequestOptions { max_time: Some(Duration::from_millis(limit)), ..options() }
+}
+
+#[test]
+fn early_close_is_partial_body_with_exact_prefix() {
+    for sent in [0, 1, 70_000, MIB + 17, 3 * MIB - 1] {
+        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
+        let (writer, reading) = pipe_read_by(read_all);
+        let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+        assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
+        assert_same(&reading.join().unwrap(), &body(sent));
+    }
+}
+
+#[test]
+fn connection_reset_is_an_error_with_exact_prefix() {
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
+    let (writer, reading) = pipe_read_by(read_all);
+    let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+    assert_eq!(told.exit, 56, "{:?}", told.error);
+    let got = reading.join().unwrap();
+    assert_eq!(told.got, got.len() as u64);
+    assert_same(&got, &body(got.len()));
+}
+
+#[test]
+fn discarded_body_is_counted_and_its_faults_reported() {
+    for sent in [70_000, MIB + 17, 3 * MIB - 1] {
+        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
+        let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
+        assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
+    }
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
+    let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
+    assert_eq!(told.exit, 56, "{:?}", told.error);
+    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB, Step::ReadToEnd)]));
+    let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &within(400));
+    assert_eq!((told.exit, told.got), (28, MIB as u64), "{:?}", told.error);
+}
+
+#[test]
+fn failed_download_leaves_no_file() {
+    for end in [Step::Close, Step::Reset] {
+        let dir = TempDir::new().unwrap();
+        let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, end)]));
+        let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &options());
+        assert!(matches!(told.exit, 18 | 56), "{:?}", told.error);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn retried_file_restarts_from_its_beginning() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("file");
+    let again = vec![Step::ReadHead, head(3 * MIB), Step::Send(body(3 * MIB))];
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Close), again]));
+    let told = fetch(&Client::new(), &peer, FileSink::new(&path), &common::retrying(1));
+    assert_eq!((told.exit, told.got), (0, 3 * MIB as u64), "{:?}", told.error);
+    assert_same(&std::fs::read(&path).unwrap(), &body(3 * MIB));
+}
+
+#[test]
+fn bytes_in_a_pipe_are_not_fetched_again() {
+    let peer = Arc::new(RawPeer::always(broken_off(MIB, Step::Close)));
+    let (writer, reading) = pipe_read_by(read_all);
+    let told = fetch(&Client::new(), &peer, waiting(writer), &common::retrying(3));
+    assert_eq!(told.exit, 18);
+    assert_eq!(peer.connections(), 1);
+    assert_same(&reading.join().unwrap(), &body(MIB));
+}
+
+#[test]
+fn stalled_body_ends_at_max_time() {
+    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB + 1, Step::ReadToEnd)]));
+    let (writer, reading) = pipe_read_by(read_all);
+    let told = fetch(&Client::new(), &peer, waiting(writer), &within(400));
+    assert_eq!(told.exit, 28, "{:?}", told.error);
+    let got = reading.join().unwrap();
+    assert_eq!(told.got, got.len() as u64);
+    assert_same(&got, &body(got.len()));
+}
+
+#[test]
+fn reader_that_never_reads_ends_at_max_time() {
+    let chunked = |len: usize| {
+        let mut bytes = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{len:x}\r\n").into_bytes();
+        bytes.extend(body(len));
+        bytes
+    };
+    let scripts = [served(20 * MIB), vec![Step::ReadHead, Step::Send(chunked(20 * MIB))]];
+    for script in scripts {
+        let peer = Arc::new(RawPeer::start(vec![script]));
+        let (mut reader, writer) = io::pipe().unwrap();
+        let told = fetch(&Client::new(), &peer, waiting(writer), &within(300));
+        assert_eq!(told.exit, 28, "{:?}", told.error);
+        let mut got = Vec::new();
+        reader.read_to_end(&mut got).unwrap();
+        assert_same(&got, &body(got.len()));
+    }
+}
+
+#[test]
+fn closed_pipe_ends_the_transfer() {
+    // The peer sends a part, and then nothing until the connection is closed.
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::ReadToEnd)]));
+    let (writer, reading) = pipe_read_by(|mut reader| {
+        let mut some = vec![0; 100_000];
+        reader.read_exact(&mut some).unwrap();
+        some
+    });
+    let told = fetch(&Client::new(), &peer, waiting(writer), &options());
+    assert_eq!(told.exit, 23, "{:?}", told.error);
+    assert_eq!(told.error.unwrap().io_source().unwrap().kind(), io::ErrorKind::BrokenPipe);
+    assert!(peer.finished(1));
+    assert_same(&reading.join().unwrap(), &body(100_000));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn full_device_error_names_the_device() {
+    let peer = Arc::new(RawPeer::start(vec![served(2 * MIB)]));
+    let told = fetch(&Client::new(), &peer, FileSink::new("/dev/full"), &options());
+    let error = told.error.unwrap();
+    assert_eq!((told.exit, error.kind()), (23, ErrorKind::Write));
+    assert_eq!(told.counts.moved() + told.counts.written(), 0);
+    assert!(error.to_string().contains("/dev/full"), "{error}");
+}
+
+#[test]
+fn body_larger_than_disk_fails_before_fetching() {
+    let dir = TempDir::new().unwrap();
+    let script = vec![Step::ReadHead, head(1_u64 << 62), Step::ReadToEnd];
+    let peer = Arc::new(RawPeer::start(vec![script]));
+    let told = fetch(&Client::new(), &peer, FileSink::new(dir.path().join("file")), &within(10_000));
+    let expected = if cfg!(target_os = "linux") { 23 } else { 28 };
+    assert_eq!(told.exit, expected, "{:?}", told.error);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn announced_length_over_max_size_is_refused() {
+    let peer = Arc::new(RawPeer::start(vec![served(2 * MIB)]));
+    let (writer, reading) = pipe_read_by(read_all);
+    let limited = RequestOptions { max_size: Some(2 * MIB as u64 - 1), ..options() };
+    let told = fetch(&Client::new(), &peer, waiting(writer), &limited);
+    assert_eq!(told.exit, 63, "{:?}", told.error);
+    assert!(reading.join().unwrap().is_empty());
+}

@@ -1,0 +1,58 @@
+//! What scripted peers of HTTP/2 say, and how they are asked.
+use std::io;
+
+use haul::RequestOptions;
+use testkit::frames::{Asked, Conn, data, headers};
+use testkit::pattern::Pattern;
+
+use crate::common::knowing;
+
+pub(crate) const REFUSED_STREAM: u32 = 7;
+pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(crate) const INTERNAL_ERROR: u32 = 2;
+pub(crate) const CANCEL: u32 = 8;
+pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
+pub(crate) const HTTP_1_1_REQUIRED: u32 = 13;
+
+pub(crate) fn body(len: usize) -> Vec<u8> {
+    Pattern::new(3).slice(0, len)
+}
+
+pub(crate) fn defaults() -> RequestOptions {
+    knowing(RequestOptions::default())
+}
+
+/// Answers with the request's path as the body.
+pub(crate) fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+    let length = asked.path().len().to_string();
+    conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
+    conn.send(data(asked.stream, true, asked.path().as_bytes()))
+}
+
+/// Answers all that comes so.
+pub(crate) fn answer_all(conn: &mut Conn) -> io::Result<()> {
+    loop {
+        let asked = conn.request()?;
+        answer(conn, &asked)?;
+    }
+}
+
+/// Sends the body from where the request wants it, as far as `to`; the stream stays open before the end.
+pub(crate) fn send_from(conn: &mut Conn, asked: &Asked, all: &[u8], to: usize) -> io::Result<()> {
+    let from = asked.get("range").map_or(0, |range| {
+        range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")
+    });
+    let (length, range) = ((all.len() - from).to_string(), format!("bytes {from}-{}/{}", all.len() - 1, all.len()));
+    let mut fields = vec![(":status", "200"), ("content-length", &length), ("etag", "\"v\"")];
+    if from > 0 {
+        fields[0].1 = "206";
+        fields.push(("content-range", &range));
+    }
+    conn.send(headers(asked.stream, false, &fields))?;
+    let mut at = from;
+    for piece in all[from..to].chunks(9_999) {
+        at += piece.len();
+        conn.send(data(asked.stream, at == all.len(), piece))?;
+    }
+    Ok(())
+}

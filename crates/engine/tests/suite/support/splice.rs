@@ -1,0 +1,187 @@
+//! Bodies of known content, sinks that tell how they were filled, and peers that send them.
+use std::fmt::Display;
+use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+
+use haul::buffer::Lease;
+use haul::sink::output::{Output, Waiting};
+use haul::sink::{Begin, Sink};
+use haul::transfer::Outcome;
+use haul::{Client, Error, RequestOptions, Target};
+use testkit::pattern::Pattern;
+use testkit::raw::{RawPeer, Script, Step};
+
+use crate::common::bounded;
+
+pub(crate) const MIB: usize = 1 << 20;
+
+/// Whether this build moves bodies past its memory.
+pub(crate) const MOVES: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
+
+pub(crate) fn body(len: usize) -> Vec<u8> {
+    Pattern::new(7).slice(0, len)
+}
+
+pub(crate) fn head(len: impl Display) -> Step {
+    Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
+}
+
+/// Sends the head alone, and the body when the head has reached the sink ([`Watched::begins`]).
+pub(crate) fn served(len: usize) -> Script {
+    vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
+}
+
+/// Watches a sink from outside.
+pub(crate) struct Watched<S> {
+    sink: S,
+    counts: Counts,
+    peer: Arc<RawPeer>,
+    /// Having got so many bytes releases the peer's next step.
+    marks: Vec<u64>,
+}
+
+/// How the bytes of a body came.
+#[derive(Default, Clone)]
+pub(crate) struct Counts {
+    written: Arc<AtomicU64>,
+    moved: Arc<AtomicU64>,
+}
+
+impl Counts {
+    /// Bytes that were seen.
+    pub(crate) fn written(&self) -> usize {
+        self.written.load(SeqCst) as usize
+    }
+
+    /// Bytes that nobody has seen.
+    pub(crate) fn moved(&self) -> usize {
+        self.moved.load(SeqCst) as usize
+    }
+}
+
+impl<S: Sink> Watched<S> {
+    /// Releases `peer` when the head has come, and once more at each of these sizes.
+    pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, Counts) {
+        let counts = Counts::default();
+        let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
+        (Self { sink, counts: counts.clone(), peer: Arc::clone(peer), marks }, counts)
+    }
+
+    fn look(&mut self) {
+        let got = (self.counts.written() + self.counts.moved()) as u64;
+        while self.marks.last().is_some_and(|&mark| mark <= got) {
+            self.marks.pop();
+            self.peer.release();
+        }
+    }
+}
+
+impl<S: Sink> Sink for Watched<S> {
+    fn begin(&mut self, begin: &Begin<'_>) -> haul::Result<()> {
+        self.sink.begin(begin)?;
+        self.peer.release();
+        Ok(())
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+        let len = lease.bytes().len() as u64;
+        self.sink.bytes(lease)?;
+        self.counts.written.fetch_add(len, SeqCst);
+        self.look();
+        Ok(())
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        self.sink.direct()
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.sink.moved(bytes);
+        self.counts.moved.fetch_add(bytes, SeqCst);
+        self.look();
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Error {
+        self.sink.cannot_write(error)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> haul::Result<()> {
+        self.sink.finish()
+    }
+}
+
+/// What became of one transfer, and how its bytes came.
+pub(crate) struct Told {
+    pub(crate) exit: u8,
+    pub(crate) error: Option<Error>,
+    pub(crate) got: u64,
+    pub(crate) counts: Counts,
+}
+
+impl Told {
+    pub(crate) fn of(outcome: Outcome, counts: Counts) -> Self {
+        let error = outcome.result.err();
+        Self { exit: error.as_ref().map_or(0, Error::exit_code), error, got: outcome.facts.body_bytes, counts }
+    }
+
+    /// A success all of whose `len` bytes were moved, or written where nothing can be moved.
+    #[track_caller]
+    pub(crate) fn was_moved(&self, len: usize) {
+        assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
+        let (moved, written) = if MOVES { (len, 0) } else { (0, len) };
+        assert_eq!((self.counts.moved(), self.counts.written()), (moved, written));
+    }
+
+    /// A success all of whose `len` bytes were written.
+    #[track_caller]
+    pub(crate) fn was_written(&self, len: usize) {
+        assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
+        assert_eq!((self.counts.moved(), self.counts.written()), (0, len));
+    }
+}
+
+/// Fetches into this sink by the driver that waits.
+pub(crate) fn fetch(client: &Client, peer: &Arc<RawPeer>, sink: impl Sink + 'static, options: &RequestOptions) -> Told {
+    fetch_marking(client, peer, sink, options, &[])
+}
+
+/// The same; the peer is released at these sizes.
+pub(crate) fn fetch_marking(
+    client: &Client,
+    peer: &Arc<RawPeer>,
+    sink: impl Sink + 'static,
+    options: &RequestOptions,
+    marks: &[usize],
+) -> Told {
+    let (sink, counts) = Watched::new(sink, peer, marks);
+    let (client, options, url) = (client.clone(), Arc::new(options.clone()), peer.url("/"));
+    let outcome =
+        bounded("the transfer", move || client.fetch(Target::parse(&url).expect("a URL"), options, Box::new(sink)));
+    Told::of(outcome, counts)
+}
+
+/// Writes to a descriptor and waits for it.
+pub(crate) fn waiting(fd: impl Into<std::os::fd::OwnedFd>) -> Waiting {
+    Waiting::new(Output::new(fd.into()), None)
+}
+
+/// A pipe that a thread reads to its end.
+pub(crate) fn pipe_read_by<T: Send + 'static>(
+    read: impl FnOnce(io::PipeReader) -> T + Send + 'static,
+) -> (io::PipeWriter, JoinHandle<T>) {
+    let (reader, writer) = io::pipe().unwrap();
+    (writer, thread::spawn(move || read(reader)))
+}
+
+pub(crate) fn read_all(mut reader: impl Read) -> Vec<u8> {
+    let mut all = Vec::new();
+    reader.read_to_end(&mut all).unwrap();
+    all
+}
