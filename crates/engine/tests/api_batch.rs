@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Panics, Shared, bounded, http2_origin, start_origin, trusting};
+use common::{BufferSink, PanickingContent, bounded, http2_origin, start_origin, trusting};
 use haul::batch::{BatchOptions, Order};
 use haul::buffer::Lease;
 use haul::interrupt::Interrupt;
@@ -231,8 +231,8 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
     let client = Client::new();
     bounded("sinks", move || {
         let batch = client.batch(BatchOptions::default());
-        batch.submit_into(client.get(&origin.url("/small/3")).build().unwrap(), Box::new(Shared::default()));
-        let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<Shared>();
+        batch.submit_into(client.get(&origin.url("/small/3")).build().unwrap(), Box::new(BufferSink::default()));
+        let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<BufferSink>();
         assert!(outcome.result.is_ok());
         assert_eq!(sink.unwrap().bytes(), b"small 3\n");
         assert!(batch.next().unwrap().is_none());
@@ -247,9 +247,9 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
 }
 
 /// Panics at the first byte.
-struct Breaks;
+struct PanickingSink;
 
-impl Sink for Breaks {
+impl Sink for PanickingSink {
     fn bytes(&mut self, _: Lease<'_>) -> haul::Result<()> {
         panic!("on purpose");
     }
@@ -268,14 +268,14 @@ fn panicking_body_or_sink_fails_only_its_request() {
         let url = origin.url("/echo");
         for i in 0..10 {
             let request = match i {
-                0 | 6 => client.post(&url).body_reader(Panics, Some(5)),
+                0 | 6 => client.post(&url).body_reader(PanickingContent, Some(5)),
                 3 => client.get(&url),
-                9 => client.post(&url).body_stream(Panics, Some(5)),
+                9 => client.post(&url).body_stream(PanickingContent, Some(5)),
                 _ => client.get(&origin.url("/small")),
             };
             let request = request.build().unwrap();
             if i == 3 {
-                batch.submit_into(request, Box::new(Breaks))
+                batch.submit_into(request, Box::new(PanickingSink))
             } else {
                 batch.submit(request)
             };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use common::{Run, fetching, run_reading, threads};
+use common::{FleetRunResult, fetching, run_reading, threads};
 use haul::fleet::{Destination, FleetOptions, Item};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::file::FileOptions;
@@ -70,7 +70,7 @@ fn url(port: &str, i: usize) -> String {
 }
 
 /// A run that has so many descriptors more than are open now.
-fn limited(room: u64, options: FleetOptions, items: Vec<Item>) -> Run {
+fn limited(room: u64, options: FleetOptions, items: Vec<Item>) -> FleetRunResult {
     let client =
         Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
     let before = getrlimit(Resource::Nofile);

@@ -13,14 +13,14 @@ use haul::request::{Form, Particulars};
 use haul::{Client, Request, Target};
 
 /// The system's allocator, which counts for each thread.
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: all of it is the system allocator's, to which the arguments go as they came; the count is no memory of its.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn client() -> Client {
     Client::builder().timeout(Duration::from_secs(30)).build()

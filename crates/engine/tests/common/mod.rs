@@ -53,15 +53,15 @@ pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 
 }
 
 /// Content that cannot be read.
-pub struct Panics;
+pub struct PanickingContent;
 
-impl Read for Panics {
+impl Read for PanickingContent {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         panic!("on purpose");
     }
 }
 
-impl Stream for Panics {
+impl Stream for PanickingContent {
     type Item = io::Result<Vec<u8>>;
 
     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -82,7 +82,7 @@ pub const DRIVERS: [Driver; 2] = [Driver::Blocking, Driver::Reactor];
 
 /// What became of one transfer.
 #[derive(Debug, Clone)]
-pub struct Got {
+pub struct FetchOutcome {
     /// The URL as it was asked for.
     pub url: String,
     /// The kind of failure.
@@ -99,7 +99,7 @@ pub struct Got {
     pub body: Vec<u8>,
 }
 
-impl Got {
+impl FetchOutcome {
     fn of(url: &str, outcome: &Outcome) -> Self {
         let error = outcome.result.as_ref().err();
         Self {
@@ -124,21 +124,21 @@ impl Got {
 
 impl Driver {
     /// One transfer.
-    pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> Got {
+    pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> FetchOutcome {
         let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
         match self {
             Self::Blocking => bounded(url, move || {
-                let body = Shared::default();
+                let body = BufferSink::default();
                 let target = Target::parse(&owned).expect("a URL");
                 let outcome = client.fetch(target, options, Box::new(body.clone()));
-                Got { body: body.bytes(), ..Got::of(&owned, &outcome) }
+                FetchOutcome { body: body.bytes(), ..FetchOutcome::of(&owned, &outcome) }
             }),
             Self::Reactor => {
                 let stage = Stage { options, ..Stage::default() };
                 let run = run(&client, vec![stage], one_thread(), [owned]);
                 run.result.expect("the run goes to its end");
                 assert_eq!(run.reports.len(), 1, "one transfer is reported once: {:?}", run.reports);
-                Got { body: run.output, ..run.reports[0].clone() }
+                FetchOutcome { body: run.output, ..run.reports[0].clone() }
             }
         }
     }
@@ -146,15 +146,15 @@ impl Driver {
 
 /// Memory that stays ours.
 #[derive(Debug, Default, Clone)]
-pub struct Shared(Arc<Mutex<Vec<u8>>>);
+pub struct BufferSink(Arc<Mutex<Vec<u8>>>);
 
-impl Shared {
+impl BufferSink {
     pub fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Sink for Shared {
+impl Sink for BufferSink {
     fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
         self.0.lock().unwrap().extend_from_slice(lease.bytes());
         Ok(())
@@ -168,30 +168,30 @@ impl Sink for Shared {
 
 /// Keeps what it is told.
 #[derive(Default, Clone)]
-pub struct Notes(Arc<Mutex<Vec<Got>>>);
+pub struct RecordingReport(Arc<Mutex<Vec<FetchOutcome>>>);
 
-impl Notes {
-    pub fn all(&self) -> Vec<Got> {
+impl RecordingReport {
+    pub fn all(&self) -> Vec<FetchOutcome> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Report for Notes {
+impl Report for RecordingReport {
     fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().push(Got::of(&job.url, outcome));
+        self.0.lock().unwrap().push(FetchOutcome::of(&job.url, outcome));
         None
     }
 }
 
 /// What became of a fleet.
-pub struct Run {
+pub struct FleetRunResult {
     pub result: Result<Summary, Error>,
     pub output: Vec<u8>,
     /// In the order of completion.
-    pub reports: Vec<Got>,
+    pub reports: Vec<FetchOutcome>,
 }
 
-impl Run {
+impl FleetRunResult {
     #[track_caller]
     pub fn summary(&self) -> &Summary {
         self.result.as_ref().expect("the run goes to its end")
@@ -211,7 +211,7 @@ pub fn run<U: Into<String>>(
     stages: Vec<Stage>,
     options: FleetOptions,
     urls: impl IntoIterator<Item = U>,
-) -> Run {
+) -> FleetRunResult {
     let items: Vec<_> = urls.into_iter().map(|url| Ok(item(url))).collect();
     run_reading(client, stages, options, Box::new(items.into_iter()), |mut pipe| {
         let mut output = Vec::new();
@@ -227,14 +227,14 @@ pub fn run_reading(
     options: FleetOptions,
     items: Items,
     read: impl FnOnce(io::PipeReader) -> Vec<u8> + Send + 'static,
-) -> Run {
+) -> FleetRunResult {
     let client = client.clone();
     bounded("the fleet", move || {
         let (reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || read(reader));
-        let notes = Notes::default();
+        let notes = RecordingReport::default();
         let result = Fleet::new(stages, options).run(&client, items, Output::new(writer.into()), notes.clone());
-        Run { result, output: reading.join().expect("the reader"), reports: notes.all() }
+        FleetRunResult { result, output: reading.join().expect("the reader"), reports: notes.all() }
     })
 }
 
@@ -311,13 +311,13 @@ pub fn http2_origin(streams: u32) -> Origin {
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Fetches one URL with a client of its own.
-pub fn get(driver: Driver, url: &str, options: &RequestOptions) -> Got {
+pub fn get(driver: Driver, url: &str, options: &RequestOptions) -> FetchOutcome {
     driver.get(&Client::new(), url, options)
 }
 
 /// Asserts that a transfer failed in this way and that its message names the last URL.
 #[track_caller]
-pub fn assert_fails(got: &Got, kind: ErrorKind, exit: u8) {
+pub fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8) {
     assert_eq!((got.kind, got.exit), (Some(kind), exit), "{}: {}", got.url, got.message);
     assert!(got.message.contains(got.last.as_str()), "the message names the URL: {}", got.message);
 }

@@ -15,7 +15,7 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 /// An origin, and another server that may stand for it.
-struct Two {
+struct OriginWithAlternative {
     origin: Origin,
     other: Origin,
     identity: Identity,
@@ -24,7 +24,7 @@ struct Two {
     _ca: NamedTempFile,
 }
 
-impl Two {
+impl OriginWithAlternative {
     fn start() -> Self {
         let identity = Identity::for_names(&["localhost"]);
         let at = |identity: &Identity| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
@@ -53,7 +53,7 @@ impl Two {
         counts
     }
 
-    fn get(&self, driver: Driver) -> common::Got {
+    fn get(&self, driver: Driver) -> common::FetchOutcome {
         driver.get(&Client::new(), &self.url("/small"), &self.options)
     }
 }
@@ -62,7 +62,7 @@ impl Two {
 fn alternative_service_receives_the_request_with_alt_used() {
     for driver in DRIVERS {
         for (protocol, version) in [("h2", "HTTP/2.0"), ("http%2F1.1", "HTTP/1.1")] {
-            let two = Two::start();
+            let two = OriginWithAlternative::start();
             let port = two.other.https_addr().port();
             two.says(protocol, port);
             let got = driver.get(&Client::new(), &two.url("/echo"), &two.options);
@@ -79,7 +79,7 @@ fn alternative_service_receives_the_request_with_alt_used() {
 
 #[test]
 fn alternative_service_connection_is_reused() {
-    let two = Two::start();
+    let two = OriginWithAlternative::start();
     two.says("h2", two.other.https_addr().port());
     let client = Client::new();
     for _ in 0..3 {
@@ -94,7 +94,7 @@ fn alternative_service_connection_is_reused() {
 #[test]
 fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {
-        let two = Two::start();
+        let two = OriginWithAlternative::start();
         let client = Client::new();
         driver.get(&client, &two.url("/small"), &two.options).ok();
         two.says("h2", two.origin.https_addr().port());
@@ -111,7 +111,7 @@ fn unreachable_alternative_falls_back_without_using_a_retry() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let stranger = Identity::for_names(&["elsewhere.test"]);
     for driver in DRIVERS {
-        let two = Two::start();
+        let two = OriginWithAlternative::start();
         let foreign = Origin::builder().record(true).identity(stranger.clone()).http2(100).start().unwrap();
         let old = RawPeer::start_tls(vec![vec![Step::ReadToEnd]], &two.identity, &[b"http/1.1"]);
         let plain = two.other.http_addr().port();
@@ -131,7 +131,7 @@ fn unreachable_alternative_falls_back_without_using_a_retry() {
 fn alternative_answering_421_falls_back_to_the_origin() {
     let reply = "HTTP/1.1 421 Misdirected Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nwrong";
     for driver in DRIVERS {
-        let two = Two::start();
+        let two = OriginWithAlternative::start();
         let script = vec![Step::ReadHead, Step::send(reply)];
         let wrong = RawPeer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
         two.says("http%2F1.1", wrong.addr().port());
@@ -143,7 +143,7 @@ fn alternative_answering_421_falls_back_to_the_origin() {
 #[test]
 fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
     for driver in DRIVERS {
-        let two = Two::start();
+        let two = OriginWithAlternative::start();
         let port = two.other.https_addr().port();
         two.says("h2", port);
         let get = |change: &dyn Fn(&mut RequestOptions)| {
@@ -176,7 +176,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
 
 #[test]
 fn failed_alternative_stays_in_the_saved_file() {
-    let two = Two::start();
+    let two = OriginWithAlternative::start();
     let file = tempfile::NamedTempFile::new().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     two.says("h2", closed);

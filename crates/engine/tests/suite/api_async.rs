@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Panics, bounded, http2_origin, start_origin, trusting};
+use common::{PanickingContent, bounded, http2_origin, start_origin, trusting};
 use futures_core::Stream;
 use haul::{AsyncResponse, Client, ErrorKind};
 use testkit::raw::{RawPeer, Step};
@@ -172,8 +172,11 @@ fn panicking_body_fails_only_its_async_request() {
             let url = origin.url("/echo");
             for i in 0..4 {
                 let post = client.post(&url);
-                let post =
-                    if i % 2 == 0 { post.body_reader(Panics, Some(5)) } else { post.body_stream(Panics, Some(5)) };
+                let post = if i % 2 == 0 {
+                    post.body_reader(PanickingContent, Some(5))
+                } else {
+                    post.body_stream(PanickingContent, Some(5))
+                };
                 let error = post.send_async().await.unwrap_err();
                 assert_eq!((error.kind(), error.url()), (ErrorKind::Panicked, Some(&*url)));
                 assert!(!error.is_setup(), "it may have been sent");

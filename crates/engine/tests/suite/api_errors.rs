@@ -37,15 +37,15 @@ fn errors_after_sending_are_not_setup_errors() {
         assert_eq!(error.kind(), ErrorKind::UnsupportedScheme, "{error}");
         assert!(!error.is_setup() && !error.is_redirect(), "{error}");
 
-        struct Breaks(u32);
-        impl Read for Breaks {
+        struct FailingReader(u32);
+        impl Read for FailingReader {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
                 self.0 += 1;
                 if self.0 > 3 { Err(io::Error::other("it broke")) } else { Ok(buffer.len().min(40_000)) }
             }
         }
         let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
-        let error = client.post(&peer.url("/")).body_reader(Breaks(0), None).send().unwrap_err();
+        let error = client.post(&peer.url("/")).body_reader(FailingReader(0), None).send().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Read, "{error}");
         assert!(!error.is_setup(), "{error}");
 
@@ -129,8 +129,8 @@ fn broken_body_error_repeats_and_names_the_url() {
             });
         }
 
-        struct Full;
-        impl io::Write for Full {
+        struct FullWriter;
+        impl io::Write for FullWriter {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::StorageFull.into())
             }
@@ -141,7 +141,7 @@ fn broken_body_error_repeats_and_names_the_url() {
         }
         let peer = ok("", b"content");
         let mut response = client.get(&peer.url("/")).send().unwrap();
-        let error = response.copy_to(&mut Full).unwrap_err();
+        let error = response.copy_to(&mut FullWriter).unwrap_err();
         assert_eq!((error.kind(), error.url()), (ErrorKind::Write, Some(peer.url("/").as_str())));
         assert_eq!(response.bytes().unwrap(), b"content", "what failed was the writer");
     });

@@ -10,7 +10,7 @@ use std::sync::mpsc as blocking;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use common::{Panics, bounded, http2_origin, knowing, start_origin};
+use common::{PanickingContent, bounded, http2_origin, knowing, start_origin};
 use futures_core::Stream;
 use haul::batch::{BatchOptions, Order};
 use haul::body::upload::{Body, Once, Piece, Source};
@@ -21,9 +21,9 @@ use testkit::raw::{RawPeer, Step};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// A reader that waits for whoever holds the other end.
-struct Slow(blocking::Receiver<Vec<u8>>);
+struct ChannelReader(blocking::Receiver<Vec<u8>>);
 
-impl Read for Slow {
+impl Read for ChannelReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = self.0.recv().unwrap_or_default();
         buffer[..piece.len()].copy_from_slice(&piece);
@@ -32,9 +32,9 @@ impl Read for Slow {
 }
 
 /// What is sent into a channel, until nobody can send any more.
-struct Pieces(UnboundedReceiver<io::Result<Vec<u8>>>);
+struct ChannelStream(UnboundedReceiver<io::Result<Vec<u8>>>);
 
-impl Stream for Pieces {
+impl Stream for ChannelStream {
     type Item = io::Result<Vec<u8>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -67,7 +67,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 fn blocking_reader_does_not_delay_other_requests() {
     in_both_versions("a slow reader", async |client, origin| {
         let (send, pieces) = blocking::channel();
-        let post = tokio::spawn(client.post(&origin.url("/echo")).body_reader(Slow(pieces), None).send_async());
+        let post =
+            tokio::spawn(client.post(&origin.url("/echo")).body_reader(ChannelReader(pieces), None).send_async());
         for n in 0..3 {
             let text = client.get(&origin.url(&format!("/small/{n}"))).send_async().await.unwrap().text().await;
             assert_eq!(text.unwrap(), format!("small {n}\n"));
@@ -83,7 +84,8 @@ fn blocking_reader_does_not_delay_other_requests() {
 fn stream_pieces_are_sent_as_they_arrive() {
     in_both_versions("a stream", async |client, origin| {
         let (send, pieces) = unbounded_channel();
-        let post = tokio::spawn(client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async());
+        let post =
+            tokio::spawn(client.post(&origin.url("/echo")).body_stream(ChannelStream(pieces), None).send_async());
         let large = origin.pattern().slice(0, 300_000).iter().map(|byte| b'a' + byte % 26).collect::<Vec<_>>();
         for piece in [&b"first "[..], b"", &large, b" last"] {
             client.get(&origin.url("/small")).send_async().await.unwrap().bytes().await.unwrap();
@@ -108,7 +110,8 @@ fn blocking_send_accepts_a_stream_body() {
                 send.send(Ok(vec![b'0' + n])).unwrap();
             }
         });
-        let response = Client::new().put(&origin.url("/echo")).body_stream(Pieces(pieces), Some(5)).send().unwrap();
+        let response =
+            Client::new().put(&origin.url("/echo")).body_stream(ChannelStream(pieces), Some(5)).send().unwrap();
         let echo: serde_json::Value = response.json().unwrap();
         assert_eq!(echo["body"], "01234");
         let length = echo["headers"].as_array().unwrap().iter().find(|field| field[0] == "content-length").unwrap();
@@ -147,12 +150,12 @@ fn stream_longer_or_shorter_than_its_length_fails() {
     });
 }
 
-fn given(pieces: &[&str]) -> Pieces {
+fn given(pieces: &[&str]) -> ChannelStream {
     let (send, stream) = unbounded_channel();
     for piece in pieces {
         send.send(Ok(piece.as_bytes().to_vec())).unwrap();
     }
-    Pieces(stream)
+    ChannelStream(stream)
 }
 
 #[test]
@@ -162,10 +165,10 @@ fn failing_source_fails_only_its_request() {
         let (send, pieces) = unbounded_channel();
         send.send(Ok(b"some".to_vec())).unwrap();
         send.send(Err(io::Error::other("no more"))).unwrap();
-        let error = client.post(&url).body_stream(Pieces(pieces), None).send_async().await.unwrap_err();
+        let error = client.post(&url).body_stream(ChannelStream(pieces), None).send_async().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Read);
         assert!(format!("{:?}", anyhow(&error)).contains("no more"), "{error}");
-        let error = client.post(&url).body_reader(Panics, None).send_async().await.unwrap_err();
+        let error = client.post(&url).body_reader(PanickingContent, None).send_async().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
         let short = &b"short"[..];
         let error = client.post(&url).body_reader(short, Some(10)).send_async().await.unwrap_err();
@@ -176,9 +179,9 @@ fn failing_source_fails_only_its_request() {
 }
 
 /// Gives so many pieces, each after a wait by the runtime's clock.
-struct Ticks(u8, Option<Pin<Box<tokio::time::Sleep>>>);
+struct TimedStream(u8, Option<Pin<Box<tokio::time::Sleep>>>);
 
-impl Stream for Ticks {
+impl Stream for TimedStream {
     type Item = io::Result<Vec<u8>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -198,11 +201,11 @@ fn stream_may_use_the_awaiting_tasks_runtime() {
     in_both_versions("a stream of tokio's", async |client, origin| {
         let url = origin.url("/echo");
         let echo: serde_json::Value =
-            client.post(&url).body_stream(Ticks(5, None), None).send_async().await.unwrap().json().await.unwrap();
+            client.post(&url).body_stream(TimedStream(5, None), None).send_async().await.unwrap().json().await.unwrap();
         assert_eq!(echo["body_len"], 500_000);
         // What was not begun is there for another try.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let body = Body::stream(Ticks(3, None));
+        let body = Body::stream(TimedStream(3, None));
         let error = client.post(&format!("http://{closed}/")).body(body.clone()).send_async().await.unwrap_err();
         assert!(error.is_connect(), "{error}");
         let echo: serde_json::Value = client.post(&url).body(body).send_async().await.unwrap().json().await.unwrap();
@@ -217,15 +220,17 @@ fn panicking_stream_fails_only_its_request() {
         let client = Client::new();
         run(async {
             let (send, pieces) = unbounded_channel();
-            let post = tokio::spawn(client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async());
+            let post =
+                tokio::spawn(client.post(&origin.url("/echo")).body_stream(ChannelStream(pieces), None).send_async());
             send.send(Ok(b"first".to_vec())).unwrap();
-            let error = client.post(&origin.url("/echo")).body_stream(Panics, None).send_async().await.unwrap_err();
+            let error =
+                client.post(&origin.url("/echo")).body_stream(PanickingContent, None).send_async().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
             drop(send);
             assert_eq!(post.await.unwrap().unwrap().status(), 200);
         });
         let get = || client.get(&origin.url("/delay/300/small"));
-        let panics = client.post(&origin.url("/echo")).body_stream(Panics, None);
+        let panics = client.post(&origin.url("/echo")).body_stream(PanickingContent, None);
         let replies = client.fetch_all([get(), panics, get()].map(|one| one.build().unwrap()), BatchOptions::default());
         let ended: Vec<_> = replies.map(|(_, reply)| reply.err().map(|error| error.kind())).collect();
         assert_eq!(ended, [None, Some(ErrorKind::Panicked), None]);
@@ -244,10 +249,11 @@ fn abandoned_upload_does_not_wait_for_its_reader() {
         run(async {
             let client = Client::new();
             let (_send, pieces) = blocking::channel();
-            let post = client.post(&peer.url("/")).body_reader(Slow(pieces), None).send_async();
+            let post = client.post(&peer.url("/")).body_reader(ChannelReader(pieces), None).send_async();
             assert!(tokio::time::timeout(Duration::from_millis(50), post).await.is_err());
             let (_send, pieces) = blocking::channel();
-            let post = client.post(&peer.url("/")).body_reader(Slow(pieces), None).timeout(Duration::from_millis(50));
+            let post =
+                client.post(&peer.url("/")).body_reader(ChannelReader(pieces), None).timeout(Duration::from_millis(50));
             assert!(post.send_async().await.unwrap_err().is_timeout());
             assert!(peer.finished(2));
         });
@@ -288,7 +294,7 @@ fn stream_body_is_not_sent_twice() {
             send.send(Ok(b"once".to_vec())).unwrap();
             drop(send);
             let url = origin.url("/redirect/307?to=/echo");
-            let error = client.post(&url).body(Body::stream(Pieces(pieces))).send_async().await.unwrap_err();
+            let error = client.post(&url).body(Body::stream(ChannelStream(pieces))).send_async().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Rewind, "{error}");
         });
     });
@@ -353,9 +359,9 @@ fn response_is_read_while_upload_pipe_is_silent() {
 }
 
 /// Gives a little after a while, for ever.
-struct Drip;
+struct EndlessReader;
 
-impl Read for Drip {
+impl Read for EndlessReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         std::thread::sleep(Duration::from_millis(15));
         let piece = b"drip";
@@ -377,8 +383,8 @@ fn early_response_ends_a_slow_upload() {
     });
     let ways = [(peer.url("/"), RequestOptions::default()), (shared.url("/"), knowing(RequestOptions::default()))];
     for (url, options) in ways {
-        let lengthy = || Piece::Source(Source::new(Some(1 << 40), || Ok(Box::new(Drip))));
-        for body in [Body::reader(Drip), Body::pieces([lengthy()])] {
+        let lengthy = || Piece::Source(Source::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
+        for body in [Body::reader(EndlessReader), Body::pieces([lengthy()])] {
             let (url, client) = (url.clone(), client(&options));
             bounded("a slow upload", move || {
                 let response = client.post(&url).header("Expect", "").body(body).send().unwrap();
@@ -396,7 +402,7 @@ fn reset_seen_while_sending_is_a_receive_error() {
     bounded("a reset", move || {
         run(async {
             let (send, pieces) = blocking::channel();
-            let post = Client::new().post(&peer.url("/")).header("Expect", "").body_reader(Slow(pieces), None);
+            let post = Client::new().post(&peer.url("/")).header("Expect", "").body_reader(ChannelReader(pieces), None);
             send.send(b"first".to_vec()).unwrap();
             let response = post.send_async().await.unwrap();
             peer.release();

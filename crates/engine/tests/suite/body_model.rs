@@ -20,7 +20,7 @@ use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
 use haul::transfer::Outcome;
 use haul::{Client, RequestOptions};
-use ranges::{Once, exit, fetch, origin};
+use ranges::{NonRestartableSink, exit, fetch, origin};
 use seeds::{each, one_of};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Etag, Faulty, How, Lie, Place, Plan};
@@ -160,7 +160,7 @@ fn try_one(seed: u64) {
     let to = rng.below(4);
     let outcome = match to {
         0 => {
-            let once = Once::default();
+            let once = NonRestartableSink::default();
             let outcome = fetch(&client, &url(&path), &options, once.clone());
             check_output(&outcome, &once.taken(), &versions);
             outcome

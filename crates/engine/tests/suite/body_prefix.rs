@@ -1,6 +1,6 @@
 //! An opening of a content, and the rest of one whose beginning is there.
 
-use crate::common::Shared;
+use crate::common::BufferSink;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 fn fetch(client: &Client, url: &str, span: Span) -> (Outcome, Vec<u8>) {
-    let bytes = Shared::default();
+    let bytes = BufferSink::default();
     let options = RequestOptions { span: Some(span), ..RequestOptions::default() };
     let sink = Box::new(bytes.clone());
     let outcome = client.fetch(Target::parse(url).unwrap(), Arc::new(options), sink);

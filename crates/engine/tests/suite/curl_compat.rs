@@ -1,7 +1,7 @@
 //! What an exchange does otherwise where curl's ways are asked for: retries of the whole, heads alone, parts of content.
 
 use crate::common;
-use crate::support::ranges::Once;
+use crate::support::ranges::NonRestartableSink;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn retry_all_errors_retries_statuses_only_with_fail() {
 #[test]
 fn curl_mode_retry_appends_after_delivered_output() {
     let peer = busy_once();
-    let (pipe, url) = (Once::default(), peer.url("/a"));
+    let (pipe, url) = (NonRestartableSink::default(), peer.url("/a"));
     let sink = Box::new(pipe.clone());
     let outcome = bounded("it", move || Client::new().fetch(Target::parse(&url).unwrap(), Arc::new(posting()), sink));
     outcome.result.unwrap();

@@ -108,8 +108,8 @@ fn empty_and_all_broken_lists_finish() {
 #[test]
 fn broken_urls_are_not_read_ahead_unboundedly() {
     // Were it read ahead without a bound, all items would be taken before the first is reported.
-    struct First(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
-    impl haul::fleet::Report for First {
+    struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
+    impl haul::fleet::Report for ReadAheadReport {
         fn finished(&self, _: &haul::fleet::Job, _: &haul::transfer::Outcome) -> Option<Vec<u8>> {
             let taken = self.0.load(std::sync::atomic::Ordering::SeqCst);
             let first = *self.1.lock().unwrap().get_or_insert(taken);
@@ -127,7 +127,7 @@ fn broken_urls_are_not_read_ahead_unboundedly() {
         let (_reader, writer) = std::io::pipe().unwrap();
         let output = haul::sink::output::Output::new(writer.into());
         let fleet = haul::fleet::Fleet::new(plain(), one_thread());
-        fleet.run(&Client::new(), Box::new(items), output, First(taken, None.into())).unwrap().failed
+        fleet.run(&Client::new(), Box::new(items), output, ReadAheadReport(taken, None.into())).unwrap().failed
     });
     assert_eq!(failed, 100_000);
 }
@@ -229,8 +229,8 @@ fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
 
 #[test]
 fn panicking_report_ends_the_run() {
-    struct Panics;
-    impl Report for Panics {
+    struct PanickingReport;
+    impl Report for PanickingReport {
         fn finished(&self, _: &Job, _: &Outcome) -> Option<Vec<u8>> {
             panic!("on purpose")
         }
@@ -244,7 +244,7 @@ fn panicking_report_ends_the_run() {
                 &Client::new(),
                 items,
                 Output::new(writer.into()),
-                Panics,
+                PanickingReport,
             )
         });
         assert!(running.join().is_err(), "the panic comes through");

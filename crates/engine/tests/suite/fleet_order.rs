@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use common::{PATIENCE, Run, fetching, item, one_thread, run, run_reading, start_origin, threads};
+use common::{FleetRunResult, PATIENCE, fetching, item, one_thread, run, run_reading, start_origin, threads};
 use haul::fleet::{Destination, Fleet, FleetOptions, Item, Job, Report};
 use haul::sink::file::FileOptions;
 use haul::sink::output::Output;
@@ -46,7 +46,7 @@ fn plain() -> Vec<haul::fleet::Stage> {
 }
 
 #[track_caller]
-fn assert_whole(run: &Run, expected: &[u8], count: usize) {
+fn assert_whole(run: &FleetRunResult, expected: &[u8], count: usize) {
     let summary = run.summary();
     assert_eq!((summary.succeeded, summary.failed, summary.exit_code), (count as u64, 0, 0), "{:?}", summary.causes);
     assert_eq!(run.reports.len(), count);
@@ -86,7 +86,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
             Step::send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfirst\n"),
         ]]);
         let (done, is_done) = channel();
-        let report = Last { left: Mutex::new(60), done };
+        let report = CountdownReport { left: Mutex::new(60), done };
         let mut all = vec![slow.url("/")];
         all.extend((0..60).map(|i| origin.url(&format!("/small/{i}"))));
         // The others are all done before the first has said a word.
@@ -103,12 +103,12 @@ fn slow_first_url_does_not_delay_other_fetches() {
 }
 
 /// Tells when so many are over.
-struct Last {
+struct CountdownReport {
     left: Mutex<usize>,
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl Report for Last {
+impl Report for CountdownReport {
     fn finished(&self, _job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
         let mut left = self.left.lock().unwrap();
         *left = left.wrapping_sub(1);
@@ -244,8 +244,8 @@ fn unordered_bodies_are_not_interleaved() {
 
 #[test]
 fn report_text_follows_its_body() {
-    struct Names;
-    impl Report for Names {
+    struct JobNumberReport;
+    impl Report for JobNumberReport {
         fn finished(&self, job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
             Some(format!("<{}>\n", job.number).into_bytes())
         }
@@ -254,7 +254,7 @@ fn report_text_follows_its_body() {
     for unordered in [false, true] {
         let items = (0..200).map(|i| item(origin.url(&format!("/small/{i}")))).collect();
         let options = FleetOptions { unordered, ..threads(2) };
-        let output = String::from_utf8(caught(&Client::new(), options, items, Names)).unwrap();
+        let output = String::from_utf8(caught(&Client::new(), options, items, JobNumberReport)).unwrap();
         let mut lines: Vec<_> = output.lines().collect();
         assert_eq!(lines.len(), 400);
         for pair in lines.chunks(2) {
@@ -385,7 +385,7 @@ fn files_appear_whole_or_not_at_all() {
     assert_eq!(names(dir.path()), ["a", "big", "empty", "old"]);
 }
 
-fn run_items(options: &RequestOptions, items: Vec<Item>) -> Run {
+fn run_items(options: &RequestOptions, items: Vec<Item>) -> FleetRunResult {
     run_reading(&Client::new(), fetching(options), one_thread(), Box::new(items.into_iter().map(Ok)), |mut pipe| {
         let mut output = Vec::new();
         pipe.read_to_end(&mut output).unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Run, fetching, one_thread, run, start_origin};
+use common::{FleetRunResult, fetching, one_thread, run, start_origin};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 
@@ -16,7 +16,7 @@ fn pipelined(depth: usize, per_host: usize) -> FleetOptions {
     FleetOptions { pipeline: depth, per_host, ..one_thread() }
 }
 
-fn go(options: FleetOptions, request: &RequestOptions, urls: impl IntoIterator<Item = String>) -> Run {
+fn go(options: FleetOptions, request: &RequestOptions, urls: impl IntoIterator<Item = String>) -> FleetRunResult {
     run(&Client::new(), fetching(request), options, urls)
 }
 
@@ -76,7 +76,7 @@ fn pipelined_redirects_and_retries_keep_order() {
 #[test]
 fn post_and_put_are_never_pipelined() {
     for method in ["POST", "PUT"] {
-        let server = Server::start(|_, _| Reply { body: None, close: Close::No });
+        let server = PipelineServer::start(|_, _| PipelineReply { body: None, close: CloseMode::No });
         let request =
             RequestOptions { method: method.into(), body: Some(b"x=1".as_slice().into()), ..RequestOptions::default() };
         let urls = (0..40).map(|i| server.url(i));
@@ -87,8 +87,10 @@ fn post_and_put_are_never_pipelined() {
 
 #[test]
 fn server_that_announces_close_is_pipelined_again() {
-    let server =
-        Server::start(|_, served| Reply { body: None, close: if served == 5 { Close::Announced } else { Close::No } });
+    let server = PipelineServer::start(|_, served| PipelineReply {
+        body: None,
+        close: if served == 5 { CloseMode::Announced } else { CloseMode::No },
+    });
     let run = go(pipelined(8, 1), &RequestOptions::default(), (0..60).map(|i| server.url(i)));
     assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0));
     assert_eq!(String::from_utf8(run.output).unwrap(), small(60));
@@ -99,17 +101,17 @@ fn server_that_announces_close_is_pipelined_again() {
 
 #[test]
 fn broken_pipeline_loses_nothing_and_stops_pipelining() {
-    for how in [Close::Silent, Close::Reset, Close::Within] {
+    for how in [CloseMode::Silent, CloseMode::Reset, CloseMode::Within] {
         // Breaks once, in the middle of a pipeline.
         let broken = AtomicUsize::new(0);
-        let server = Server::start(move |_, served| {
+        let server = PipelineServer::start(move |_, served| {
             let breaks = served == 7 && broken.fetch_add(1, Ordering::SeqCst) == 0;
-            Reply { body: None, close: if breaks { how } else { Close::No } }
+            PipelineReply { body: None, close: if breaks { how } else { CloseMode::No } }
         });
         let run = go(pipelined(8, 1), &common::retrying(1), (0..100).map(|i| server.url(i)));
         let failed = run.summary().failed;
         // A body of the head of the line that broke in the middle has gone out in part and cannot be taken back.
-        assert!(failed <= u64::from(how == Close::Within), "{how:?}: {:?}", run.summary().causes);
+        assert!(failed <= u64::from(how == CloseMode::Within), "{how:?}: {:?}", run.summary().causes);
         assert_eq!(run.reports.len(), 100);
         if failed == 0 {
             assert_eq!(String::from_utf8(run.output).unwrap(), small(100), "{how:?}");
@@ -124,9 +126,9 @@ fn broken_pipeline_loses_nothing_and_stops_pipelining() {
 fn surplus_response_never_counts_for_another_url() {
     // The surplus shows behind the last response that was asked for, and that may take a while.
     let shifts = AtomicUsize::new(0);
-    let server = Server::start(move |_, served| {
+    let server = PipelineServer::start(move |_, served| {
         let repeats = served == 5 && shifts.fetch_add(1, Ordering::SeqCst) < 2;
-        Reply { body: None, close: if repeats { Close::Repeats } else { Close::No } }
+        PipelineReply { body: None, close: if repeats { CloseMode::Repeats } else { CloseMode::No } }
     });
     let run = go(pipelined(8, 2), &RequestOptions::default(), (0..120).map(|i| server.url(i)));
     let lines = String::from_utf8(run.output.clone()).unwrap();
@@ -145,8 +147,8 @@ fn surplus_response_never_counts_for_another_url() {
 
 #[test]
 fn server_closing_after_each_response_loses_nothing() {
-    for how in [Close::Announced, Close::Silent, Close::Reset] {
-        let server = Server::start(move |_, _| Reply { body: None, close: how });
+    for how in [CloseMode::Announced, CloseMode::Silent, CloseMode::Reset] {
+        let server = PipelineServer::start(move |_, _| PipelineReply { body: None, close: how });
         let run = go(pipelined(8, 2), &common::retrying(3), (0..60).map(|i| server.url(i)));
         assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0), "{how:?} {:?}", run.summary().causes);
         assert_eq!(String::from_utf8(run.output).unwrap(), small(60), "{how:?}");
@@ -155,14 +157,14 @@ fn server_closing_after_each_response_loses_nothing() {
 
 #[test]
 fn silent_server_fails_every_pipelined_request() {
-    let server = Server::start(|_, _| Reply { body: Some(Vec::new()), close: Close::Silent });
+    let server = PipelineServer::start(|_, _| PipelineReply { body: Some(Vec::new()), close: CloseMode::Silent });
     let run = go(pipelined(8, 2), &RequestOptions::default(), (0..50).map(|i| server.url(i)));
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
 }
 
 /// How a connection goes on after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Close {
+enum CloseMode {
     No,
     /// The response says so.
     Announced,
@@ -176,21 +178,21 @@ enum Close {
     Repeats,
 }
 
-struct Reply {
+struct PipelineReply {
     /// `None`: `small N`. Empty: no response at all.
     body: Option<Vec<u8>>,
-    close: Close,
+    close: CloseMode,
 }
 
 /// A server that sees how many requests wait for it.
-struct Server {
+struct PipelineServer {
     address: SocketAddr,
     /// The most requests that were there before one was answered, by connection.
     depths: Arc<Mutex<Vec<usize>>>,
 }
 
-impl Server {
-    fn start(reply: impl Fn(usize, usize) -> Reply + Send + Sync + 'static) -> Self {
+impl PipelineServer {
+    fn start(reply: impl Fn(usize, usize) -> PipelineReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let depths: Arc<Mutex<Vec<usize>>> = Arc::default();
@@ -227,7 +229,12 @@ impl Server {
 }
 
 /// Answers in order. Each time it reads all that has come, so what it counts is what the client had outstanding.
-fn serve(mut stream: TcpStream, number: usize, seen: &Mutex<Vec<usize>>, reply: &dyn Fn(usize, usize) -> Reply) {
+fn serve(
+    mut stream: TcpStream,
+    number: usize,
+    seen: &Mutex<Vec<usize>>,
+    reply: &dyn Fn(usize, usize) -> PipelineReply,
+) {
     let mut ahead = Vec::new();
     let mut buffer = [0; 65_536];
     let mut is_slow = false;
@@ -247,25 +254,25 @@ fn serve(mut stream: TcpStream, number: usize, seen: &Mutex<Vec<usize>>, reply: 
             seen[number] = seen[number].max(waiting);
         }
         ahead.drain(..end);
-        let Reply { body, close } = reply(number, served);
+        let PipelineReply { body, close } = reply(number, served);
         let answers = body.as_ref().is_none_or(|body| !body.is_empty());
         let body = body.unwrap_or_else(|| format!("small {path}\n").into_bytes());
-        let field = if close == Close::Announced { "Connection: close\r\n" } else { "" };
+        let field = if close == CloseMode::Announced { "Connection: close\r\n" } else { "" };
         let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", body.len());
-        let sent = if close == Close::Within { &body[..1] } else { &body };
+        let sent = if close == CloseMode::Within { &body[..1] } else { &body };
         if is_slow {
             thread::sleep(std::time::Duration::from_millis(20));
         }
         if answers && stream.write_all(&[head.as_bytes(), sent].concat()).is_err() {
             return;
         }
-        if close == Close::Repeats {
+        if close == CloseMode::Repeats {
             let _ = stream.write_all(&[head.as_bytes(), sent].concat());
             is_slow = true;
             continue;
         }
-        if close != Close::No {
-            if close == Close::Reset {
+        if close != CloseMode::No {
+            if close == CloseMode::Reset {
                 // What was answered must have been read: a reset overtakes it otherwise.
                 thread::sleep(std::time::Duration::from_millis(20));
                 socket_linger(&stream);

@@ -281,9 +281,9 @@ fn empty_post_sends_content_length_zero() {
 
 /// Takes little at a time, and writes down how much it was given at once.
 #[derive(Clone, Default)]
-struct Careful(Arc<Mutex<Vec<usize>>>);
+struct SmallCreditSink(Arc<Mutex<Vec<usize>>>);
 
-impl Sink for Careful {
+impl Sink for SmallCreditSink {
     fn credit(&mut self, _: Option<&Arc<dyn Wake>>, _: usize) -> u64 {
         1000
     }
@@ -304,7 +304,7 @@ fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;
     let response = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LEN}\r\n\r\n").as_bytes(), &[b'x'; LEN]].concat();
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(&response)]);
-    let (given, target) = (Careful::default(), Target::parse(&peer.url("/")).unwrap());
+    let (given, target) = (SmallCreditSink::default(), Target::parse(&peer.url("/")).unwrap());
     let sink = Box::new(given.clone());
     let outcome = bounded("the transfer", move || Client::new().fetch(target, Arc::default(), sink));
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);

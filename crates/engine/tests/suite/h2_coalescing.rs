@@ -49,7 +49,7 @@ fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
 }
 
 /// One after the other.
-fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls: &[&str]) -> common::Run {
+fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls: &[&str]) -> common::FleetRunResult {
     let port = peer.addr().port();
     let urls: Vec<_> = urls
         .iter()

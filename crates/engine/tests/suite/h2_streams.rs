@@ -133,7 +133,14 @@ fn initial_window_respects_limit_rate() {
         // What a stream's window begins with, and the streams.
         let said: Vec<_> = peer.frames().iter().filter_map(|(_, frame)| begins(frame)).collect();
         let wide = match said.as_slice() {
-            [Said::Window(25_000), Said::Stream(1), Said::Stream(3), Said::Window(wide), Said::Stream(5), ..] => *wide,
+            [
+                ClientFrame::Window(25_000),
+                ClientFrame::Stream(1),
+                ClientFrame::Stream(3),
+                ClientFrame::Window(wide),
+                ClientFrame::Stream(5),
+                ..,
+            ] => *wide,
             _ => panic!("{driver:?}: {said:?}"),
         };
         assert_eq!((wide > 100_000, said.len(), peer.connections()), (true, 6, 1), "{driver:?}: {said:?}");
@@ -197,24 +204,24 @@ fn rate_limited_window_is_updated_before_receiving() {
 /// As [`Conn::greet`]; the answer is what a stream's window begins with.
 fn greet(conn: &mut Conn) -> io::Result<u32> {
     conn.preface()?;
-    let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+    let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
     conn.send([settings(&[]), settings_ack()].concat())?;
     Ok(window)
 }
 
 #[derive(Debug)]
-enum Said {
+enum ClientFrame {
     Window(u32),
     Stream(u32),
 }
 
-fn begins(frame: &Frame) -> Option<Said> {
+fn begins(frame: &Frame) -> Option<ClientFrame> {
     const INITIAL_WINDOW_SIZE: &[u8] = &[0, 4];
     match frame.kind {
-        Frame::HEADERS => Some(Said::Stream(frame.stream)),
+        Frame::HEADERS => Some(ClientFrame::Stream(frame.stream)),
         Frame::SETTINGS => {
             let entry = frame.payload.chunks_exact(6).find(|entry| entry.starts_with(INITIAL_WINDOW_SIZE))?;
-            Some(Said::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
+            Some(ClientFrame::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
         }
         _ => None,
     }

@@ -41,12 +41,12 @@ fn open() -> (TcpListener, SocketAddr) {
 }
 
 /// An address where connections are refused.
-struct Refusing {
+struct RefusingAddress {
     _bound: OwnedFd,
     address: SocketAddr,
 }
 
-impl Refusing {
+impl RefusingAddress {
     /// Bound and never listening, so that nobody else gets the port meanwhile.
     fn new() -> Self {
         let bound = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
@@ -97,7 +97,7 @@ fn settle(connector: &mut Connector, now: Instant, shown: &mut Vec<i32>) -> Conn
 
 #[test]
 fn refused_address_starts_the_next_at_once() {
-    let refusing = Refusing::new();
+    let refusing = RefusingAddress::new();
     let (_listener, good) = open();
     let now = Instant::now();
     let mut connector = Connector::new("h", vec![refusing.address, good], &ConnectOptions::default(), now);
@@ -170,7 +170,7 @@ fn connect_timeout_covers_all_addresses() {
 
 #[test]
 fn all_addresses_refused_is_a_connect_error() {
-    let refusing = Refusing::new();
+    let refusing = RefusingAddress::new();
     let port = refusing.address.port();
     for count in 1..=3 {
         let addresses = vec![refusing.address; count];
@@ -185,7 +185,7 @@ fn all_addresses_refused_is_a_connect_error() {
 
 #[test]
 fn connected_socket_is_configured_and_carries_bytes() {
-    let refusing = Refusing::new();
+    let refusing = RefusingAddress::new();
     let (listener, good) = open();
     for addresses in [vec![good], vec![refusing.address, good]] {
         let (socket, peer) = race(addresses, &ConnectOptions::default()).unwrap();

@@ -10,7 +10,7 @@ use haul::net::dns::Family;
 use haul::net::pool::Key;
 use haul::net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion};
 use haul::{ErrorKind, RequestOptions, Target};
-use tls_pair::{Authority, Pair, ServerSetup, options};
+use tls_pair::{CertificateAuthority, ServerSetup, TlsPair, options};
 
 const SUITES: [(&str, TlsVersion); 6] = [
     ("TLS13_AES_128_GCM_SHA256", TlsVersion::V1_3),
@@ -28,11 +28,11 @@ fn pattern(len: usize) -> Vec<u8> {
 
 #[test]
 fn every_cipher_suite_carries_data_both_ways() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for (suite, version) in SUITES {
         for (piece, len) in [(1, 40_000), (7, 100_000), (5_000, 300_000), (usize::MAX, 300_000)] {
             let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
-            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
             pair.piece = piece;
             pair.shake().unwrap();
             assert_eq!(pair.client.version(), Some(version));
@@ -47,7 +47,7 @@ fn every_cipher_suite_carries_data_both_ways() {
 
 #[test]
 fn fragmented_handshake_and_small_records_work() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup {
             version: Some(version),
@@ -55,7 +55,7 @@ fn fragmented_handshake_and_small_records_work() {
             ..ServerSetup::new(authority.issue("localhost"))
         };
         for piece in [1, 3, 64, 1000] {
-            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
             pair.piece = piece;
             pair.shake().unwrap();
             let data = pattern(9_999);
@@ -66,10 +66,10 @@ fn fragmented_handshake_and_small_records_work() {
 
 #[test]
 fn data_after_the_handshake_is_left_for_open() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
-        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         // The server speaks first, as HTTP/2 servers do; in TLS 1.3 even before our Finished has reached it.
         pair.server.writer().write_all(b"settings").unwrap();
         pair.shake().unwrap();
@@ -79,10 +79,10 @@ fn data_after_the_handshake_is_left_for_open() {
 
 #[test]
 fn close_notify_is_distinguished_from_plain_close() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
-        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.shake().unwrap();
         pair.server_to_client(b"hello").unwrap();
         assert_eq!(pair.last_state, State::NeedMore, "nothing said, so the end is not seen");
@@ -104,8 +104,8 @@ fn close_notify_is_distinguished_from_plain_close() {
 
 #[test]
 fn key_updates_are_followed_and_answered() {
-    let authority = Authority::new();
-    let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
+    let authority = CertificateAuthority::new();
+    let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
     pair.shake().unwrap();
     for round in 0..5 {
         pair.server.refresh_traffic_keys().unwrap();
@@ -127,8 +127,8 @@ fn key_updates_are_followed_and_answered() {
 
 #[test]
 fn key_update_flood_is_answered_once_and_refused() {
-    let authority = Authority::new();
-    let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
+    let authority = CertificateAuthority::new();
+    let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
     pair.shake().unwrap();
     pair.server_to_client(b"tickets").unwrap();
     let mut answered = Vec::new();
@@ -151,16 +151,16 @@ fn key_update_flood_is_answered_once_and_refused() {
 
 #[test]
 fn every_changed_record_byte_is_detected() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for (suite, _) in SUITES {
         let setup = ServerSetup { suite: Some(suite), ..ServerSetup::new(authority.issue("localhost")) };
-        let mut sample = Pair::new(&setup, &options(&authority), "localhost");
+        let mut sample = TlsPair::new(&setup, &options(&authority), "localhost");
         sample.shake().unwrap();
         sample.server_to_client(b"").unwrap();
         sample.server.writer().write_all(b"secret").unwrap();
         let places = sample.server_flight().len();
         for place in 0..places {
-            let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+            let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
             pair.shake().unwrap();
             pair.server_to_client(b"").unwrap();
             pair.server.writer().write_all(b"secret").unwrap();
@@ -187,10 +187,10 @@ fn every_changed_record_byte_is_detected() {
 
 #[test]
 fn alert_instead_of_data_is_an_error() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
-        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.shake().unwrap();
         pair.server_to_client(b"").unwrap();
         // Garbage makes the server send a fatal alert.
@@ -206,7 +206,7 @@ fn alert_instead_of_data_is_an_error() {
 
 #[test]
 fn session_is_not_resumed_on_another_port() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
     let context = contexts.context(&options).unwrap();
@@ -220,7 +220,7 @@ fn session_is_not_resumed_on_another_port() {
         connect: haul::net::connect::ConnectOptions::default(),
     };
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
-        let mut pair = Pair::with(&config, &contexts, &options, "localhost");
+        let mut pair = TlsPair::with(&config, &contexts, &options, "localhost");
         pair.client = Tls::new(&context.at(&place(port)), "localhost").unwrap();
         pair.shake().unwrap();
         assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
@@ -230,13 +230,13 @@ fn session_is_not_resumed_on_another_port() {
 
 #[test]
 fn sessions_are_resumed_with_equal_settings() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let contexts = TlsContexts::default();
         let config = setup.config();
         for number in 0..3 {
-            let mut pair = Pair::with(&config, &contexts, &options(&authority), "localhost");
+            let mut pair = TlsPair::with(&config, &contexts, &options(&authority), "localhost");
             pair.shake().unwrap();
             assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
             assert_eq!(pair.client.resumed(), number > 0, "{version:?}, connection {number}");
@@ -244,7 +244,7 @@ fn sessions_are_resumed_with_equal_settings() {
         }
         let mut other = options(&authority);
         other.verify = false;
-        let mut pair = Pair::with(&config, &contexts, &other, "localhost");
+        let mut pair = TlsPair::with(&config, &contexts, &other, "localhost");
         pair.shake().unwrap();
         assert!(!pair.client.resumed(), "other settings, other tickets");
     }
@@ -252,32 +252,32 @@ fn sessions_are_resumed_with_equal_settings() {
 
 #[test]
 fn alpn_and_sni_follow_the_options() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let setup = ServerSetup { alpn: vec![b"http/1.1".to_vec()], ..ServerSetup::new(authority.issue("localhost")) };
     let mut offer = options(&authority);
     offer.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let mut pair = Pair::new(&setup, &offer, "localhost.");
+    let mut pair = TlsPair::new(&setup, &offer, "localhost.");
     pair.shake().unwrap();
     assert_eq!(pair.client.alpn(), Some(&b"http/1.1"[..]));
     assert_eq!(pair.server.server_name(), Some("localhost"));
 
     let mut quiet = options(&authority);
     quiet.sni = false;
-    let mut pair = Pair::new(&setup, &quiet, "localhost");
+    let mut pair = TlsPair::new(&setup, &quiet, "localhost");
     pair.shake().unwrap();
     assert_eq!(pair.client.alpn(), None);
     assert_eq!(pair.server.server_name(), None);
 
     offer.alpn = vec![b"h2".to_vec()];
-    let error = Pair::new(&setup, &offer, "localhost").shake().unwrap_err();
+    let error = TlsPair::new(&setup, &offer, "localhost").shake().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TlsHandshake);
 }
 
 #[test]
 fn certificate_of_unknown_issuer_is_refused() {
-    let (authority, stranger) = (Authority::new(), Authority::named("a stranger"));
+    let (authority, stranger) = (CertificateAuthority::new(), CertificateAuthority::named("a stranger"));
     let setup = ServerSetup::new(stranger.issue("localhost"));
-    let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+    let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
     let error = pair.shake().unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::PeerCertificate, 60));
     assert!(error.to_string().contains("no trusted certificate has signed it"), "{error}");
@@ -286,19 +286,19 @@ fn certificate_of_unknown_issuer_is_refused() {
 
     let mut anyone = options(&authority);
     anyone.verify = false;
-    Pair::new(&setup, &anyone, "localhost").shake().unwrap();
+    TlsPair::new(&setup, &anyone, "localhost").shake().unwrap();
 }
 
 #[test]
 fn certificate_for_another_name_is_refused() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     for name in ["other.test", "127.0.0.1"] {
-        let error = Pair::new(&setup, &options(&authority), name).shake().unwrap_err();
+        let error = TlsPair::new(&setup, &options(&authority), name).shake().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{name}");
     }
     let setup = ServerSetup::new(authority.issue("127.0.0.1"));
-    Pair::new(&setup, &options(&authority), "127.0.0.1").shake().unwrap();
+    TlsPair::new(&setup, &options(&authority), "127.0.0.1").shake().unwrap();
 }
 
 #[test]
@@ -307,10 +307,10 @@ fn certificate_in_the_ca_file_is_trusted() {
         for expired in [false, true] {
             let own = tls_pair::self_signed("localhost", is_ca, expired);
             let setup = ServerSetup::new(own.identity());
-            let error = Pair::new(&setup, &options(&Authority::new()), "localhost").shake().unwrap_err();
+            let error = TlsPair::new(&setup, &options(&CertificateAuthority::new()), "localhost").shake().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "not listed");
             let trusting = own.trusted();
-            let shaken = Pair::new(&setup, &trusting, "localhost").shake();
+            let shaken = TlsPair::new(&setup, &trusting, "localhost").shake();
             if expired {
                 let error = shaken.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::PeerCertificate);
@@ -318,23 +318,23 @@ fn certificate_in_the_ca_file_is_trusted() {
             } else {
                 shaken.unwrap();
             }
-            let error = Pair::new(&setup, &trusting, "other.test").shake().unwrap_err();
+            let error = TlsPair::new(&setup, &trusting, "other.test").shake().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "listed, but for another name");
         }
     }
     // One issued by somebody unknown, listed by itself.
-    let issued = Authority::named("unknown").issue("localhost");
+    let issued = CertificateAuthority::named("unknown").issue("localhost");
     let trusting = issued.trusted();
-    Pair::new(&ServerSetup::new(issued), &trusting, "localhost").shake().unwrap();
+    TlsPair::new(&ServerSetup::new(issued), &trusting, "localhost").shake().unwrap();
 }
 
 #[test]
 fn common_name_counts_only_when_allowed_without_alternatives() {
-    let authority = Authority::new();
-    let shake = |identity: tls_pair::Identity, trust: TlsOptions, common_name, name| {
+    let authority = CertificateAuthority::new();
+    let shake = |identity: tls_pair::ServerIdentity, trust: TlsOptions, common_name, name| {
         let mut options = trust;
         options.common_name = common_name;
-        let shaken = Pair::new(&ServerSetup::new(identity), &options, name).shake();
+        let shaken = TlsPair::new(&ServerSetup::new(identity), &options, name).shake();
         shaken.map(|_| ()).map_err(|error| error.kind())
     };
     let refused = Err(ErrorKind::PeerCertificate);
@@ -342,7 +342,7 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
     assert_eq!(shake(by_subject(), options(&authority), true, "server.test"), Ok(()));
     assert_eq!(shake(by_subject(), options(&authority), false, "server.test"), refused);
     assert_eq!(shake(by_subject(), options(&authority), true, "other.test"), refused);
-    assert_eq!(shake(by_subject(), options(&Authority::named("other")), true, "server.test"), refused);
+    assert_eq!(shake(by_subject(), options(&CertificateAuthority::named("other")), true, "server.test"), refused);
     // Listed by itself.
     assert_eq!(shake(by_subject(), by_subject().trusted(), true, "server.test"), refused);
     let own = by_subject();
@@ -352,19 +352,19 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
     let with_another = authority.issue_by_subject("server.test", &["other.test"]);
     assert_eq!(shake(with_another, options(&authority), true, "server.test"), refused);
     // An authority that is bound to names vouches for none that nobody holds to that.
-    let bound = Authority::bound_to("example.test");
+    let bound = CertificateAuthority::bound_to("example.test");
     assert_eq!(shake(bound.issue_by_subject("server.test", &[]), options(&bound), true, "server.test"), refused);
 }
 
 #[test]
 fn unverified_peer_must_still_prove_its_key() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let stolen = authority.issue("localhost").with_other_key();
     let mut anyone = TlsOptions::default();
     anyone.verify = false;
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(stolen.clone()) };
-        let error = Pair::new(&setup, &anyone, "localhost").shake().unwrap_err();
+        let error = TlsPair::new(&setup, &anyone, "localhost").shake().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PeerCertificate);
     }
 }
@@ -408,11 +408,11 @@ fn unusable_ca_files_are_errors() {
 
 #[test]
 fn unsupported_tls_versions_are_errors() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let setup = ServerSetup { version: Some(TlsVersion::V1_2), ..ServerSetup::new(authority.issue("localhost")) };
     let mut new_only = options(&authority);
     new_only.min_version = TlsVersion::V1_3;
-    let error = Pair::new(&setup, &new_only, "localhost").shake().unwrap_err();
+    let error = TlsPair::new(&setup, &new_only, "localhost").shake().unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::TlsHandshake, 35));
     new_only.max_version = TlsVersion::V1_2;
     assert_eq!(TlsContexts::default().context(&new_only).unwrap_err().kind(), ErrorKind::Setup);
@@ -420,7 +420,7 @@ fn unsupported_tls_versions_are_errors() {
 
 #[test]
 fn non_tls_peers_are_handshake_errors() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let setup = ServerSetup::new(authority.issue("localhost"));
     let hostile: [&[u8]; 6] = [
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -431,7 +431,7 @@ fn non_tls_peers_are_handshake_errors() {
         &[23, 3, 3, 0, 1, 0],
     ];
     for bytes in hostile {
-        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         let mut out = Vec::new();
         pair.client.handshake(&mut Vec::new(), &mut out).unwrap();
         let error = pair.client.handshake(&mut bytes.to_vec(), &mut out).unwrap_err();
@@ -442,7 +442,7 @@ fn non_tls_peers_are_handshake_errors() {
 
 #[test]
 fn illegal_records_are_receive_errors() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     for (version, hostile) in [
         (TlsVersion::V1_3, &[23, 3, 3, 0x41, 1][..]),
         (TlsVersion::V1_2, &[23, 3, 3, 0x48, 1]),
@@ -454,7 +454,7 @@ fn illegal_records_are_receive_errors() {
         (TlsVersion::V1_2, &[23, 3, 3, 0, 7, 0, 0, 0, 0, 0, 0, 0]),
     ] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
-        let mut pair = Pair::new(&setup, &options(&authority), "localhost");
+        let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.shake().unwrap();
         pair.server_to_client(b"").unwrap();
         let error = pair.client.open(&mut hostile.to_vec()).unwrap_err();
@@ -464,7 +464,7 @@ fn illegal_records_are_receive_errors() {
 
 #[test]
 fn tls_context_reads_its_ca_file_once() {
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let contexts = TlsContexts::default();
     let first = contexts.context(&options(&authority)).unwrap();
     // Gone, the file is not missed: it was read once.

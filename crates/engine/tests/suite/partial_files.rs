@@ -20,7 +20,7 @@ use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
-use ranges::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, Plan};
 use testkit::pattern::Pattern;
@@ -373,7 +373,7 @@ fn checksum_is_verified_for_pipes_and_devices() {
     let origin = origin();
     let url = origin.url(&origin.serve("passing", Plan::default()));
     for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
-        let once = Once::default();
+        let once = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &url, &options(), Verified::new(once.clone(), sum.clone()));
         assert_eq!(exit(&outcome), code);
         assert_same(&once.taken(), &all());

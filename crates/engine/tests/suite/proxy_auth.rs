@@ -11,7 +11,7 @@ use common::{DRIVERS, start_origin, through, trusting};
 use haul::net::proxy::ProxyAuth;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
-use proxy::{Rules, TestProxy, adjusted, assert_fails, client};
+use proxy::{ProxyRules, TestProxy, adjusted, assert_fails, client};
 use testkit::raw::{RawPeer, Step};
 
 #[test]
@@ -20,7 +20,8 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
     let (trusting, _file) = trusting(origin.ca_pem());
     for driver in DRIVERS {
         for auth in [ProxyAuth::Digest, ProxyAuth::Any] {
-            let proxy = TestProxy::start(Rules { login: Some(("me", "secret")), digest: true, ..Rules::default() });
+            let proxy =
+                TestProxy::start(ProxyRules { login: Some(("me", "secret")), digest: true, ..ProxyRules::default() });
             let options = adjusted(through(&format!("http://{}", proxy.addr), &trusting), |to| {
                 to.auth = auth;
                 to.credentials = Some(Credentials::new("me", "secret").unwrap());
@@ -33,7 +34,8 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
             assert_eq!(proxy.told().len(), 4, "{:?}", proxy.told());
             assert!(!proxy.told().concat().contains("Basic"));
 
-            let fresh = TestProxy::start(Rules { login: Some(("me", "other")), digest: true, ..Rules::default() });
+            let fresh =
+                TestProxy::start(ProxyRules { login: Some(("me", "other")), digest: true, ..ProxyRules::default() });
             let wrong = adjusted(through(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
             let got = driver.get(&client, &origin.https_url("/small"), &wrong);
             assert_fails(&got, ErrorKind::Connect, 7, "CONNECT tunnel failed, response 407");

@@ -5,7 +5,7 @@ use crate::common;
 
 use std::io;
 
-use common::{DRIVERS, Got};
+use common::{DRIVERS, FetchOutcome};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, RequestOptions};
 use haul_policy::proxy::Proxy;
@@ -35,7 +35,7 @@ fn opened(conn: &mut Conn) -> io::Result<Asked> {
 }
 
 /// Asks for `http://origin.test/` through the proxy, by each driver.
-fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<Got> {
+fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<FetchOutcome> {
     let mut proxy = ProxyOptions::default();
     let url = format!("https://user:word@localhost:{}", peer.0.addr().port());
     proxy.proxy = Some(Proxy::parse(&url).unwrap());

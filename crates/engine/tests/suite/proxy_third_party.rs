@@ -13,12 +13,12 @@ use haul::{Client, ErrorKind, RequestOptions, Version};
 use testkit::identity::Identity;
 
 /// Ends with the test.
-struct Running {
+struct ProxyProcess {
     child: Child,
     port: u16,
 }
 
-impl Drop for Running {
+impl Drop for ProxyProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -26,7 +26,7 @@ impl Drop for Running {
 }
 
 /// Starts a program on a free port, and waits until it listens there. None where it is not installed.
-fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<Running> {
+fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<ProxyProcess> {
     // Between the look for a free port and its use somebody else may take it.
     for _ in 0..20 {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -41,7 +41,7 @@ fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option
         };
         for _ in 0..500 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(Running { child, port });
+                return Some(ProxyProcess { child, port });
             }
             if child.try_wait().unwrap().is_some() {
                 break;
@@ -116,13 +116,13 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// `nghttpx` in front of an HTTP/1.1 proxy or server.
-struct Front {
-    running: Running,
+struct NghttpxFront {
+    running: ProxyProcess,
     folder: tempfile::TempDir,
 }
 
-impl Front {
-    fn start(behind: u16) -> Option<Front> {
+impl NghttpxFront {
+    fn start(behind: u16) -> Option<NghttpxFront> {
         let folder = tempfile::tempdir().unwrap();
         let identity = Identity::generate();
         let pem = [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())];
@@ -139,7 +139,7 @@ impl Front {
             let logs = [format!("--accesslog-file={}", path("log")), "--accesslog-format=$alpn $method".to_owned()];
             options.into_iter().chain(ends).chain(logs).chain([path("key"), path("leaf")]).collect()
         })?;
-        Some(Front { running, folder })
+        Some(NghttpxFront { running, folder })
     }
 
     /// These options, and through it.
@@ -172,7 +172,7 @@ fn http2_goes_through_an_https_proxy() {
         vec!["-d".into(), "-c".into(), path.to_str().unwrap().into()]
     });
     let Some(behind) = behind else { return };
-    let Some(front) = Front::start(behind.port) else { return };
+    let Some(front) = NghttpxFront::start(behind.port) else { return };
     let origin = http2_origin(100);
     let (trusting, _file) = trusting(origin.ca_pem());
     let body = origin.pattern().slice(0, 3_000_000);
@@ -210,7 +210,7 @@ fn http2_goes_through_an_https_proxy() {
 #[test]
 fn forwarded_requests_share_an_https_proxy_connection() {
     let origin = start_origin();
-    let Some(front) = Front::start(origin.http_addr().port()) else { return };
+    let Some(front) = NghttpxFront::start(origin.http_addr().port()) else { return };
     let options = front.before(&RequestOptions::default(), true);
     let urls = (0..200).map(|n| format!("http://{}.test/small/{n}", n % 7));
     let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);

@@ -16,7 +16,7 @@ use haul_policy::auth::{Algorithm, parse_challenges};
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-struct Seen {
+struct RequestRecord {
     connection: usize,
     method: String,
     target: String,
@@ -25,16 +25,16 @@ struct Seen {
 }
 
 /// Answers each request with what `decide` says: status line and fields.
-struct Server {
+struct ChallengeServer {
     url: String,
-    log: Arc<Mutex<Vec<Seen>>>,
+    log: Arc<Mutex<Vec<RequestRecord>>>,
 }
 
-impl Server {
-    fn start(decide: impl Fn(&Seen, &[Seen]) -> String + Send + Sync + 'static) -> Self {
+impl ChallengeServer {
+    fn start(decide: impl Fn(&RequestRecord, &[RequestRecord]) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let log: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let log: Arc<Mutex<Vec<RequestRecord>>> = Arc::default();
         let (seen, decide) = (Arc::clone(&log), Arc::new(decide));
         thread::spawn(move || {
             for (connection, stream) in listener.incoming().enumerate() {
@@ -49,12 +49,17 @@ impl Server {
         format!("{}{path}", self.url)
     }
 
-    fn take(&self) -> Vec<Seen> {
+    fn take(&self) -> Vec<RequestRecord> {
         std::mem::take(&mut self.log.lock().unwrap())
     }
 }
 
-fn serve(connection: usize, stream: &TcpStream, log: &Mutex<Vec<Seen>>, decide: &dyn Fn(&Seen, &[Seen]) -> String) {
+fn serve(
+    connection: usize,
+    stream: &TcpStream,
+    log: &Mutex<Vec<RequestRecord>>,
+    decide: &dyn Fn(&RequestRecord, &[RequestRecord]) -> String,
+) {
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     while let Some(seen) = read_request(connection, &mut reader, writer) {
         let reply = {
@@ -70,7 +75,11 @@ fn serve(connection: usize, stream: &TcpStream, log: &Mutex<Vec<Seen>>, decide: 
     }
 }
 
-fn read_request(connection: usize, reader: &mut BufReader<&TcpStream>, mut writer: &TcpStream) -> Option<Seen> {
+fn read_request(
+    connection: usize,
+    reader: &mut BufReader<&TcpStream>,
+    mut writer: &TcpStream,
+) -> Option<RequestRecord> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
     let mut words = line.split(' ');
@@ -98,7 +107,7 @@ fn read_request(connection: usize, reader: &mut BufReader<&TcpStream>, mut write
         chunked = chunk.len() > 2;
         content.extend_from_slice(&chunk[..chunk.len() - 2]);
     }
-    Some(Seen { connection, method, target, authorization, content })
+    Some(RequestRecord { connection, method, target, authorization, content })
 }
 
 fn md5(text: &str) -> String {
@@ -107,13 +116,13 @@ fn md5(text: &str) -> String {
     hasher.finish()
 }
 
-fn parameter(seen: &Seen, name: &str) -> Option<String> {
+fn parameter(seen: &RequestRecord, name: &str) -> Option<String> {
     let challenges = parse_challenges([seen.authorization.as_deref()?.as_bytes()]);
     challenges.first()?.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
 /// Whether a request proves that its sender knows `me:secret`, for this nonce (RFC 7616 section 3.4.1).
-fn proves(seen: &Seen, nonce: &str, content_hash: Option<&str>) -> bool {
+fn proves(seen: &RequestRecord, nonce: &str, content_hash: Option<&str>) -> bool {
     let get = |name| parameter(seen, name).unwrap_or_default();
     let a1 = md5("me:realm:secret");
     let a2 = match content_hash {
@@ -137,7 +146,9 @@ fn me(allowed: Allowed) -> RequestOptions {
 fn digest_nonce_count_increments_over_requests() {
     for driver in DRIVERS {
         let server =
-            Server::start(|seen, _| if proves(seen, "n1", None) { "200 OK".into() } else { challenge("n1", "") });
+            ChallengeServer::start(
+                |seen, _| if proves(seen, "n1", None) { "200 OK".into() } else { challenge("n1", "") },
+            );
         let (client, options) = (Client::new(), me(Allowed::ANY));
         for path in ["/a?x=1", "/b", "/c"] {
             assert_eq!(driver.get(&client, &server.url(path), &options).ok(), b"ok\n", "{driver:?}");
@@ -153,7 +164,7 @@ fn digest_nonce_count_increments_over_requests() {
 #[test]
 fn stale_nonce_is_retried_unlike_wrong_password() {
     for driver in DRIVERS {
-        let server = Server::start(|seen, before| {
+        let server = ChallengeServer::start(|seen, before| {
             let nonce = format!("n{}", before.len() / 2);
             if proves(seen, &nonce, None) { "200 OK".into() } else { challenge(&nonce, ", stale=true") }
         });
@@ -161,10 +172,10 @@ fn stale_nonce_is_retried_unlike_wrong_password() {
         for path in ["/1", "/2", "/3"] {
             assert_eq!(driver.get(&client, &server.url(path), &options).ok(), b"ok\n", "{driver:?}");
         }
-        let wrong = Server::start(|_, before| challenge(&format!("n{}", before.len()), ""));
+        let wrong = ChallengeServer::start(|_, before| challenge(&format!("n{}", before.len()), ""));
         let got = driver.get(&client, &wrong.url("/"), &options);
         assert_eq!((got.exit, got.status, wrong.take().len()), (22, 401, 2), "{driver:?}");
-        let endless = Server::start(|_, before| challenge(&format!("n{}", before.len()), ", stale=true"));
+        let endless = ChallengeServer::start(|_, before| challenge(&format!("n{}", before.len()), ", stale=true"));
         let got = driver.get(&client, &endless.url("/"), &options);
         assert_eq!((got.exit, got.status, endless.take().len()), (22, 401, 4), "{driver:?}");
     }
@@ -172,7 +183,7 @@ fn stale_nonce_is_retried_unlike_wrong_password() {
 
 #[test]
 fn nextnonce_of_the_server_is_used() {
-    let server = Server::start(|seen, before| {
+    let server = ChallengeServer::start(|seen, before| {
         let nonce = if before.len() < 2 { "n1" } else { "n2" };
         if proves(seen, nonce, None) {
             "200 OK\r\nAuthentication-Info: nextnonce=\"n2\"".into()
@@ -192,7 +203,7 @@ fn digest_auth_int_hashes_and_resends_the_body() {
     let hash = md5("a=1");
     for driver in DRIVERS {
         let wanted = hash.clone();
-        let server = Server::start(move |seen, _| {
+        let server = ChallengeServer::start(move |seen, _| {
             if proves(seen, "n", Some(&wanted)) {
                 "200 OK".into()
             } else {
@@ -212,7 +223,7 @@ fn digest_auth_int_hashes_and_resends_the_body() {
 #[test]
 fn one_shot_body_waits_for_the_digest_challenge() {
     for driver in DRIVERS {
-        let server = Server::start(|seen, _| match seen.target.as_str() {
+        let server = ChallengeServer::start(|seen, _| match seen.target.as_str() {
             "/open" => "200 OK".into(),
             _ if proves(seen, "n", None) => "200 OK".into(),
             _ => challenge("n", ""),
@@ -230,7 +241,7 @@ fn one_shot_body_waits_for_the_digest_challenge() {
 #[test]
 fn single_scheme_is_preemptive_and_ntlm_unsupported() {
     for driver in DRIVERS {
-        let server = Server::start(|seen, _| match (seen.target.as_str(), &seen.authorization) {
+        let server = ChallengeServer::start(|seen, _| match (seen.target.as_str(), &seen.authorization) {
             ("/ntlm", _) => "401 No\r\nWWW-Authenticate: NTLM\r\nWWW-Authenticate: Negotiate".into(),
             (_, Some(_)) => "200 OK".into(),
             _ => "401 No\r\nWWW-Authenticate: Basic realm=\"x\"".into(),
@@ -257,12 +268,12 @@ fn single_scheme_is_preemptive_and_ntlm_unsupported() {
 #[test]
 fn other_origin_gets_only_trusted_or_netrc_credentials() {
     for driver in DRIVERS {
-        let second = Arc::new(Server::start(|seen, _| match &seen.authorization {
+        let second = Arc::new(ChallengeServer::start(|seen, _| match &seen.authorization {
             Some(_) => "200 OK".into(),
             None => challenge("n", ""),
         }));
         let to = second.url("/");
-        let first = Server::start(move |seen, _| match &seen.authorization {
+        let first = ChallengeServer::start(move |seen, _| match &seen.authorization {
             Some(_) => format!("302 Go\r\nLocation: {to}"),
             None => challenge("n", ""),
         });

@@ -20,9 +20,9 @@ fn sending(method: &str, body: impl Into<Body>) -> RequestOptions {
 }
 
 /// A reader that gives little at once, as pipes do.
-struct Dribble(Vec<u8>);
+struct DribblingReader(Vec<u8>);
 
-impl Read for Dribble {
+impl Read for DribblingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.0.len().min(777).min(buffer.len());
         buffer[..n].copy_from_slice(&self.0[..n]);
@@ -49,7 +49,8 @@ fn file_and_reader_bodies_arrive_whole() {
                 (origin.url("/echo"), true),
             ] {
                 origin.forget();
-                let body = if chunked { Body::reader(Dribble(content.clone())) } else { Body::file(&path).unwrap() };
+                let body =
+                    if chunked { Body::reader(DribblingReader(content.clone())) } else { Body::file(&path).unwrap() };
                 let options = RequestOptions { tls: trusted.tls.clone(), ..sending("PUT", body) };
                 let got = driver.get(&client, &url, &options);
                 assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {url} {size} {}", got.message);
@@ -178,7 +179,7 @@ fn refused_small_reader_body_keeps_the_connection() {
         let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
         let client = Client::new();
         for status in [401, 200] {
-            let body = Body::reader(Dribble(b"hello".to_vec()));
+            let body = Body::reader(DribblingReader(b"hello".to_vec()));
             let options = RequestOptions { expect_timeout: Duration::ZERO, ..sending("POST", body) };
             let got = driver.get(&client, &peer.url("/"), &options);
             assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-use common::{DRIVERS, Run, fetching, knowing, one_thread, retrying, run};
+use common::{DRIVERS, FleetRunResult, fetching, knowing, one_thread, retrying, run};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
@@ -20,7 +20,7 @@ const MANY: usize = 2000;
 
 /// Fetches `/0`, `/1` and so on, of which each is its own content.
 fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
-    let Run { result, output, reports } =
+    let FleetRunResult { result, output, reports } =
         run(client, fetching(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
     let summary = result.expect("the run goes to its end");
     assert_eq!((summary.succeeded, summary.failed), (MANY as u64, 0), "{:?}", summary.causes);
@@ -181,7 +181,7 @@ fn close_after_settings_uses_one_retry() {
 #[test]
 fn few_pipelined_requests_are_sent_in_vain() {
     for count in [2, 3, 20] {
-        let server = Closing::start(count, "Connection: close\r\n");
+        let server = ClosingServer::start(count, "Connection: close\r\n");
         let client = Client::new();
         let fleet = FleetOptions { pipeline: 32, per_host: 2, ..one_thread() };
         fetch_many(&client, &once(RequestOptions::default()), fleet, &server.url());
@@ -192,12 +192,12 @@ fn few_pipelined_requests_are_sent_in_vain() {
 }
 
 /// A server of HTTP/1.1 that closes behind so many responses.
-struct Closing {
+struct ClosingServer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
 }
 
-impl Closing {
+impl ClosingServer {
     /// The last response has this field line.
     fn start(count: usize, last: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -6,7 +6,7 @@ use crate::support::ranges;
 use common::{DRIVERS, Driver, assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
-use ranges::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
+use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
 use testkit::raw::{RawPeer, Step};
@@ -16,7 +16,7 @@ fn after(bytes: u64) -> Break {
 }
 
 fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {
-    let sink = Once::default();
+    let sink = NonRestartableSink::default();
     let outcome = fetch(&Client::new(), &origin.url(path), options, sink.clone());
     let got = sink.taken();
     assert_eq!(outcome.facts.body_bytes, got.len() as u64, "{:?}", outcome.result);
@@ -44,7 +44,7 @@ fn broken_body_resumes_at_the_exact_byte() {
     let (options, _file) = common::trusting(origin.ca_pem());
     let options = RequestOptions { tls: options.tls, ..retrying(4) };
     let path = origin.serve("tls", plan.clone());
-    let sink = Once::default();
+    let sink = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), &origin.https_url(&path), &options, sink.clone()));
     assert_same(&sink.taken(), &content(&plan, 0));
 
@@ -186,7 +186,7 @@ fn status_416_without_length_probes_the_last_byte() {
     ] {
         let peer = RawPeer::start(vec![vec![Step::ReadHead, refused.clone(), Step::ReadHead, answer]]);
         let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
-        let sink = Once::default();
+        let sink = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
         assert_eq!((exit(&outcome), sink.taken()), (code, Vec::new()), "{:?}", outcome.result);
         let requests = String::from_utf8(peer.received(0)).unwrap();
@@ -290,6 +290,6 @@ fn restarts_count_as_retries() {
         vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]
     };
     let peer = RawPeer::start((0..12).map(script).collect());
-    let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::Shared::default());
+    let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::BufferSink::default());
     assert_eq!((exit(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
 }

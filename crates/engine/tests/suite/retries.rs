@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{DRIVERS, Driver, Got, OK, assert_fails, bounded, get, retrying, start_origin};
+use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, bounded, get, retrying, start_origin};
 use haul::body::path::BodyPath;
 use haul::sink::memory::Memory;
 use haul::sink::output::{Output, Waiting};
@@ -135,7 +135,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
 }
 
 /// The first URL of a fleet streams, so what it delivered stands; the second's can be taken back.
-fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
+fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow =
         RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let (urls, url) = ([slow.url("/"), url.to_owned()], url.to_owned());
@@ -149,7 +149,7 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
         slow.release();
         slow.finished(1);
     });
-    let notes = Tell { notes: common::Notes::default(), url: url.clone(), done };
+    let notes = NotifyingReport { notes: common::RecordingReport::default(), url: url.clone(), done };
     let seen = notes.notes.clone();
     let output = bounded("the fleet", move || {
         let (mut reader, writer) = std::io::pipe().unwrap();
@@ -160,17 +160,17 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
         output
     });
     let got = seen.all().into_iter().find(|got| got.url == url).unwrap();
-    Got { body: output, ..got }
+    FetchOutcome { body: output, ..got }
 }
 
 /// Keeps notes, and tells when one URL is over.
-struct Tell {
-    notes: common::Notes,
+struct NotifyingReport {
+    notes: common::RecordingReport,
     url: String,
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl haul::fleet::Report for Tell {
+impl haul::fleet::Report for NotifyingReport {
     fn finished(&self, job: &haul::fleet::Job, outcome: &haul::transfer::Outcome) -> Option<Vec<u8>> {
         if job.url == self.url {
             let _ = self.done.send(());

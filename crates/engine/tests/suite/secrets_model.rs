@@ -21,23 +21,23 @@ const CHAINS: u64 = 400;
 const SECRETS: [&str; 5] = ["authorization", "userinfo", "cookie", "field", "own-authorization"];
 
 /// The origins, each plain and over TLS: another scheme is another origin.
-struct World {
+struct SecretOrigins {
     origins: Vec<Origin>,
 }
 
 /// An origin of the world: its number, and whether it is the one over TLS.
-type Place = (usize, bool);
+type OriginId = (usize, bool);
 
-impl World {
+impl SecretOrigins {
     fn new() -> Self {
         Self { origins: (0..3).map(|_| Origin::builder().start().unwrap()).collect() }
     }
 
-    fn url(&self, (number, tls): Place, path: &str) -> String {
+    fn url(&self, (number, tls): OriginId, path: &str) -> String {
         if tls { self.origins[number].https_url(path) } else { self.origins[number].url(path) }
     }
 
-    fn log(&self) -> Vec<(Place, LoggedRequest)> {
+    fn log(&self) -> Vec<(OriginId, LoggedRequest)> {
         let log = |number: usize| self.origins[number].log().into_iter().map(move |seen| ((number, seen.tls), seen));
         (0..self.origins.len()).flat_map(log).collect()
     }
@@ -47,7 +47,7 @@ impl World {
     }
 
     /// A URL that leads over these places, in order.
-    fn chain(&self, rng: &mut Rng, places: &[Place]) -> String {
+    fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for pair in places.windows(2).rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
@@ -73,7 +73,7 @@ fn escaped(url: &str) -> String {
     url.replace('%', "%25")
 }
 
-fn place(rng: &mut Rng) -> Place {
+fn place(rng: &mut Rng) -> OriginId {
     (rng.below(3) as usize, rng.below(3) == 0)
 }
 
@@ -98,7 +98,7 @@ fn carries(request: &LoggedRequest, mark: &str) -> bool {
     everywhere.contains(mark) || everywhere.contains(coded.trim_start_matches("Basic "))
 }
 
-fn options_for(world: &World) -> (RequestOptions, tempfile::NamedTempFile) {
+fn options_for(world: &SecretOrigins) -> (RequestOptions, tempfile::NamedTempFile) {
     let all: String = world.origins.iter().map(Origin::ca_pem).collect();
     let (trusting, file) = common::trusting(&all);
     (RequestOptions { tls: trusting.tls, ..following() }, file)
@@ -106,14 +106,14 @@ fn options_for(world: &World) -> (RequestOptions, tempfile::NamedTempFile) {
 
 #[test]
 fn secret_stays_with_the_first_origin() {
-    let world = World::new();
+    let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());
     let (mut strangers, mut returns) = (0, 0);
     for seed in 0..CHAINS {
         world.forget();
         let mut rng = Rng::new(seed);
-        let places: Vec<Place> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
+        let places: Vec<OriginId> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
         let secret = SECRETS[(seed % 5) as usize];
         let mark = format!("s3cret{seed}");
         let mut options = base.clone();
@@ -146,7 +146,7 @@ fn secret_stays_with_the_first_origin() {
 #[test]
 fn shared_connection_carries_no_earlier_secret() {
     // Connections are shared by requests with and without a secret: it belongs to a request, not to a connection.
-    let world = World::new();
+    let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let client = Client::new();
     for seed in 0..60 {
@@ -165,7 +165,7 @@ fn shared_connection_carries_no_earlier_secret() {
 
 #[test]
 fn custom_host_field_stays_with_first_origin() {
-    let world = World::new();
+    let world = SecretOrigins::new();
     let (mut options, _ca) = options_for(&world);
     options.fields.push(("Host".into(), b"virtual.test".to_vec()));
     for driver in DRIVERS {
@@ -180,7 +180,7 @@ fn custom_host_field_stays_with_first_origin() {
 
 #[test]
 fn links_of_pages_get_no_secret() {
-    let world = World::new();
+    let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let mut strangers = 0;
     for seed in 0..CHAINS / 4 {
@@ -196,7 +196,7 @@ fn links_of_pages_get_no_secret() {
         let is_literal = rng.below(2) == 0;
         let mut page = String::new();
         for _ in 0..3 {
-            let places: Vec<Place> = (0..1 + rng.below(3)).map(|_| place(&mut rng)).collect();
+            let places: Vec<OriginId> = (0..1 + rng.below(3)).map(|_| place(&mut rng)).collect();
             page += &if is_literal {
                 // In a template the marks of a query are encoded: this is a page that is not there, asked for all the same.
                 let url = world.chain(&mut rng, &[&[literal], &places[..]].concat());
@@ -247,14 +247,14 @@ fn mark_of(tls: bool) -> &'static str {
 
 #[test]
 fn cookies_and_netrc_go_only_to_their_hosts() {
-    let world = World::new();
+    let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let clients = DRIVERS.map(|_| Client::new());
     let (mut withheld, mut moved) = (0, 0);
     for seed in 0..CHAINS {
         world.forget();
         let mut rng = Rng::new(5000 + seed);
-        let places: Vec<Place> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
+        let places: Vec<OriginId> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
         let jar = Jar::new();
         let mut netrc = String::new();
         for (host, tls) in [("127.0.0.1", false), ("localhost", true)] {

@@ -16,7 +16,7 @@ use haul::state::auth::{Auth, Credentials, Netrc};
 use haul::state::jar::Jar;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Environment;
-use proxy::{Rules, TestProxy};
+use proxy::{ProxyRules, TestProxy};
 use testkit::identity::Identity;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
@@ -42,9 +42,9 @@ const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
 
 /// An origin: its number, and whether over TLS.
-type Place = (usize, bool);
+type OriginId = (usize, bool);
 
-struct World {
+struct OriginsAndProxies {
     origins: Vec<Origin>,
     /// For http and for https, each in the clear and over TLS.
     proxies: Vec<[TestProxy; 2]>,
@@ -53,24 +53,30 @@ struct World {
     _files: [tempfile::NamedTempFile; 2],
 }
 
-impl World {
-    fn new() -> World {
+impl OriginsAndProxies {
+    fn new() -> OriginsAndProxies {
         let origins: Vec<_> = (0..3).map(|_| http2_origin(100)).collect();
         let identity = Identity::generate();
-        let start = |login, tls| TestProxy::start(Rules { login: Some(login), tls, ..Rules::default() });
+        let start = |login, tls| TestProxy::start(ProxyRules { login: Some(login), tls, ..ProxyRules::default() });
         let proxies = LOGINS.map(|login| [start(login, None), start(login, Some(identity.server_config(&[])))]);
         let (to_origins, file) = trusting(&origins.iter().map(Origin::ca_pem).collect::<String>());
         let (to_proxies, proxy_file) = trusting(identity.ca_pem());
         // SOCKS 4 knows no other.
         let base = RequestOptions { tls: to_origins.tls, family: Family::V4, ..following() };
-        World { origins, proxies: proxies.into(), base, proxy_tls: to_proxies.tls, _files: [file, proxy_file] }
+        OriginsAndProxies {
+            origins,
+            proxies: proxies.into(),
+            base,
+            proxy_tls: to_proxies.tls,
+            _files: [file, proxy_file],
+        }
     }
 
-    fn url(&self, (number, tls): Place, path: &str) -> String {
+    fn url(&self, (number, tls): OriginId, path: &str) -> String {
         if tls { self.origins[number].https_url(path) } else { self.origins[number].url(path) }
     }
 
-    fn chain(&self, rng: &mut Rng, places: &[Place]) -> String {
+    fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for place in places[..places.len() - 1].iter().rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
@@ -81,7 +87,7 @@ impl World {
     }
 
     /// Which place a forwarded request is for, by its port.
-    fn place_of(&self, target: &str) -> Place {
+    fn place_of(&self, target: &str) -> OriginId {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
     }
@@ -109,7 +115,7 @@ impl World {
 
 /// The options of a sequence and its URL.
 fn given(
-    world: &World,
+    world: &OriginsAndProxies,
     secret: &str,
     mark: &str,
     ways: [(&str, bool); 2],
@@ -163,7 +169,7 @@ fn readable_request(request: &LoggedRequest) -> String {
 }
 
 /// Whether this place may have the sequence's secret. It must, too.
-fn may_have(secret: &str, place: Place, first: Place) -> bool {
+fn may_have(secret: &str, place: OriginId, first: OriginId) -> bool {
     match secret {
         // The entry's host is that of all places over TLS, and of no other.
         "netrc" => place.1,
@@ -173,7 +179,7 @@ fn may_have(secret: &str, place: Place, first: Place) -> bool {
 
 /// Holds a request against what its place may see.
 #[track_caller]
-fn check(text: &str, secret: &str, mark: &str, place: Place, first: Place, what: &str) {
+fn check(text: &str, secret: &str, mark: &str, place: OriginId, first: OriginId, what: &str) {
     let cookies = [("of-127.0.0.1-", !place.1), ("of-localhost-", place.1)];
     for (cookie, expected) in cookies {
         assert_eq!(text.contains(&format!("{cookie}{mark}")), expected, "{what}: {cookie} at {place:?}: {text}");
@@ -184,7 +190,7 @@ fn check(text: &str, secret: &str, mark: &str, place: Place, first: Place, what:
 
 #[test]
 fn no_route_reveals_a_secret_to_others() {
-    let world = World::new();
+    let world = OriginsAndProxies::new();
     let clients = DRIVERS.map(|_| Client::new());
     let mut seen = [[0; 2]; 2];
     let mut asked = BTreeMap::<_, u32>::new();
@@ -196,14 +202,14 @@ fn no_route_reveals_a_secret_to_others() {
         let is_h2 = seed / 64 % 2 == 1;
         let secret = SECRETS[(seed % 5) as usize];
         let mark = format!("s3cret{seed}x");
-        let places: Vec<Place> = (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
+        let places: Vec<OriginId> = (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
         let (options, url) = given(&world, secret, &mark, ways, is_h2, &world.chain(&mut rng, &places));
         let which = (seed / 128 % 2) as usize;
         let what = format!("sequence {seed}: {secret}, {ways:?}, HTTP/2 {is_h2}, {places:?}, {:?}", DRIVERS[which]);
         let got = DRIVERS[which].get(&clients[which], &url, &options);
         assert_eq!((got.exit, got.status), (0, 200), "{what}: {}", got.message);
 
-        let mut expected: Vec<Place> = places.clone();
+        let mut expected: Vec<OriginId> = places.clone();
         for (number, origin) in world.origins.iter().enumerate() {
             for request in origin.log() {
                 let place = (number, request.tls);

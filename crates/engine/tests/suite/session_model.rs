@@ -14,62 +14,68 @@ use crate::support::seeds;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use call_styles::{Case, Got, Pieces, Way, a_batch, run_all};
+use call_styles::{CallStyle, PiecewiseContent, SessionRequest, SessionResponse, a_batch, run_all};
 use common::{knowing, offering, retrying, trusting};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
-use route::{Login, Route, Via};
-use scripted_server::{End, Fail, Framing, Script, Server};
+use route::{ProxyLogin, RouteKind, SessionRoute};
+use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
 use testkit::faulty::{Break, Faulty, How, Place, Plan};
 use testkit::origin::Origin;
 use testkit::pattern::{self, Pattern};
 use testkit::rng::Rng;
 
-/// A request to [`Server`].
+/// A request to [`ScriptedServer`].
 #[derive(Clone)]
-struct Scripted {
-    server: Server,
-    scripts: Arc<HashMap<u64, Script>>,
+struct Http1Request {
+    server: ScriptedServer,
+    scripts: Arc<HashMap<u64, ReplyScript>>,
     number: u64,
     method: &'static str,
-    sends: Option<Sends>,
-    way: Way,
+    sends: Option<UploadPlan>,
+    way: CallStyle,
 }
 
 /// So much is sent, and by what.
 #[derive(Clone, Copy, Debug)]
-struct Sends(usize, By);
+struct UploadPlan(usize, UploadKind);
 
 #[derive(Clone, Copy, Debug)]
-enum By {
+enum UploadKind {
     Memory,
     Reader,
     Stream,
 }
 
-impl Sends {
+impl UploadPlan {
     fn any(rng: &mut Rng) -> Self {
-        Self(one_of(rng, &[0, 10, 3_000, 200_000]), one_of(rng, &[By::Memory, By::Memory, By::Reader, By::Stream]))
+        Self(
+            one_of(rng, &[0, 10, 3_000, 200_000]),
+            one_of(rng, &[UploadKind::Memory, UploadKind::Memory, UploadKind::Reader, UploadKind::Stream]),
+        )
     }
 
     fn put(self, request: RequestBuilder, content: Vec<u8>) -> RequestBuilder {
         match self.1 {
-            By::Memory => request.body(content),
-            By::Reader => request.body_reader(Pieces::of(content), None),
-            By::Stream => request.body_stream(Pieces::of(content), None),
+            UploadKind::Memory => request.body(content),
+            UploadKind::Reader => request.body_reader(PiecewiseContent::of(content), None),
+            UploadKind::Stream => request.body_stream(PiecewiseContent::of(content), None),
         }
     }
 }
 
-fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[End]) -> Script {
-    use Framing::{Chunked, Close, Length, NoContent, NotModified};
+fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[ConnectionEnd]) -> ReplyScript {
+    use ScriptedFraming::{Chunked, Close, Length, NoContent, NotModified};
     let framing = one_of(rng, &[Length, Length, Length, Chunked, Chunked, Close, NoContent, NotModified]);
     let redirect = (rng.below(10) == 0 && number + 1 < count && matches!(framing, Length | Chunked))
         .then(|| (one_of(rng, &[302, 307, 308]), number + 1 + rng.below(count - number - 1)));
-    let fail = one_of(rng, &[Fail::Unread, Fail::Unanswered, Fail::Unavailable, Fail::Half]);
+    let fail = one_of(
+        rng,
+        &[ScriptedFailure::Unread, ScriptedFailure::Unanswered, ScriptedFailure::Unavailable, ScriptedFailure::Half],
+    );
     // Where the end of the connection is that of the content, less is not told from all.
-    let times = if fail == Fail::Half && !matches!(framing, Length | Chunked) { 0 } else { rng.below(2) };
-    Script {
+    let times = if fail == ScriptedFailure::Half && !matches!(framing, Length | Chunked) { 0 } else { rng.below(2) };
+    ReplyScript {
         framing,
         size: one_of(rng, &[0, 1, 300, 300, 5_000, 70_000, 400_000]),
         interim: (0..rng.below(8).saturating_sub(5)).map(|_| one_of(rng, &[100, 102, 103])).collect(),
@@ -81,19 +87,19 @@ fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[End]) -> Script {
     }
 }
 
-impl Scripted {
-    fn any(rng: &mut Rng, server: &Server, scripts: &Arc<HashMap<u64, Script>>, number: u64) -> Self {
-        let sends = (rng.below(3) == 0).then(|| Sends::any(rng));
+impl Http1Request {
+    fn any(rng: &mut Rng, server: &ScriptedServer, scripts: &Arc<HashMap<u64, ReplyScript>>, number: u64) -> Self {
+        let sends = (rng.below(3) == 0).then(|| UploadPlan::any(rng));
         let method = match sends {
             Some(_) => one_of(rng, &["POST", "PUT"]),
             None => one_of(rng, &["GET", "GET", "GET", "HEAD", "DELETE"]),
         };
-        Self { server: server.clone(), scripts: Arc::clone(scripts), number, method, sends, way: Way::any(rng) }
+        Self { server: server.clone(), scripts: Arc::clone(scripts), number, method, sends, way: CallStyle::any(rng) }
     }
 }
 
-impl Case for Scripted {
-    fn way(&self) -> Way {
+impl SessionRequest for Http1Request {
+    fn way(&self) -> CallStyle {
         self.way
     }
 
@@ -107,7 +113,7 @@ impl Case for Scripted {
         }
     }
 
-    fn check(&self, got: Result<Got, Error>) {
+    fn check(&self, got: Result<SessionResponse, Error>) {
         let (mut number, mut script, mut method) = (self.number, &self.scripts[&self.number], self.method);
         let mut fails = script.fail.0 > 0;
         // What closes without a word takes along what the next request says there, and that is sent again only if it may be.
@@ -121,15 +127,16 @@ impl Case for Scripted {
         }
         let route = self.server.route();
         let what = format!("{} {} {:?} {:?} {script:?} {route:?}", self.method, self.number, self.sends, self.way);
-        let is_once = self.sends.is_some_and(|sends| !matches!(sends.1, By::Memory));
+        let is_once = self.sends.is_some_and(|sends| !matches!(sends.1, UploadKind::Memory));
         // What a program has taken is not taken back, and what a proxy says to a CONNECT is final.
-        let breaks = route.breaks > 0 && (route.via != Via::Direct || matches!(self.way, Way::Read(_) | Way::Await(_)));
-        let is_refused = route.via == Via::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
-        let is_cut = script.framing == Framing::Close && route.is_secure() && !route.notifies;
+        let breaks = route.breaks > 0
+            && (route.via != RouteKind::Direct || matches!(self.way, CallStyle::Read(_) | CallStyle::Await(_)));
+        let is_refused = route.via == RouteKind::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
+        let is_cut = script.framing == ScriptedFraming::Close && route.is_secure() && !route.notifies;
         let got = match got {
             Ok(got) => got,
             Err(_) if is_risky || fails || breaks || is_refused || is_cut || route.is_stranger => return,
-            Err(error) if is_once && route.via == Via::Forward && route.login == Login::Digest => {
+            Err(error) if is_once && route.via == RouteKind::Forward && route.login == ProxyLogin::Digest => {
                 eprintln!("{what}: {error}");
                 return;
             }
@@ -139,41 +146,50 @@ impl Case for Scripted {
             return;
         }
         if route.is_stranger {
-            assert_eq!((got.status, route.via), (407, Via::Forward), "{what}");
+            assert_eq!((got.status, route.via), (407, RouteKind::Forward), "{what}");
             return;
         }
         assert_eq!(got.number, Some(number), "{what}: the response is another's");
-        let has_none = method == "HEAD" || matches!(script.framing, Framing::NoContent | Framing::NotModified);
+        let has_none =
+            method == "HEAD" || matches!(script.framing, ScriptedFraming::NoContent | ScriptedFraming::NotModified);
         let size = if has_none { 0 } else { script.size };
         assert!(scripted_server::content(number, size).starts_with(&got.body), "{what}: other content");
         assert!(has_none || !is_cut || !got.is_whole, "{what}: an end that nobody said");
         // Less is not told from all where the end of the connection is that of the content, in the clear.
-        let may_be_less = route.breaks > 0 && script.framing == Framing::Close && !route.is_secure();
+        let may_be_less = route.breaks > 0 && script.framing == ScriptedFraming::Close && !route.is_secure();
         assert!(!got.is_whole || may_be_less || got.body.len() == size, "{what}: {} of {size} bytes", got.body.len());
-        if let (Some(Sends(size, _)), false) = (self.sends, script.early || number != self.number) {
+        if let (Some(UploadPlan(size, _)), false) = (self.sends, script.early || number != self.number) {
             assert!(self.server.got(number, &scripted_server::upload(number, size)), "{what}: what was sent");
         }
     }
 }
 
 fn try_http1(seed: u64) {
-    try_route(seed, |_| Route::direct());
+    try_route(seed, |_| SessionRoute::direct());
 }
 
 fn try_routes(seed: u64) {
-    try_route(seed, Route::any);
+    try_route(seed, SessionRoute::any);
 }
 
-fn try_route(seed: u64, route: fn(&mut Rng) -> Route) {
+fn try_route(seed: u64, route: fn(&mut Rng) -> SessionRoute) {
     let mut rng = Rng::new(seed);
     let route = route(&mut rng);
     let count = one_of(&mut rng, &[4, 20, 60]);
     let is_forged = rng.below(2) == 0;
-    let ends = [End::Keep, End::Keep, End::Keep, End::Keep, End::Say, End::Silent, End::Forged];
+    let ends = [
+        ConnectionEnd::Keep,
+        ConnectionEnd::Keep,
+        ConnectionEnd::Keep,
+        ConnectionEnd::Keep,
+        ConnectionEnd::Say,
+        ConnectionEnd::Silent,
+        ConnectionEnd::Forged,
+    ];
     let ends = &ends[..ends.len() - usize::from(!is_forged)];
     let scripts: HashMap<_, _> = (0..count).map(|number| (number, a_script(&mut rng, number, count, ends))).collect();
-    let (server, scripts) = (Server::start(scripts.clone(), route), Arc::new(scripts));
-    let cases = (0..count).map(|number| Scripted::any(&mut rng, &server, &scripts, number)).collect();
+    let (server, scripts) = (ScriptedServer::start(scripts.clone(), route), Arc::new(scripts));
+    let cases = (0..count).map(|number| Http1Request::any(&mut rng, &server, &scripts, number)).collect();
     let client = Client::builder().options(|options| options.retry = retrying(8).retry);
     let client = server.route().client(client, server.port(), &mut rng).build();
     let mut batch = a_batch(&mut rng);
@@ -197,49 +213,49 @@ fn requests_by_any_route_get_their_own_responses() {
 
 /// A request over HTTP/2.
 #[derive(Clone)]
-struct Stream {
+struct Http2Request {
     url: String,
-    asks: Asks,
-    way: Way,
+    asks: RequestedBody,
+    way: CallStyle,
     /// What it shares a connection with may break, and this cannot be sent again.
     may_fail: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Asks {
+enum RequestedBody {
     /// For so much of a pattern.
     Content(u64, usize),
     /// For what it sends, of a number.
-    Echo(u64, Sends),
+    Echo(u64, UploadPlan),
 }
 
-impl Case for Stream {
-    fn way(&self) -> Way {
+impl SessionRequest for Http2Request {
+    fn way(&self) -> CallStyle {
         self.way
     }
 
     fn request(&self, client: &Client) -> RequestBuilder {
         match self.asks {
-            Asks::Content(..) => client.get(&self.url),
-            Asks::Echo(number, sends) => sends.put(client.put(&self.url), pattern::text(number, sends.0)),
+            RequestedBody::Content(..) => client.get(&self.url),
+            RequestedBody::Echo(number, sends) => sends.put(client.put(&self.url), pattern::text(number, sends.0)),
         }
     }
 
-    fn check(&self, got: Result<Got, Error>) {
+    fn check(&self, got: Result<SessionResponse, Error>) {
         let got = match got {
             Ok(got) => got,
             Err(_) if self.may_fail => return,
             Err(error) => panic!("{} {:?}: {error} ({})", self.url, self.way, error.exit_code()),
         };
         let expected = match self.asks {
-            Asks::Content(seed, size) => Pattern::new(seed).slice(0, size),
-            Asks::Echo(number, sends) if got.is_whole => {
+            RequestedBody::Content(seed, size) => Pattern::new(seed).slice(0, size),
+            RequestedBody::Echo(number, sends) if got.is_whole => {
                 let echo: serde_json::Value = serde_json::from_slice(&got.body).expect("JSON");
                 assert_eq!(echo["body_len"], sends.0);
                 assert!(echo["body"].as_str().unwrap().as_bytes() == pattern::text(number, sends.0));
                 return;
             }
-            Asks::Echo(..) => return,
+            RequestedBody::Echo(..) => return,
         };
         assert_eq!(got.status, 200);
         assert!(expected.starts_with(&got.body), "{} {:?}: other content", self.url, self.way);
@@ -259,10 +275,15 @@ fn try_http2(seed: u64) {
         Client::builder().options(|own| *own = RequestOptions { retry: retrying(50).retry, ..options }).build();
     let count = one_of(&mut rng, &[4, 20, 60]);
     let cases = (0..count).map(|number| {
-        let way = Way::any(&mut rng);
+        let way = CallStyle::any(&mut rng);
         if rng.below(3) == 0 {
             let url = if is_secure { honest.https_url("/echo") } else { honest.url("/echo") };
-            return Stream { url, asks: Asks::Echo(number, Sends::any(&mut rng)), way, may_fail: false };
+            return Http2Request {
+                url,
+                asks: RequestedBody::Echo(number, UploadPlan::any(&mut rng)),
+                way,
+                may_fail: false,
+            };
         }
         let size = one_of(&mut rng, &[0, 40, 3_000, 20_000, 70_000, 300_000]);
         let how = one_of(&mut rng, &[How::Rst, How::Close, How::Reset, How::GoAway, How::GoAwayCut]);
@@ -275,8 +296,8 @@ fn try_http2(seed: u64) {
         let path = faulty.serve(&number.to_string(), plan);
         let url = if is_secure { faulty.https_url(&path) } else { faulty.url(&path) };
         // What a program has taken of a body is not taken back.
-        let may_fail = matches!(way, Way::Read(_) | Way::Await(_));
-        Stream { url, asks: Asks::Content(number + 1, size as usize), way, may_fail }
+        let may_fail = matches!(way, CallStyle::Read(_) | CallStyle::Await(_));
+        Http2Request { url, asks: RequestedBody::Content(number + 1, size as usize), way, may_fail }
     });
     let cases = cases.collect();
     let batch = a_batch(&mut rng);

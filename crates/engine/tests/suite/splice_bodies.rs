@@ -215,7 +215,7 @@ fn fleet_splices_bodies_to_files_and_devices() {
             Ok(Item { url: peer.url("/"), destination: Destination::File { path, options: FileOptions::default() } })
         })
         .collect();
-    let notes = common::Notes::default();
+    let notes = common::RecordingReport::default();
     let report = notes.clone();
     bounded("the fleet", move || {
         let null = File::options().write(true).open("/dev/null").unwrap();
@@ -269,12 +269,12 @@ fn slow_tls_body_is_delivered_without_delay() {
     let identity = Identity::generate();
     let (options, _file) = trusting(identity.ca_pem());
     let peer = Arc::new(RawPeer::start_tls(vec![hesitant(FIRST, REST)], &identity, &[]));
-    let (sink, counts) = splice::Watched::new(Memory::default(), &peer, &[FIRST, FIRST + 1]);
+    let (sink, counts) = splice::WatchedSink::new(Memory::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
     let outcome = bounded("the transfer", move || {
         Client::new().fetch(haul::Target::parse(&url).unwrap(), Arc::new(options), Box::new(sink))
     });
-    splice::Told::of(outcome, counts).was_written(FIRST + 1 + REST);
+    splice::SpliceOutcome::of(outcome, counts).was_written(FIRST + 1 + REST);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
 use haul::transfer::basic;
 use haul::{Client, RequestOptions};
-use ranges::{MIB, Once, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
+use ranges::{MIB, NonRestartableSink, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Faulty, Lie, Plan, Seen};
 use testkit::origin::Origin;
@@ -52,7 +52,7 @@ fn split_bytes_are_equal_in_every_sink() {
         let path = |to: &str| origin.serve(&format!("{to}-{tls}"), held());
         let url = |path: &str| if tls { origin.https_url(path) } else { origin.url(path) };
 
-        let once = Once::default();
+        let once = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &url(&path("memory")), &options, once.clone());
         went_well(&outcome);
         assert_same(&once.taken(), &expected);
@@ -86,7 +86,7 @@ fn split_bytes_are_equal_in_every_sink() {
 fn single_connection_requests_no_range() {
     let origin = origin();
     let path = origin.serve("one", Plan { size: MIB, ..held() });
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     let options = RequestOptions { split: Split::default(), ..splitting() };
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
     assert_same(&once.taken(), &Pattern::new(1).slice(0, MIB as usize));
@@ -123,7 +123,7 @@ fn one_stream_does_it(name: &str, plan: &Plan, origin: &Faulty, way: &str) {
         went_well(&fetch(&Client::new(), &url, &options, FileSink::new(&file)));
         std::fs::read(file).unwrap()
     } else {
-        let once = Once::default();
+        let once = NonRestartableSink::default();
         went_well(&fetch(&Client::new(), &url, &options, once.clone()));
         once.taken()
     };
@@ -158,7 +158,7 @@ fn accept_ranges_none_prevents_splitting() {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"x\"\r\nAccept-Ranges: none\r\n\r\n", body.len());
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
     assert_same(&once.taken(), &body);
     assert_eq!((relay.connections(), peer.connections()), (1, 1));
@@ -170,7 +170,7 @@ fn weak_validator_prevents_splitting() {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: W/\"x\"\r\n\r\n", body.len());
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
     assert_same(&once.taken(), &body);
     assert_eq!(relay.connections(), 1);
@@ -190,7 +190,7 @@ fn broken_part_resumes_at_its_exact_byte() {
             went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), FileSink::new(&file)));
             std::fs::read(file).unwrap()
         } else {
-            let once = Once::default();
+            let once = NonRestartableSink::default();
             went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
             once.taken()
         };
@@ -212,7 +212,7 @@ fn reset_parts_refetch_only_bytes_in_flight() {
     let breaks = (1..8).map(|at| Break::reset_at(at * MIB / 2 + 99).times(1)).collect();
     let plan = Plan { breaks, ..held() };
     let path = origin.serve("reset", plan.clone());
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
     assert_same(&once.taken(), &content(&plan, 0));
     assert!(origin.seen("reset").twice() <= SIZE / 2, "{}", origin.seen("reset").twice());
@@ -244,7 +244,7 @@ fn changed_content_is_an_error_or_restart() {
     let plan = Plan { change: Some(testkit::faulty::Change::Bytes(MIB)), ..held() };
     let origin = origin();
     let path = origin.serve("pipe", plan.clone());
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     let outcome = fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone());
     let got = once.taken();
     match ranges::exit(&outcome) {
@@ -279,7 +279,7 @@ fn parts_use_all_addresses_of_a_host() {
     };
     let client = Client::new();
     client.resolver().add_override(&format!("split.test:{port}:127.0.0.1,127.0.0.2")).unwrap();
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     went_well(&fetch(&client, &format!("http://split.test:{port}{path}"), &splitting(), once.clone()));
     assert_same(&once.taken(), &Pattern::new(1).slice(0, SIZE as usize));
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
@@ -292,7 +292,7 @@ fn with_secrets(origin: &Origin, url: &str) {
     options.authorization = Some(basic(b"me", b"secret"));
     options.cookie = Some(b"session=1".to_vec());
     options.fields.push(("X-Own".into(), b"yes".to_vec()));
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), url, &options, once.clone()));
     assert_same(&once.taken(), &origin.pattern().slice(0, SIZE as usize));
 }
@@ -329,14 +329,14 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
 }
 
 /// Sees after each piece how far ahead of it parts were asked for.
-struct Ahead {
-    once: Once,
+struct ReadAheadSink {
+    once: NonRestartableSink,
     origin: Arc<Faulty>,
     memory: u64,
     most: Arc<Mutex<u64>>,
 }
 
-impl Sink for Ahead {
+impl Sink for ReadAheadSink {
     fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
         self.once.bytes(lease)?;
         let out = self.once.taken().len() as u64;
@@ -360,8 +360,8 @@ fn parts_stay_within_the_memory_limit() {
     let origin = Arc::new(origin());
     let path = origin.serve("ahead", held());
     let memory = MIB;
-    let (once, most) = (Once::default(), Arc::new(Mutex::new(0)));
-    let sink = Ahead { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
+    let (once, most) = (NonRestartableSink::default(), Arc::new(Mutex::new(0)));
+    let sink = ReadAheadSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
     let options = RequestOptions { split: Split { connections: 6, memory }, ..splitting() };
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&once.taken(), &content(&held(), 0));
@@ -391,7 +391,7 @@ fn pausing_reader_does_not_trigger_speed_limit() {
 fn limit_rate_covers_all_connections_together() {
     let origin = origin();
     let path = origin.serve("limited", Plan { rate: Some(RATE / 4), size: 2 * MIB, ..held() });
-    let once = Once::default();
+    let once = NonRestartableSink::default();
     let options = RequestOptions { limit_rate: Some(RATE / 4), ..splitting() };
     let outcome = fetch(&Client::new(), &origin.url(&path), &options, once.clone());
     went_well(&outcome);
@@ -401,12 +401,12 @@ fn limit_rate_covers_all_connections_together() {
 }
 
 /// Redirects `/asset` to an address that is good for two requests, each time to another, and notes what is asked.
-struct Signed {
+struct SignedUrlServer {
     addr: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Signed {
+impl SignedUrlServer {
     fn start(body: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (addr, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
@@ -474,9 +474,9 @@ fn expired_signed_url_is_requested_again() {
     let options = RequestOptions { redirects: following().redirects, ..splitting() };
     let dir = TempDir::new().unwrap();
     for to_file in [false, true] {
-        let server = Signed::start(expected.clone());
+        let server = SignedUrlServer::start(expected.clone());
         let url = format!("http://{}/asset", server.addr);
-        let (file, once) = (dir.path().join("file"), Once::default());
+        let (file, once) = (dir.path().join("file"), NonRestartableSink::default());
         let outcome = match to_file {
             true => fetch(&Client::new(), &url, &options, FileSink::new(&file)),
             false => fetch(&Client::new(), &url, &options, once.clone()),

@@ -18,7 +18,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
-struct Rig {
+struct ClientAuthServer {
     place: tempfile::TempDir,
     url: String,
 }
@@ -29,7 +29,7 @@ fn self_signed(name: &str) -> (String, String) {
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
-impl Rig {
+impl ClientAuthServer {
     /// A server that answers whom it knows: `client` alone.
     fn start() -> Self {
         let place = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ impl Rig {
 
 #[test]
 fn client_certificate_is_sent_when_requested() {
-    let rig = Rig::start();
+    let rig = ClientAuthServer::start();
     for driver in DRIVERS {
         let client = Client::new();
         let apart = rig.options(Some(&rig.path("cert")), Some(&rig.path("key")));
@@ -107,7 +107,7 @@ fn client_certificate_is_sent_when_requested() {
 /// Of TLS 1.3 the refusal comes after the handshake; another try would end in it, too.
 #[test]
 fn refused_client_certificate_is_not_retried() {
-    let rig = Rig::start();
+    let rig = ClientAuthServer::start();
     for driver in DRIVERS {
         let mut options = rig.options(None, None);
         options.retry = common::retrying(3).retry;
@@ -119,7 +119,7 @@ fn refused_client_certificate_is_not_retried() {
 
 #[test]
 fn certificate_refusal_as_response_is_tls_error() {
-    let rig = Rig::start();
+    let rig = ClientAuthServer::start();
     let client = Client::builder().options(|options| *options = rig.options(None, None)).build();
     let error = client.get(&rig.url).send().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Receive);
@@ -128,7 +128,7 @@ fn certificate_refusal_as_response_is_tls_error() {
 
 #[test]
 fn client_certificate_is_part_of_the_pool_key() {
-    let rig = Rig::start();
+    let rig = ClientAuthServer::start();
     let target = Target::parse(&rig.url).unwrap();
     let (me, nobody) = (rig.options(Some(&rig.path("both")), None), rig.options(None, None));
     let key = Key::new(&target, &me);
@@ -137,7 +137,7 @@ fn client_certificate_is_part_of_the_pool_key() {
 
 #[test]
 fn unusable_client_certificate_error_names_the_cause() {
-    let rig = Rig::start();
+    let rig = ClientAuthServer::start();
     let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     fs::write(rig.path("locked"), locked).unwrap();
     fs::write(rig.path("empty"), "").unwrap();

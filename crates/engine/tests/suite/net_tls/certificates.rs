@@ -9,13 +9,13 @@ use rcgen::{
     date_time_ymd,
 };
 
-use super::tls_pair::{self, Authority, Identity, Pair, ServerSetup, options};
+use super::tls_pair::{self, CertificateAuthority, ServerIdentity, ServerSetup, TlsPair, options};
 
 type Change = fn(&mut CertificateParams);
 
 /// Why a server with this certificate is refused.
-fn refusal(identity: Identity, options: &TlsOptions) -> Option<String> {
-    let error = Pair::new(&ServerSetup::new(identity), options, "localhost").shake().err()?;
+fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
+    let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").shake().err()?;
     assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
     Some(error.to_string())
 }
@@ -40,7 +40,7 @@ fn unfit_certificate_authorities_are_refused() {
         }),
     ];
     for (why, change) in changes {
-        let authority = Authority::with("test authority", change);
+        let authority = CertificateAuthority::with("test authority", change);
         let refused = refusal(authority.issue("localhost"), &options(&authority)).expect(why);
         assert!(refused.contains(why), "{why}: {refused}");
     }
@@ -57,7 +57,7 @@ fn fit_certificate_authorities_are_accepted() {
         |ca| ca.custom_extensions.push(CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0])),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        let authority = Authority::with("test authority", change);
+        let authority = CertificateAuthority::with("test authority", change);
         assert_eq!(refusal(authority.issue("localhost"), &options(&authority)), None, "{number}");
     }
 }
@@ -65,7 +65,7 @@ fn fit_certificate_authorities_are_accepted() {
 #[test]
 fn path_length_of_trusted_authority_is_enforced() {
     for (most, is_good) in [(1, true), (0, false)] {
-        let root = Authority::with("root", |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(most)));
+        let root = CertificateAuthority::with("root", |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(most)));
         let between = root.below("between", |_| {});
         let refused = refusal(between.issue("localhost").shown_with(&between), &options(&root));
         assert_eq!(refused.is_none(), is_good, "{refused:?}");
@@ -74,7 +74,7 @@ fn path_length_of_trusted_authority_is_enforced() {
 
 #[test]
 fn intermediate_without_the_right_to_sign_is_refused() {
-    let root = Authority::new();
+    let root = CertificateAuthority::new();
     let between = root.below("between", |ca| ca.key_usages = vec![KeyUsagePurpose::DigitalSignature]);
     let refused = refusal(between.issue("localhost").shown_with(&between), &options(&root)).expect("refused");
     assert!(refused.contains("may not sign"), "{refused}");
@@ -84,7 +84,7 @@ fn intermediate_without_the_right_to_sign_is_refused() {
 fn authority_without_crl_sign_usage_is_refused() {
     let usages = [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     for count in [1, 2] {
-        let authority = Authority::with("issuer of lists", |ca| ca.key_usages = usages[..count].to_vec());
+        let authority = CertificateAuthority::with("issuer of lists", |ca| ca.key_usages = usages[..count].to_vec());
         let list = authority.revocation_list("issuer of lists");
         let mut options = options(&authority);
         options.crl_file = Some(list.path().to_owned());
@@ -92,7 +92,7 @@ fn authority_without_crl_sign_usage_is_refused() {
         assert_eq!(refused.is_none(), count == 2, "{refused:?}");
         assert!(refused.is_none_or(|refused| refused.contains("revocation lists")));
         // A list of another issuer says nothing.
-        let other = Authority::named("another").revocation_list("another");
+        let other = CertificateAuthority::named("another").revocation_list("another");
         options.crl_file = Some(other.path().to_owned());
         assert_eq!(refusal(authority.issue("localhost"), &options), None);
     }
@@ -100,7 +100,7 @@ fn authority_without_crl_sign_usage_is_refused() {
 
 #[test]
 fn renewed_authority_counts_beside_expired_one() {
-    let authority = Authority::with("test authority", |ca| ca.not_after = date_time_ymd(2002, 1, 1));
+    let authority = CertificateAuthority::with("test authority", |ca| ca.not_after = date_time_ymd(2002, 1, 1));
     let server = authority.issue("localhost");
     assert!(refusal(server.clone(), &options(&authority)).is_some());
     authority.renew(|_| {});
@@ -131,14 +131,14 @@ fn listed_certificate_must_be_meant_for_servers() {
 
 #[test]
 fn name_constraints_beside_long_serial_are_enforced() {
-    let bound = Authority::with("bound", |ca| {
+    let bound = CertificateAuthority::with("bound", |ca| {
         ca.serial_number = Some(SerialNumber::from(vec![1; 40]));
         ca.name_constraints = Some(tls_pair::permitting("example.test"));
     });
     let mut options = options(&bound);
     options.common_name = true;
     assert!(refusal(bound.issue_by_subject("localhost", &[]), &options).is_some());
-    let free = Authority::with("free", |ca| ca.serial_number = Some(SerialNumber::from(vec![1; 40])));
+    let free = CertificateAuthority::with("free", |ca| ca.serial_number = Some(SerialNumber::from(vec![1; 40])));
     let mut options = tls_pair::options(&free);
     options.common_name = true;
     assert_eq!(refusal(free.issue_by_subject("localhost", &[]), &options), None);
@@ -157,14 +157,14 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 fn replaced_ca_file_is_used_by_new_connections() {
     let directory = tempfile::tempdir().unwrap();
     let (file, next) = (directory.path().join("ca.pem"), directory.path().join("next"));
-    let (old, new) = (Authority::named("old"), Authority::named("new"));
+    let (old, new) = (CertificateAuthority::named("old"), CertificateAuthority::named("new"));
     std::fs::write(&file, old.pem()).unwrap();
     let contexts = TlsContexts::default();
     let mut options = TlsOptions::default();
     options.ca_file = Some(file.clone());
-    let is_trusted = |authority: &Authority| {
+    let is_trusted = |authority: &CertificateAuthority| {
         let setup = ServerSetup::new(authority.issue("localhost"));
-        Pair::within(&setup, &contexts, &options, "localhost").is_ok_and(|mut pair| pair.shake().is_ok())
+        TlsPair::within(&setup, &contexts, &options, "localhost").is_ok_and(|mut pair| pair.shake().is_ok())
     };
     assert!(is_trusted(&old) && !is_trusted(&new));
     std::fs::write(&next, new.pem()).unwrap();
@@ -185,7 +185,7 @@ fn replaced_ca_file_is_used_by_new_connections() {
 fn replaced_client_certificate_is_used_once_key_matches() {
     let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = (directory.path().join("me.pem"), directory.path().join("me.key"));
-    let authority = Authority::new();
+    let authority = CertificateAuthority::new();
     let (old, new) = (authority.issue("old"), authority.issue("new"));
     let contexts = TlsContexts::default();
     let mut options = options(&authority);
@@ -193,7 +193,7 @@ fn replaced_client_certificate_is_used_once_key_matches() {
     old.write(&certificate, &key);
     let setup = ServerSetup { asks: Some(authority.der()), ..ServerSetup::new(authority.issue("localhost")) };
     let shown = || {
-        let mut pair = Pair::within(&setup, &contexts, &options, "localhost").unwrap();
+        let mut pair = TlsPair::within(&setup, &contexts, &options, "localhost").unwrap();
         pair.shake().unwrap();
         pair.shown_by_client()
     };

@@ -21,12 +21,12 @@ use rustls::{
 };
 
 /// A CA with its certificate in a file.
-pub(crate) struct Authority {
+pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     file: tempfile::NamedTempFile,
 }
 
-impl Authority {
+impl CertificateAuthority {
     pub(crate) fn new() -> Self {
         Self::named("test authority")
     }
@@ -99,21 +99,21 @@ impl Authority {
         CertificateDer::from_pem_file(self.file.path()).unwrap()
     }
 
-    pub(crate) fn issue(&self, name: &str) -> Identity {
+    pub(crate) fn issue(&self, name: &str) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Identity::new(&certificate.pem(), &key)
+        ServerIdentity::new(&certificate.pem(), &key)
     }
 
     /// For a server that has its name as the subject's common name, beside these alternative ones.
-    pub(crate) fn issue_by_subject(&self, name: &str, alternatives: &[&str]) -> Identity {
+    pub(crate) fn issue_by_subject(&self, name: &str, alternatives: &[&str]) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
         let mut params =
             CertificateParams::new(alternatives.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Identity::new(&certificate.pem(), &key)
+        ServerIdentity::new(&certificate.pem(), &key)
     }
 
     pub(crate) fn forget_file(&self) {
@@ -130,7 +130,7 @@ pub(crate) fn permitting(domain: &str) -> NameConstraints {
 }
 
 /// Options that trust this authority alone.
-pub(crate) fn options(authority: &Authority) -> TlsOptions {
+pub(crate) fn options(authority: &CertificateAuthority) -> TlsOptions {
     let mut options = TlsOptions::default();
     options.ca_file = Some(authority.file.path().to_owned());
     options
@@ -138,14 +138,14 @@ pub(crate) fn options(authority: &Authority) -> TlsOptions {
 
 /// A server's certificate and key.
 #[derive(Clone)]
-pub(crate) struct Identity {
+pub(crate) struct ServerIdentity {
     certificate: CertificateDer<'static>,
     intermediates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
     file: Arc<tempfile::NamedTempFile>,
 }
 
-impl Identity {
+impl ServerIdentity {
     fn new(pem: &str, key: &KeyPair) -> Self {
         Self {
             certificate: CertificateDer::from_pem_slice(pem.as_bytes()).unwrap(),
@@ -174,7 +174,7 @@ impl Identity {
     }
 
     /// The same, shown with the certificate of the authority that issued it.
-    pub(crate) fn shown_with(mut self, authority: &Authority) -> Self {
+    pub(crate) fn shown_with(mut self, authority: &CertificateAuthority) -> Self {
         self.intermediates.push(authority.der());
         self
     }
@@ -194,7 +194,7 @@ impl Identity {
     }
 }
 
-pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> Identity {
+pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> ServerIdentity {
     self_signed_with(name, |params| {
         params.is_ca = if is_ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
         if expired {
@@ -205,11 +205,11 @@ pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> Identity {
 }
 
 /// A certificate that is its own issuer, changed in some way before it is made.
-pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {
+pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerIdentity {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     change(&mut params);
     let key = KeyPair::generate().unwrap();
-    Identity::new(&params.self_signed(&key).unwrap().pem(), &key)
+    ServerIdentity::new(&params.self_signed(&key).unwrap().pem(), &key)
 }
 
 fn pem_file(pem: &str) -> tempfile::NamedTempFile {
@@ -220,7 +220,7 @@ fn pem_file(pem: &str) -> tempfile::NamedTempFile {
 
 /// What kind of server.
 pub(crate) struct ServerSetup {
-    pub(crate) identity: Identity,
+    pub(crate) identity: ServerIdentity,
     pub(crate) version: Option<TlsVersion>,
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
@@ -230,16 +230,16 @@ pub(crate) struct ServerSetup {
 }
 
 #[derive(Debug)]
-struct Always(Arc<CertifiedKey>);
+struct FixedCertResolver(Arc<CertifiedKey>);
 
-impl ResolvesServerCert for Always {
+impl ResolvesServerCert for FixedCertResolver {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0))
     }
 }
 
 impl ServerSetup {
-    pub(crate) fn new(identity: Identity) -> Self {
+    pub(crate) fn new(identity: ServerIdentity) -> Self {
         Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None, asks: None }
     }
 
@@ -271,7 +271,7 @@ impl ServerSetup {
             }
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(Always(Arc::new(certified))));
+        let mut config = builder.with_cert_resolver(Arc::new(FixedCertResolver(Arc::new(certified))));
         config.alpn_protocols.clone_from(&self.alpn);
         config.max_fragment_size = self.fragment;
         config.ticketer = aws_lc_rs::Ticketer::new().unwrap();
@@ -281,7 +281,7 @@ impl ServerSetup {
 }
 
 /// Both ends, and the bytes on their way.
-pub(crate) struct Pair {
+pub(crate) struct TlsPair {
     pub(crate) client: Tls,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
@@ -293,7 +293,7 @@ pub(crate) struct Pair {
     received: Vec<u8>,
 }
 
-impl Pair {
+impl TlsPair {
     pub(crate) fn new(setup: &ServerSetup, options: &TlsOptions, name: &str) -> Self {
         Self::with(&setup.config(), &TlsContexts::default(), options, name)
     }

@@ -16,7 +16,7 @@ use crate::common::bounded;
 use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CallStyle {
     /// Whole.
     Call,
     /// By pieces, up to so many bytes; then it is dropped.
@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Batch,
 }
 
-impl Way {
+impl CallStyle {
     pub(crate) fn any(rng: &mut Rng) -> Self {
         let limit = one_of(rng, &[usize::MAX, usize::MAX, 0, 100, 100_000]);
         match rng.below(12) {
@@ -43,7 +43,7 @@ impl Way {
 }
 
 /// What came.
-pub(crate) struct Got {
+pub(crate) struct SessionResponse {
     pub(crate) status: u16,
     /// What its field `X-Number` says.
     pub(crate) number: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Got {
     pub(crate) is_whole: bool,
 }
 
-impl Got {
+impl SessionResponse {
     fn of(about: &About, body: Vec<u8>, is_whole: bool) -> Self {
         Self { status: about.status(), number: number(about.header("x-number")), body, is_whole }
     }
@@ -68,26 +68,26 @@ fn number(field: Option<&str>) -> Option<u64> {
 }
 
 /// Content that comes a little at a time.
-pub(crate) struct Pieces {
+pub(crate) struct PiecewiseContent {
     content: Cursor<Vec<u8>>,
     /// A stream has nothing every other time.
     waits: bool,
 }
 
-impl Pieces {
+impl PiecewiseContent {
     pub(crate) fn of(content: Vec<u8>) -> Self {
         Self { content: Cursor::new(content), waits: false }
     }
 }
 
-impl Read for Pieces {
+impl Read for PiecewiseContent {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(7_001);
         self.content.read(&mut buffer[..most])
     }
 }
 
-impl Stream for Pieces {
+impl Stream for PiecewiseContent {
     type Item = io::Result<Vec<u8>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -103,27 +103,27 @@ impl Stream for Pieces {
     }
 }
 
-fn read(mut response: Response, limit: usize) -> Result<Got, Error> {
+fn read(mut response: Response, limit: usize) -> Result<SessionResponse, Error> {
     let (mut body, mut piece) = (Vec::new(), vec![0; 20_000]);
     while body.len() < limit {
         let n = response.read(&mut piece).map_err(|error| *error.into_inner().unwrap().downcast::<Error>().unwrap())?;
         if n == 0 {
-            return Ok(Got::of(&response, body, true));
+            return Ok(SessionResponse::of(&response, body, true));
         }
         body.extend_from_slice(&piece[..n]);
     }
-    Ok(Got::of(&response, body, false))
+    Ok(SessionResponse::of(&response, body, false))
 }
 
-async fn take(mut response: AsyncResponse, limit: usize) -> Result<Got, Error> {
+async fn take(mut response: AsyncResponse, limit: usize) -> Result<SessionResponse, Error> {
     let mut body = Vec::new();
     while body.len() < limit {
         match response.chunk().await? {
             Some(piece) => body.extend_from_slice(&piece),
-            None => return Ok(Got::of(&response, body, true)),
+            None => return Ok(SessionResponse::of(&response, body, true)),
         }
     }
-    Ok(Got::of(&response, body, false))
+    Ok(SessionResponse::of(&response, body, false))
 }
 
 /// Polls it so often at most, and drops it.
@@ -139,23 +139,27 @@ fn abandon(future: impl Future, mut polls: usize) {
 }
 
 /// What comes of one request; none if it was dropped.
-fn run_one(client: &Client, request: RequestBuilder, way: Way) -> Option<Result<Got, Error>> {
+fn run_one(client: &Client, request: RequestBuilder, way: CallStyle) -> Option<Result<SessionResponse, Error>> {
     match way {
-        Way::Call | Way::Batch => Some(client.call(request.build().unwrap()).map(Got::whole)),
-        Way::Read(limit) => Some(request.send().and_then(|response| read(response, limit))),
-        Way::Await(limit) => Some(pollster::block_on(async { take(request.send_async().await?, limit).await })),
-        Way::Drop(polls) => {
+        CallStyle::Call | CallStyle::Batch => Some(client.call(request.build().unwrap()).map(SessionResponse::whole)),
+        CallStyle::Read(limit) => Some(request.send().and_then(|response| read(response, limit))),
+        CallStyle::Await(limit) => Some(pollster::block_on(async { take(request.send_async().await?, limit).await })),
+        CallStyle::Drop(polls) => {
             abandon(request.send_async(), polls);
             None
         }
     }
 }
 
-fn run_batch(client: &Client, requests: Vec<RequestBuilder>, options: BatchOptions) -> Vec<Result<Got, Error>> {
+fn run_batch(
+    client: &Client,
+    requests: Vec<RequestBuilder>,
+    options: BatchOptions,
+) -> Vec<Result<SessionResponse, Error>> {
     let requests: Vec<_> = requests.into_iter().map(|request| request.build().unwrap()).collect();
     let mut got: Vec<_> = client.fetch_all(requests, options).collect();
     got.sort_by_key(|(index, _)| *index);
-    got.into_iter().map(|(_, reply)| reply.map(Got::whole)).collect()
+    got.into_iter().map(|(_, reply)| reply.map(SessionResponse::whole)).collect()
 }
 
 pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
@@ -169,18 +173,18 @@ pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
 }
 
 /// One request of a session.
-pub(crate) trait Case: Clone + Send + Sync + 'static {
-    fn way(&self) -> Way;
+pub(crate) trait SessionRequest: Clone + Send + Sync + 'static {
+    fn way(&self) -> CallStyle;
     fn request(&self, client: &Client) -> RequestBuilder;
-    fn check(&self, got: Result<Got, Error>);
+    fn check(&self, got: Result<SessionResponse, Error>);
 }
 
 /// Runs all of them, in so many threads that share the client: one after the other, then together what is to be so.
-pub(crate) fn run_all(client: &Client, cases: Vec<impl Case>, threads: usize, batch: &BatchOptions) {
+pub(crate) fn run_all(client: &Client, cases: Vec<impl SessionRequest>, threads: usize, batch: &BatchOptions) {
     let threads: Vec<_> = (0..threads)
         .map(|thread| {
             let own: Vec<_> = cases.iter().skip(thread).step_by(threads).cloned().collect();
-            let (together, alone): (Vec<_>, Vec<_>) = own.into_iter().partition(|case| case.way() == Way::Batch);
+            let (together, alone): (Vec<_>, Vec<_>) = own.into_iter().partition(|case| case.way() == CallStyle::Batch);
             let (client, batch) = (client.clone(), batch.clone());
             let work = move || {
                 for case in &alone {

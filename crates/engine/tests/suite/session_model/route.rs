@@ -1,4 +1,4 @@
-//! The ways to a [`Server`](super::scripted_server::Server): in the clear or over TLS, and through proxies that the server plays itself. What is
+//! The ways to a [`ScriptedServer`](super::scripted_server::ScriptedServer): in the clear or over TLS, and through proxies that the server plays itself. What is
 //! said to the wrong one of them, or by who must not say it, it notes.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use testkit::rng::Rng;
 use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum RouteKind {
     Direct,
     /// A proxy that is sent the requests themselves.
     Forward,
@@ -32,7 +32,7 @@ pub(crate) enum Via {
 
 /// How a proxy wants to know who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Login {
+pub(crate) enum ProxyLogin {
     No,
     Basic,
     Digest,
@@ -42,16 +42,16 @@ pub(crate) enum Login {
 const FOR_EVER: u64 = 1000;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Route {
+pub(crate) struct SessionRoute {
     /// Origins speak TLS.
     pub(crate) tls: bool,
     pub(crate) tls12: bool,
     /// Who ends a layer of TLS says so.
     pub(crate) notifies: bool,
-    pub(crate) via: Via,
+    pub(crate) via: RouteKind,
     /// The proxy speaks TLS.
     pub(crate) proxy_tls: bool,
-    pub(crate) login: Login,
+    pub(crate) login: ProxyLogin,
     /// Who asks has another password.
     pub(crate) is_stranger: bool,
     /// Requests by one nonce.
@@ -66,15 +66,15 @@ pub(crate) struct Route {
     pub(crate) seed: u64,
 }
 
-impl Route {
+impl SessionRoute {
     pub(crate) fn direct() -> Self {
         Self {
             tls: false,
             tls12: false,
             notifies: true,
-            via: Via::Direct,
+            via: RouteKind::Direct,
             proxy_tls: false,
-            login: Login::No,
+            login: ProxyLogin::No,
             is_stranger: false,
             uses: FOR_EVER,
             leaves: false,
@@ -86,21 +86,24 @@ impl Route {
     }
 
     pub(crate) fn any(rng: &mut Rng) -> Self {
-        let via = one_of(rng, &[Via::Direct, Via::Forward, Via::Tunnel, Via::Tunnel, Via::Socks]);
-        let is_http = matches!(via, Via::Forward | Via::Tunnel);
+        let via = one_of(
+            rng,
+            &[RouteKind::Direct, RouteKind::Forward, RouteKind::Tunnel, RouteKind::Tunnel, RouteKind::Socks],
+        );
+        let is_http = matches!(via, RouteKind::Forward | RouteKind::Tunnel);
         let login = match via {
-            Via::Direct => Login::No,
-            Via::Socks => one_of(rng, &[Login::No, Login::Basic]),
-            _ => one_of(rng, &[Login::No, Login::Basic, Login::Digest]),
+            RouteKind::Direct => ProxyLogin::No,
+            RouteKind::Socks => one_of(rng, &[ProxyLogin::No, ProxyLogin::Basic]),
+            _ => one_of(rng, &[ProxyLogin::No, ProxyLogin::Basic, ProxyLogin::Digest]),
         };
         Self {
-            tls: via == Via::Direct || (via != Via::Forward && rng.below(2) == 0),
+            tls: via == RouteKind::Direct || (via != RouteKind::Forward && rng.below(2) == 0),
             tls12: rng.below(4) == 0,
             notifies: rng.below(2) == 0,
             via,
             proxy_tls: is_http && rng.below(3) == 0,
             login,
-            is_stranger: login != Login::No && rng.below(12) == 0,
+            is_stranger: login != ProxyLogin::No && rng.below(12) == 0,
             uses: one_of(rng, &[8, 30, FOR_EVER]),
             leaves: rng.below(3) == 0,
             breaks: one_of(rng, &[0, 0, 1, 3]),
@@ -112,7 +115,7 @@ impl Route {
 
     /// Whether nonces become too old.
     pub(crate) fn is_forgetful(&self) -> bool {
-        self.login == Login::Digest && self.uses < FOR_EVER
+        self.login == ProxyLogin::Digest && self.uses < FOR_EVER
     }
 
     /// Whether less than all is told from all where only the end of the connection ends content.
@@ -130,7 +133,7 @@ impl Route {
             Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
         });
         let password = if self.is_stranger { "wrong" } else { "password" };
-        let user = if self.login == Login::No { String::new() } else { format!("proxy-user:{password}@") };
+        let user = if self.login == ProxyLogin::No { String::new() } else { format!("proxy-user:{password}@") };
         let mut options = RequestOptions::default();
         options.tls.ca_file = Some(identity().1.path().to_owned());
         if self.tls12 {
@@ -138,17 +141,17 @@ impl Route {
         }
         options.tls.resume = rng.below(4) > 0;
         let scheme = match (self.via, self.proxy_tls) {
-            (Via::Socks, _) => one_of(rng, &["socks5", "socks5h"]),
+            (RouteKind::Socks, _) => one_of(rng, &["socks5", "socks5h"]),
             (_, true) => "https",
             (_, false) => "http",
         };
-        let proxy = (self.via != Via::Direct).then(|| {
+        let proxy = (self.via != RouteKind::Direct).then(|| {
             let mut proxy = ProxyOptions::default();
             proxy.proxy = Some(Proxy::parse(&format!("{scheme}://{user}127.0.0.1:{port}")).unwrap());
             proxy.tls = options.tls.clone();
-            proxy.tunnel = self.via == Via::Tunnel;
+            proxy.tunnel = self.via == RouteKind::Tunnel;
             proxy.auth = match self.login {
-                Login::Digest => one_of(rng, &[ProxyAuth::Digest, ProxyAuth::Any]),
+                ProxyLogin::Digest => one_of(rng, &[ProxyAuth::Digest, ProxyAuth::Any]),
                 _ => one_of(rng, &[ProxyAuth::Basic, ProxyAuth::Any]),
             };
             proxy
@@ -173,7 +176,7 @@ fn identity() -> &'static (Identity, NamedTempFile, Arc<ServerConfig>) {
 }
 
 /// A connection, whatever it consists of.
-pub(crate) trait Duplex: Read + Write + Send {
+pub(crate) trait LayeredStream: Read + Write + Send {
     /// Says that nothing follows, if `notifies` and where there is a way to.
     fn end(&mut self, notifies: bool);
     /// Changes the keys, where there are any.
@@ -181,19 +184,19 @@ pub(crate) trait Duplex: Read + Write + Send {
 }
 
 /// A socket that breaks behind so many bytes.
-struct Breaking {
+struct BreakingSocket {
     stream: TcpStream,
     left: usize,
     resets: bool,
 }
 
-impl Read for Breaking {
+impl Read for BreakingSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.read(buffer)
     }
 }
 
-impl Write for Breaking {
+impl Write for BreakingSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.stream.write(&bytes[..bytes.len().min(self.left)])?;
         self.left -= n;
@@ -211,27 +214,27 @@ impl Write for Breaking {
     }
 }
 
-impl Duplex for Breaking {
+impl LayeredStream for BreakingSocket {
     fn end(&mut self, _: bool) {}
     fn renew(&mut self) {}
 }
 
 /// What is read by lines.
-pub(crate) struct Buffered(BufReader<Box<dyn Duplex>>);
+pub(crate) struct BufferedLayer(BufReader<Box<dyn LayeredStream>>);
 
-impl Buffered {
-    fn new(inner: impl Duplex + 'static) -> Self {
+impl BufferedLayer {
+    fn new(inner: impl LayeredStream + 'static) -> Self {
         Self(BufReader::new(Box::new(inner)))
     }
 }
 
-impl Read for Buffered {
+impl Read for BufferedLayer {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer)
     }
 }
 
-impl BufRead for Buffered {
+impl BufRead for BufferedLayer {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.0.fill_buf()
     }
@@ -241,7 +244,7 @@ impl BufRead for Buffered {
     }
 }
 
-impl Write for Buffered {
+impl Write for BufferedLayer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.get_mut().write(bytes)
     }
@@ -251,7 +254,7 @@ impl Write for Buffered {
     }
 }
 
-impl Duplex for Buffered {
+impl LayeredStream for BufferedLayer {
     fn end(&mut self, notifies: bool) {
         self.0.get_mut().end(notifies);
     }
@@ -261,7 +264,7 @@ impl Duplex for Buffered {
     }
 }
 
-impl Duplex for StreamOwned<ServerConnection, Buffered> {
+impl LayeredStream for StreamOwned<ServerConnection, BufferedLayer> {
     fn end(&mut self, notifies: bool) {
         if notifies {
             self.conn.send_close_notify();
@@ -276,22 +279,22 @@ impl Duplex for StreamOwned<ServerConnection, Buffered> {
     }
 }
 
-fn secured(inner: Buffered) -> io::Result<Buffered> {
+fn secured(inner: BufferedLayer) -> io::Result<BufferedLayer> {
     let conn = ServerConnection::new(Arc::clone(&identity().2)).expect("a configuration");
     let mut stream = StreamOwned::new(conn, inner);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }
-    Ok(Buffered::new(stream))
+    Ok(BufferedLayer::new(stream))
 }
 
 /// What the proxy that the server plays has in mind.
-pub(crate) struct Guard {
-    pub(crate) route: Route,
-    state: Mutex<State>,
+pub(crate) struct ScriptedProxy {
+    pub(crate) route: SessionRoute,
+    state: Mutex<ScriptedProxyState>,
 }
 
-struct State {
+struct ScriptedProxyState {
     rng: Rng,
     breaks: u64,
     refusals: u64,
@@ -301,22 +304,22 @@ struct State {
 }
 
 /// Who speaks on a connection, and to whom.
-pub(crate) struct Line {
-    pub(crate) far: Buffered,
+pub(crate) struct IncomingConnection {
+    pub(crate) far: BufferedLayer,
     /// The host that a tunnel was asked for, where it has a name.
     pub(crate) host: Option<String>,
 }
 
 /// A proxy's word on a request.
-pub(crate) enum Word {
+pub(crate) enum ProxyDecision {
     Yes,
     /// This, in place of what was asked for; then it may close.
     No(Vec<u8>, bool),
 }
 
-impl Guard {
-    pub(crate) fn new(route: Route) -> Self {
-        let state = State {
+impl ScriptedProxy {
+    pub(crate) fn new(route: SessionRoute) -> Self {
+        let state = ScriptedProxyState {
             rng: Rng::new(route.seed),
             breaks: route.breaks,
             refusals: route.refusals,
@@ -327,33 +330,33 @@ impl Guard {
     }
 
     /// Goes all the way to the origin.
-    pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<Line> {
+    pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<IncomingConnection> {
         let route = &self.route;
-        let mut far = Buffered::new(self.breaking(stream));
+        let mut far = BufferedLayer::new(self.breaking(stream));
         if route.proxy_tls {
             far = secured(far)?;
         }
         let host = match route.via {
-            Via::Direct | Via::Forward => None,
-            Via::Tunnel => Some(self.tunnel(&mut far, note)?),
-            Via::Socks => self.socks(&mut far, note)?,
+            RouteKind::Direct | RouteKind::Forward => None,
+            RouteKind::Tunnel => Some(self.tunnel(&mut far, note)?),
+            RouteKind::Socks => self.socks(&mut far, note)?,
         };
         if route.tls {
             far = secured(far)?;
         }
-        Ok(Line { far, host })
+        Ok(IncomingConnection { far, host })
     }
 
-    fn breaking(&self, stream: TcpStream) -> Breaking {
+    fn breaking(&self, stream: TcpStream) -> BreakingSocket {
         let mut state = self.state.lock().unwrap();
         let breaks = state.breaks > 0 && state.rng.below(3) == 0;
         state.breaks -= u64::from(breaks);
         let most = one_of(&mut state.rng, &[2, 20, 100, 1_200, 3_000, 20_000, 300_000]);
         let left = if breaks { 1 + state.rng.below(most) as usize } else { usize::MAX };
-        Breaking { stream, left, resets: state.rng.below(2) == 0 }
+        BreakingSocket { stream, left, resets: state.rng.below(2) == 0 }
     }
 
-    fn tunnel(&self, far: &mut Buffered, note: &dyn Fn(String) -> io::Error) -> io::Result<String> {
+    fn tunnel(&self, far: &mut BufferedLayer, note: &dyn Fn(String) -> io::Error) -> io::Result<String> {
         loop {
             let mut line = String::new();
             if far.read_line(&mut line)? == 0 {
@@ -376,11 +379,11 @@ impl Guard {
                 }
             }
             match self.word("CONNECT", authority, given.as_deref(), note)? {
-                Word::Yes => {
+                ProxyDecision::Yes => {
                     far.write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
                     return Ok(authority.split(':').next().unwrap().to_owned());
                 }
-                Word::No(answer, closes) => {
+                ProxyDecision::No(answer, closes) => {
                     far.write_all(&answer)?;
                     if closes {
                         far.end(self.route.notifies);
@@ -391,8 +394,8 @@ impl Guard {
         }
     }
 
-    fn socks(&self, far: &mut Buffered, note: &dyn Fn(String) -> io::Error) -> io::Result<Option<String>> {
-        fn part(far: &mut Buffered) -> io::Result<String> {
+    fn socks(&self, far: &mut BufferedLayer, note: &dyn Fn(String) -> io::Error) -> io::Result<Option<String>> {
+        fn part(far: &mut BufferedLayer) -> io::Result<String> {
             let mut length = [0];
             far.read_exact(&mut length)?;
             let mut text = vec![0; length[0].into()];
@@ -402,7 +405,7 @@ impl Guard {
         let mut head = [0; 1];
         far.read_exact(&mut head)?;
         let methods = part(far)?;
-        if self.route.login == Login::Basic {
+        if self.route.login == ProxyLogin::Basic {
             if !methods.contains('\x02') {
                 return Err(note("no user for SOCKS".into()));
             }
@@ -441,33 +444,33 @@ impl Guard {
         uri: &str,
         given: Option<&str>,
         note: &dyn Fn(String) -> io::Error,
-    ) -> io::Result<Word> {
+    ) -> io::Result<ProxyDecision> {
         let route = &self.route;
         let mut state = self.state.lock().unwrap();
         let closes = route.leaves;
         let connection = if closes { "Connection: close\r\n" } else { "" };
         let refusal = |status: u16, field: String| {
             let text = format!("HTTP/1.1 {status} So\r\n{field}{connection}Content-Length: 6\r\n\r\nproxy\n");
-            Word::No(text.into_bytes(), closes)
+            ProxyDecision::No(text.into_bytes(), closes)
         };
         let answer = match (route.login, given) {
-            (Login::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
-            (Login::No, None) => Word::Yes,
-            (Login::Basic, given) => {
+            (ProxyLogin::No, Some(given)) => return Err(note(format!("{given:?} for a proxy that asks nothing"))),
+            (ProxyLogin::No, None) => ProxyDecision::Yes,
+            (ProxyLogin::Basic, given) => {
                 let right = format!("Basic {}", STANDARD.encode("proxy-user:password"));
                 let wrong = format!("Basic {}", STANDARD.encode("proxy-user:wrong"));
                 match given {
-                    Some(given) if given == right && !route.is_stranger => Word::Yes,
+                    Some(given) if given == right && !route.is_stranger => ProxyDecision::Yes,
                     Some(given) if given != wrong => return Err(note(format!("{given:?} for a proxy"))),
                     _ => refusal(407, "Proxy-Authenticate: Basic realm=\"p\"\r\n".into()),
                 }
             }
-            (Login::Digest, given) => {
+            (ProxyLogin::Digest, given) => {
                 // Two nonces count at any time, each for so many answers.
                 let current = state.answers / route.uses;
                 let (mut stale, mut right) = (false, false);
                 if let Some(given) = given {
-                    let digest = Digest::of(given).ok_or_else(|| note(format!("{given:?} for a proxy")))?;
+                    let digest = DigestAnswer::of(given).ok_or_else(|| note(format!("{given:?} for a proxy")))?;
                     right = digest.is_right(method, uri);
                     if right == route.is_stranger {
                         return Err(note(format!("{method} {uri}: {given}")));
@@ -480,7 +483,7 @@ impl Guard {
                     state.answers += u64::from(right && !stale);
                 }
                 if right && !stale {
-                    Word::Yes
+                    ProxyDecision::Yes
                 } else {
                     let challenge = "Digest realm=\"p\", qop=\"auth\", algorithm=SHA-256";
                     let stale = if stale { ", stale=true" } else { "" };
@@ -488,7 +491,7 @@ impl Guard {
                 }
             }
         };
-        if matches!(answer, Word::Yes) && state.refusals > 0 && state.rng.below(4) == 0 {
+        if matches!(answer, ProxyDecision::Yes) && state.refusals > 0 && state.rng.below(4) == 0 {
             state.refusals -= 1;
             let status = if method == "CONNECT" { one_of(&mut state.rng, &[403, 502, 503]) } else { 502 };
             return Ok(refusal(status, String::new()));
@@ -497,13 +500,13 @@ impl Guard {
     }
 }
 
-struct Digest {
+struct DigestAnswer {
     parts: Vec<(String, String)>,
     nonce: u64,
     nc: String,
 }
 
-impl Digest {
+impl DigestAnswer {
     fn of(given: &str) -> Option<Self> {
         let parts = given.strip_prefix("Digest ")?.split(", ");
         let parts: Option<Vec<_>> = parts

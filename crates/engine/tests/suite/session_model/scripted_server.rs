@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use testkit::pattern::Pattern;
 
-use super::route::{Buffered, Duplex, Guard, Line, Route, Via, Word};
+use super::route::{
+    BufferedLayer, IncomingConnection, LayeredStream, ProxyDecision, RouteKind, ScriptedProxy, SessionRoute,
+};
 
 /// How long a body is told to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(crate) enum ScriptedFraming {
     Length,
     Chunked,
     /// Up to the end of the connection.
@@ -27,7 +29,7 @@ pub(crate) enum Framing {
 
 /// What becomes of the connection behind a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ConnectionEnd {
     Keep,
     /// `Connection: close`, and so it is.
     Say,
@@ -39,7 +41,7 @@ pub(crate) enum End {
 
 /// How an attempt fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fail {
+pub(crate) enum ScriptedFailure {
     /// Closed before the content was read.
     Unread,
     /// Closed when all was read.
@@ -52,15 +54,15 @@ pub(crate) enum Fail {
 
 /// What is done to one request.
 #[derive(Clone, Debug)]
-pub(crate) struct Script {
-    pub(crate) framing: Framing,
+pub(crate) struct ReplyScript {
+    pub(crate) framing: ScriptedFraming,
     pub(crate) size: usize,
     pub(crate) interim: Vec<u16>,
     /// Bytes of a write; less than all means a pause after each.
     pub(crate) step: usize,
-    pub(crate) end: End,
+    pub(crate) end: ConnectionEnd,
     /// So many attempts fail first.
-    pub(crate) fail: (u64, Fail),
+    pub(crate) fail: (u64, ScriptedFailure),
     /// The response comes before the content is read.
     pub(crate) early: bool,
     /// Status, and the number that it leads to.
@@ -78,8 +80,8 @@ pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
 }
 
 #[derive(Default)]
-struct State {
-    scripts: HashMap<u64, Script>,
+struct ScriptedServerState {
+    scripts: HashMap<u64, ReplyScript>,
     attempts: HashMap<u64, u64>,
     /// What was sent with a number, each time that it came whole.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
@@ -90,29 +92,29 @@ struct State {
 
 /// A running server. It ends when the last of its clones is dropped, and connections when their clients close them.
 #[derive(Clone)]
-pub(crate) struct Server(Arc<Inner>);
+pub(crate) struct ScriptedServer(Arc<ScriptedServerInner>);
 
-struct Inner {
+struct ScriptedServerInner {
     addr: SocketAddr,
-    guard: Guard,
-    state: Mutex<State>,
+    guard: ScriptedProxy,
+    state: Mutex<ScriptedServerState>,
 }
 
-impl Drop for Inner {
+impl Drop for ScriptedServerInner {
     fn drop(&mut self) {
         // Who accepts sees that nobody is there.
         let _ = TcpStream::connect(self.addr);
     }
 }
 
-impl Server {
-    pub(crate) fn start(scripts: HashMap<u64, Script>, route: Route) -> Self {
+impl ScriptedServer {
+    pub(crate) fn start(scripts: HashMap<u64, ReplyScript>, route: SessionRoute) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(ScriptedServerInner {
             addr,
-            guard: Guard::new(route),
-            state: Mutex::new(State { scripts, ..State::default() }),
+            guard: ScriptedProxy::new(route),
+            state: Mutex::new(ScriptedServerState { scripts, ..ScriptedServerState::default() }),
         });
         let serving = Arc::downgrade(&inner);
         thread::spawn(move || {
@@ -133,7 +135,7 @@ impl Server {
         self.0.addr.port()
     }
 
-    pub(crate) fn route(&self) -> &Route {
+    pub(crate) fn route(&self) -> &SessionRoute {
         &self.0.guard.route
     }
 
@@ -170,13 +172,13 @@ impl Server {
         io::Error::other(what)
     }
 
-    fn head(&self, line: &mut Line) -> io::Result<Option<Asked>> {
+    fn head(&self, line: &mut IncomingConnection) -> io::Result<Option<ReceivedRequest>> {
         let mut first = String::new();
         if line.far.read_line(&mut first)? == 0 {
             return Ok(None);
         }
         let words: Vec<_> = first.trim_end().split(' ').collect();
-        let is_forwarded = self.route().via == Via::Forward;
+        let is_forwarded = self.route().via == RouteKind::Forward;
         let &[method, target, "HTTP/1.1"] = &words[..] else { return Err(self.note(format!("{first:?}"))) };
         let (authority, path) = match target.strip_prefix("http://").filter(|_| is_forwarded) {
             Some(rest) => rest.split_once('/').unwrap_or_default(),
@@ -185,7 +187,12 @@ impl Server {
         let (Ok(number), true) = (path.parse(), is_forwarded != authority.is_empty()) else {
             return Err(self.note(format!("{first:?}")));
         };
-        let mut asked = Asked { method: method.to_owned(), target: target.to_owned(), number, ..Asked::default() };
+        let mut asked = ReceivedRequest {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            number,
+            ..ReceivedRequest::default()
+        };
         loop {
             let mut field = String::new();
             line.far.read_line(&mut field)?;
@@ -218,14 +225,14 @@ impl Server {
     }
 
     /// What a proxy has to say to a request that it is to forward; none lets it pass.
-    fn refusal(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Option<bool>> {
-        if self.route().via != Via::Forward {
+    fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
+        if self.route().via != RouteKind::Forward {
             return Ok(None);
         }
         let note = |what| self.note(what);
         match self.0.guard.word(&asked.method, &asked.target, asked.login.as_deref(), &note)? {
-            Word::Yes => Ok(None),
-            Word::No(answer, closes) => {
+            ProxyDecision::Yes => Ok(None),
+            ProxyDecision::No(answer, closes) => {
                 if !closes && !asked.expects {
                     self.content(asked, far)?;
                 }
@@ -235,7 +242,7 @@ impl Server {
         }
     }
 
-    fn content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Vec<u8>> {
+    fn content(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         if asked.chunked {
             loop {
@@ -262,14 +269,14 @@ impl Server {
         Ok(content)
     }
 
-    fn take_content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<()> {
+    fn take_content(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<()> {
         let content = self.content(asked, far)?;
         self.0.state.lock().unwrap().uploads.entry(asked.number).or_default().push(content);
         Ok(())
     }
 
     /// Whether another request may follow.
-    fn answer(&self, asked: &Asked, far: &mut Buffered) -> io::Result<bool> {
+    fn answer(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<bool> {
         if let Some(goes_on) = self.refusal(asked, far)? {
             return Ok(goes_on);
         }
@@ -290,7 +297,7 @@ impl Server {
             (script, *attempt)
         };
         let fails = (attempt <= script.fail.0).then_some(script.fail.1);
-        if fails == Some(Fail::Unread) {
+        if fails == Some(ScriptedFailure::Unread) {
             return Ok(false);
         }
         if !script.early || fails.is_some() {
@@ -300,18 +307,18 @@ impl Server {
             self.take_content(asked, far)?;
         }
         match fails {
-            Some(Fail::Unanswered) => return Ok(false),
-            Some(Fail::Unavailable) => {
+            Some(ScriptedFailure::Unanswered) => return Ok(false),
+            Some(ScriptedFailure::Unavailable) => {
                 far.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n")?;
                 return Ok(true);
             }
             _ => {}
         }
         let mut reply = script.reply(asked, self.route(), self.port());
-        if fails == Some(Fail::Half) {
+        if fails == Some(ScriptedFailure::Half) {
             reply.truncate(reply.len().saturating_sub(script.size / 2 + 1));
         }
-        let goes_on = fails.is_none() && script.framing != Framing::Close && script.end == End::Keep;
+        let goes_on = fails.is_none() && script.framing != ScriptedFraming::Close && script.end == ConnectionEnd::Keep;
         for piece in reply.chunks(script.step) {
             far.write_all(piece)?;
             if piece.len() < reply.len() {
@@ -331,7 +338,7 @@ impl Server {
 
 /// A request's head.
 #[derive(Debug, Default)]
-struct Asked {
+struct ReceivedRequest {
     method: String,
     target: String,
     number: u64,
@@ -346,17 +353,17 @@ struct Asked {
     expects: bool,
 }
 
-impl Script {
+impl ReplyScript {
     /// All that is sent back, and what nobody asked for.
-    fn reply(&self, asked: &Asked, route: &Route, port: u16) -> Vec<u8> {
+    fn reply(&self, asked: &ReceivedRequest, route: &SessionRoute, port: u16) -> Vec<u8> {
         let mut out = Vec::new();
         for status in &self.interim {
             out.extend_from_slice(format!("HTTP/1.1 {status} Wait\r\nX-Interim: {status}\r\n\r\n").as_bytes());
         }
         let status = match (self.redirect, self.framing) {
             (Some((status, _)), _) => status,
-            (None, Framing::NoContent) => 204,
-            (None, Framing::NotModified) => 304,
+            (None, ScriptedFraming::NoContent) => 204,
+            (None, ScriptedFraming::NotModified) => 304,
             _ => 200,
         };
         let mut head = format!("HTTP/1.1 {status} So\r\nX-Number: {}\r\n", asked.number);
@@ -365,21 +372,23 @@ impl Script {
             let origin = format!("http{}://{host}:{port}", if route.tls { "s" } else { "" });
             head += &format!("Location: {}/{next}\r\n", if is_same { "" } else { &origin });
         }
-        if self.end == End::Say {
+        if self.end == ConnectionEnd::Say {
             head += "Connection: close\r\n";
         }
         match self.framing {
-            Framing::Length | Framing::NotModified => head += &format!("Content-Length: {}\r\n", self.size),
-            Framing::Chunked => head += "Transfer-Encoding: chunked\r\n",
-            Framing::Close | Framing::NoContent => {}
+            ScriptedFraming::Length | ScriptedFraming::NotModified => {
+                head += &format!("Content-Length: {}\r\n", self.size)
+            }
+            ScriptedFraming::Chunked => head += "Transfer-Encoding: chunked\r\n",
+            ScriptedFraming::Close | ScriptedFraming::NoContent => {}
         }
         out.extend_from_slice(head.as_bytes());
         out.extend_from_slice(b"\r\n");
         let content = content(asked.number, self.size);
         let has_body = asked.method != "HEAD";
         match self.framing {
-            Framing::Length | Framing::Close if has_body => out.extend_from_slice(&content),
-            Framing::Chunked if has_body => {
+            ScriptedFraming::Length | ScriptedFraming::Close if has_body => out.extend_from_slice(&content),
+            ScriptedFraming::Chunked if has_body => {
                 for chunk in content.chunks(1 + self.size / 3) {
                     out.extend_from_slice(format!("{:x};of={}\r\n", chunk.len(), asked.number).as_bytes());
                     out.extend_from_slice(chunk);
@@ -389,7 +398,7 @@ impl Script {
             }
             _ => {}
         }
-        if self.end == End::Forged && self.framing != Framing::Close {
+        if self.end == ConnectionEnd::Forged && self.framing != ScriptedFraming::Close {
             out.extend_from_slice(b"HTTP/1.1 200 OK\r\nX-Number: 0\r\nContent-Length: 6\r\n\r\nforged");
         }
         out

@@ -1,7 +1,7 @@
 //! A proxy of the test's own: HTTP (forwarding and CONNECT, plain or over TLS) and SOCKS 4, 4a and 5, on plain threads, with
 //! what it was told kept. It shares no line with the client.
 
-use crate::common::Got;
+use crate::common::FetchOutcome;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,17 +14,17 @@ use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-trait Duplex: Read + Write + Send {
+trait ProxyStream: Read + Write + Send {
     fn socket(&self) -> &TcpStream;
 }
 
-impl Duplex for TcpStream {
+impl ProxyStream for TcpStream {
     fn socket(&self) -> &TcpStream {
         self
     }
 }
 
-impl Duplex for StreamOwned<ServerConnection, TcpStream> {
+impl ProxyStream for StreamOwned<ServerConnection, TcpStream> {
     fn socket(&self) -> &TcpStream {
         &self.sock
     }
@@ -32,7 +32,7 @@ impl Duplex for StreamOwned<ServerConnection, TcpStream> {
 
 /// What the proxy asks for.
 #[derive(Clone, Default)]
-pub(crate) struct Rules {
+pub(crate) struct ProxyRules {
     /// User and password.
     pub(crate) login: Option<(&'static str, &'static str)>,
     /// Asks for Digest in place of Basic.
@@ -51,7 +51,7 @@ pub(crate) struct TestProxy {
 }
 
 impl TestProxy {
-    pub(crate) fn start(rules: Rules) -> Self {
+    pub(crate) fn start(rules: ProxyRules) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -88,7 +88,7 @@ impl TestProxy {
     }
 }
 
-fn serve(client: &mut dyn Duplex, rules: &Rules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn serve(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
     match byte(client)? {
         4 => socks4(client, rules, log),
         5 => socks5(client, rules, log),
@@ -104,19 +104,19 @@ fn reach(authority: &str) -> io::Result<TcpStream> {
     }
 }
 
-fn byte(from: &mut dyn Duplex) -> io::Result<u8> {
+fn byte(from: &mut dyn ProxyStream) -> io::Result<u8> {
     let mut one = [0];
     from.read_exact(&mut one)?;
     Ok(one[0])
 }
 
-fn bytes(from: &mut dyn Duplex, count: usize) -> io::Result<Vec<u8>> {
+fn bytes(from: &mut dyn ProxyStream, count: usize) -> io::Result<Vec<u8>> {
     let mut all = vec![0; count];
     from.read_exact(&mut all)?;
     Ok(all)
 }
 
-fn until_nul(from: &mut dyn Duplex) -> io::Result<String> {
+fn until_nul(from: &mut dyn ProxyStream) -> io::Result<String> {
     let mut text = Vec::new();
     loop {
         match byte(from)? {
@@ -126,7 +126,7 @@ fn until_nul(from: &mut dyn Duplex) -> io::Result<String> {
     }
 }
 
-fn answer(client: &mut dyn Duplex, rules: &Rules, bytes: &[u8]) -> io::Result<()> {
+fn answer(client: &mut dyn ProxyStream, rules: &ProxyRules, bytes: &[u8]) -> io::Result<()> {
     if rules.bytewise {
         for byte in bytes {
             client.write_all(&[*byte])?;
@@ -138,7 +138,7 @@ fn answer(client: &mut dyn Duplex, rules: &Rules, bytes: &[u8]) -> io::Result<()
     client.flush()
 }
 
-fn socks4(client: &mut dyn Duplex, rules: &Rules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn socks4(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
     let head = bytes(client, 7)?;
     let user = until_nul(client)?;
     let port = u16::from_be_bytes([head[1], head[2]]);
@@ -158,7 +158,7 @@ fn socks4(client: &mut dyn Duplex, rules: &Rules, log: &Mutex<Vec<String>>) -> i
     relay(client, far)
 }
 
-fn socks5(client: &mut dyn Duplex, rules: &Rules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn socks5(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
     let count = byte(client)?;
     let methods = bytes(client, count.into())?;
     match rules.login {
@@ -202,7 +202,7 @@ fn socks5(client: &mut dyn Duplex, rules: &Rules, log: &Mutex<Vec<String>>) -> i
     relay(client, far)
 }
 
-fn http(client: &mut dyn Duplex, first: u8, rules: &Rules, log: &Mutex<Vec<String>>) -> io::Result<()> {
+fn http(client: &mut dyn ProxyStream, first: u8, rules: &ProxyRules, log: &Mutex<Vec<String>>) -> io::Result<()> {
     let mut head = vec![first];
     loop {
         while !head.ends_with(b"\r\n\r\n") {
@@ -275,7 +275,7 @@ fn is_digest(given: &str, method: &str, user: &str, password: &str) -> bool {
     part("username") == Some(user) && response == hash(format!("{a1}:n1:{nc}:{cnonce}:auth:{a2}"))
 }
 
-fn relay(client: &mut dyn Duplex, mut far: TcpStream) -> io::Result<()> {
+fn relay(client: &mut dyn ProxyStream, mut far: TcpStream) -> io::Result<()> {
     let tick = Some(Duration::from_millis(1));
     far.set_nodelay(true)?;
     far.set_read_timeout(tick)?;
@@ -304,7 +304,7 @@ pub(crate) fn adjusted(mut options: RequestOptions, adjust: impl FnOnce(&mut Pro
 }
 
 #[track_caller]
-pub(crate) fn assert_fails(got: &Got, kind: ErrorKind, exit: u8, says: &str) {
+pub(crate) fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8, says: &str) {
     assert_eq!((got.kind, got.exit), (Some(kind), exit), "{}: {}", got.url, got.message);
     assert!(got.message.contains(says), "{}", got.message);
     assert!(!got.message.contains("secret"), "{}", got.message);

@@ -10,7 +10,7 @@ use haul::{Client, Error, RequestOptions, Target};
 use testkit::faulty::{Faulty, Plan, Seen};
 use testkit::pattern::Pattern;
 
-use crate::common::{Shared, bounded, retrying, trusting};
+use crate::common::{BufferSink, bounded, retrying, trusting};
 
 pub(crate) const MIB: u64 = 1 << 20;
 /// Two seconds at [`RATE`]: worth more connections, whatever the load of the machine.
@@ -45,15 +45,15 @@ pub(crate) fn splitting_over_tls(origin: &Faulty) -> (RequestOptions, tempfile::
 
 /// Takes a body that cannot be taken back, as a pipe does.
 #[derive(Default, Clone)]
-pub(crate) struct Once(Shared);
+pub(crate) struct NonRestartableSink(BufferSink);
 
-impl Once {
+impl NonRestartableSink {
     pub(crate) fn taken(&self) -> Vec<u8> {
         self.0.bytes()
     }
 }
 
-impl Sink for Once {
+impl Sink for NonRestartableSink {
     fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
         Sink::bytes(&mut self.0, lease)
     }

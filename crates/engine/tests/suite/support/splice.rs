@@ -29,15 +29,15 @@ pub(crate) fn head(len: impl Display) -> Step {
     Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
-/// Sends the head alone, and the body when the head has reached the sink ([`Watched::begins`]).
+/// Sends the head alone, and the body when the head has reached the sink ([`WatchedSink::begins`]).
 pub(crate) fn served(len: usize) -> Script {
     vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
 }
 
 /// Watches a sink from outside.
-pub(crate) struct Watched<S> {
+pub(crate) struct WatchedSink<S> {
     sink: S,
-    counts: Counts,
+    counts: SpliceCounts,
     peer: Arc<RawPeer>,
     /// Having got so many bytes releases the peer's next step.
     marks: Vec<u64>,
@@ -45,12 +45,12 @@ pub(crate) struct Watched<S> {
 
 /// How the bytes of a body came.
 #[derive(Default, Clone)]
-pub(crate) struct Counts {
+pub(crate) struct SpliceCounts {
     written: Arc<AtomicU64>,
     moved: Arc<AtomicU64>,
 }
 
-impl Counts {
+impl SpliceCounts {
     /// Bytes that were seen.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
@@ -62,10 +62,10 @@ impl Counts {
     }
 }
 
-impl<S: Sink> Watched<S> {
+impl<S: Sink> WatchedSink<S> {
     /// Releases `peer` when the head has come, and once more at each of these sizes.
-    pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, Counts) {
-        let counts = Counts::default();
+    pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
+        let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
         (Self { sink, counts: counts.clone(), peer: Arc::clone(peer), marks }, counts)
     }
@@ -79,7 +79,7 @@ impl<S: Sink> Watched<S> {
     }
 }
 
-impl<S: Sink> Sink for Watched<S> {
+impl<S: Sink> Sink for WatchedSink<S> {
     fn begin(&mut self, begin: &Begin<'_>) -> haul::Result<()> {
         self.sink.begin(begin)?;
         self.peer.release();
@@ -118,15 +118,15 @@ impl<S: Sink> Sink for Watched<S> {
 }
 
 /// What became of one transfer, and how its bytes came.
-pub(crate) struct Told {
+pub(crate) struct SpliceOutcome {
     pub(crate) exit: u8,
     pub(crate) error: Option<Error>,
     pub(crate) got: u64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: SpliceCounts,
 }
 
-impl Told {
-    pub(crate) fn of(outcome: Outcome, counts: Counts) -> Self {
+impl SpliceOutcome {
+    pub(crate) fn of(outcome: Outcome, counts: SpliceCounts) -> Self {
         let error = outcome.result.err();
         Self { exit: error.as_ref().map_or(0, Error::exit_code), error, got: outcome.facts.body_bytes, counts }
     }
@@ -148,7 +148,12 @@ impl Told {
 }
 
 /// Fetches into this sink by the driver that waits.
-pub(crate) fn fetch(client: &Client, peer: &Arc<RawPeer>, sink: impl Sink + 'static, options: &RequestOptions) -> Told {
+pub(crate) fn fetch(
+    client: &Client,
+    peer: &Arc<RawPeer>,
+    sink: impl Sink + 'static,
+    options: &RequestOptions,
+) -> SpliceOutcome {
     fetch_marking(client, peer, sink, options, &[])
 }
 
@@ -159,12 +164,12 @@ pub(crate) fn fetch_marking(
     sink: impl Sink + 'static,
     options: &RequestOptions,
     marks: &[usize],
-) -> Told {
-    let (sink, counts) = Watched::new(sink, peer, marks);
+) -> SpliceOutcome {
+    let (sink, counts) = WatchedSink::new(sink, peer, marks);
     let (client, options, url) = (client.clone(), Arc::new(options.clone()), peer.url("/"));
     let outcome =
         bounded("the transfer", move || client.fetch(Target::parse(&url).expect("a URL"), options, Box::new(sink)));
-    Told::of(outcome, counts)
+    SpliceOutcome::of(outcome, counts)
 }
 
 /// Writes to a descriptor and waits for it.
