@@ -1,9 +1,9 @@
 #!/bin/sh
-# Counts, for each crate and for the workspace, the words that make code hard to read:
+# Counts, for each crate and for all, the words that make code hard to read:
 #
 #   docs    doc comments that open with a pronoun or a question word            at most 5 %
 #   tests   tests whose name has more than eight words, or opens with such a word
-#   types   declarations of types whose name another file declares, too         at most 16 %
+#   types   type definitions whose name another file of any crate defines, too  at most 16 %
 #
 #   scripts/words.sh               the table
 #   scripts/words.sh --list PATH   each finding under PATH, one a line: file:line: kind: text
@@ -72,14 +72,13 @@ is_test && /^[ \t]*(pub )?(async )?fn [a-z0-9_]+/ {
     name = $0
     sub(/^[ \t]*(pub(\([a-z: ]+\))? )?(unsafe )?(struct|enum|trait|union|type) /, "", name)
     sub(/[^A-Za-z0-9_].*/, "", name)
-    types[crate]++
-    declared[++declarations] = name
-    declared_in[declarations] = crate
-    declared_at[declarations] = FILENAME ":" FNR
-    if (!((crate, name, FILENAME) in seen)) {
-        seen[crate, name, FILENAME] = 1
-        files_in_crate[crate, name]++
+    if (!((name, FILENAME) in seen)) {
+        seen[name, FILENAME] = 1
         files[name]++
+        types[crate]++
+        defined[++definitions] = name
+        defined_in[definitions] = crate
+        defined_at[definitions] = FILENAME ":" FNR
     }
 }
 function percent(part, whole) { return whole ? sprintf("%5.1f %%", 100 * part / whole) : "      -" }
@@ -87,13 +86,11 @@ function row(name, d, bd, t, bt, y, by) {
     printf "%-16s %6d %5d %s  %6d %5d %s  %6d %5d %s\n", name, d, bd, percent(bd, d), t, bt, percent(bt, t), y, by, percent(by, y)
 }
 END {
-    for (i = 1; i <= declarations; i++) {
-        crate = declared_in[i]
-        if (files_in_crate[crate, declared[i]] > 1) {
-            shared[crate]++
-            if (list && (under == "." || index(declared_at[i], under) == 1)) print declared_at[i] ": types: " declared[i]
-        }
-        if (files[declared[i]] > 1) all_shared++
+    for (i = 1; i <= definitions; i++) {
+        if (files[defined[i]] < 2) continue
+        shared[defined_in[i]]++
+        all_shared++
+        if (list && (under == "." || index(defined_at[i], under) == 1)) print defined_at[i] ": types: " defined[i]
     }
     if (list) exit
     printf "%-16s %6s %13s  %6s %13s  %6s %13s\n", "crate", "docs", "bad", "tests", "bad", "types", "shared"
