@@ -261,7 +261,7 @@ fn begin(
     now: Instant,
 ) -> Result<Live, (Box<Transfer>, After)> {
     let warm = match from {
-        From::Pool if !transfer.wants_fresh => {
+        From::Pool if !transfer.reuse.wants_fresh => {
             client.take_idle_for(transfer.target(), transfer.options(), now).filter(Link::can_start)
         }
         From::Pool | From::Fresh => None,

@@ -99,7 +99,7 @@ impl Lane {
         let options = Arc::clone(transfer.options());
         let opens_within = options.connect.timeout;
         let opens_by = clock::after(now, opens_within);
-        let connecting = Connecting::new(Arc::clone(&key), options, transfer.spread, opens_by);
+        let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
         Self {
             waiting_until: transfer.deadline(),
             waiting: VecDeque::from([transfer]),
@@ -160,7 +160,7 @@ impl Lane {
             State::Open(link) if link.is_closing() => return false,
             // Transfers without room wait here: another connection would not help. Except one that all the others wait for: they would never make
             // room for it.
-            State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.rank),
+            State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.scheduling.rank),
             State::Open(link) if !self.is_serial && self.waiting.is_empty() && !link.is_held_back() => {
                 return link.takes(transfer);
             }
@@ -177,7 +177,7 @@ impl Lane {
     pub(crate) fn wait(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_until = [self.waiting_until, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
-            true => self.waiting.partition_point(|other| other.rank <= transfer.rank),
+            true => self.waiting.partition_point(|other| other.scheduling.rank <= transfer.scheduling.rank),
             false => self.waiting.len(),
         };
         self.waiting.insert(place, transfer);
@@ -189,7 +189,9 @@ impl Lane {
     pub(crate) fn evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             State::Open(link) if link.is_shared() && link.is_closing() => std::mem::take(&mut self.waiting),
-            State::Open(link) if self.waiting.front().is_some_and(|next| link.is_stuck_before(next.rank)) => {
+            State::Open(link)
+                if self.waiting.front().is_some_and(|next| link.is_stuck_before(next.scheduling.rank)) =>
+            {
                 self.waiting.pop_front().into_iter().collect()
             }
             _ => VecDeque::new(),
@@ -220,9 +222,9 @@ impl Lane {
         let State::Open(link) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
         // Transfers in progress may themselves wait for one on another connection: the sink wakes us again.
-        let wake = waker.wake.filter(|_| self.awaits != Some(next.rank));
+        let wake = waker.wake.filter(|_| self.awaits != Some(next.scheduling.rank));
         if link.is_shared() && link.takes(next) && !next.is_ready(wake, waker.token) {
-            self.awaits = Some(next.rank);
+            self.awaits = Some(next.scheduling.rank);
             return None;
         }
         let may =

@@ -214,8 +214,8 @@ impl Run {
             path = path.extracting(extractor, stage.searches);
         }
         let mut transfer = Transfer::new(target, options, path, now, key as u64);
-        transfer.slot = Some(host);
-        transfer.rank = self.dispatch.priority(number, slot) + 1;
+        transfer.scheduling.host_slot = Some(host);
+        transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
         transfer
     }
 
@@ -399,7 +399,7 @@ impl Supply for Run {
     }
 
     fn delayed(&self, transfer: &Transfer) -> bool {
-        let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) else { return false };
+        let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.scheduling.host_slot) else { return false };
         let mut state = self.dispatch.lock();
         state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
         state.lend()
@@ -426,7 +426,7 @@ impl Supply for Run {
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         self.colleague(worker, |colleague| colleague.running -= 1);
         let pause = transfer.host_pause();
-        let slot = transfer.slot;
+        let slot = transfer.scheduling.host_slot;
         let (mut outcome, mut path) = transfer.into_outcome(result);
         // Released before its slot is finished, which wakes transfers that wait for memory.
         path.release();

@@ -135,7 +135,7 @@ impl Crew {
         let watch = first.begin_split(&cut, Instant::now());
         let mut window = Window::new(body.total, done, order);
         let first_id = window.first(first.position());
-        let model = first.part(&body, 0..0, BodyPath::new(Box::new(Nowhere)), 0, Instant::now());
+        let model = first.part(&body, 0..0, BodyPath::new(Box::new(Nowhere)), 0, 0, Instant::now());
         let state = State {
             window,
             splitter,
@@ -277,7 +277,8 @@ impl Crew {
         }
         state.most = state.most.max((alive + state.parts.len() + 1).min(wanted));
         state.ordinal += 1;
-        let transfer = state.model.part(&self.body, part.span.clone(), BodyPath::new(sink), state.ordinal, now);
+        let transfer =
+            state.model.part(&self.body, part.span.clone(), BodyPath::new(sink), part.id, state.ordinal, now);
         let transfer = match &mut state.first_line {
             FirstLine::Apart { user: user @ None } if state.first.is_some() => {
                 *user = Some(part.id);
@@ -287,7 +288,7 @@ impl Crew {
         };
         let member = Member { at: part.span.start, end: part.span.end, has_begun: false, bytes: Vec::new() };
         state.parts.insert(part.id, member);
-        Some(transfer.of_crew(part.id))
+        Some(transfer)
     }
 
     /// Notes how far the first stream is.
@@ -465,7 +466,7 @@ impl Supply for Crew {
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let mut guard = self.state();
         let state = &mut *guard;
-        match transfer.crew_id() {
+        match transfer.part_id() {
             None => self.first_is_back(state, transfer, result),
             Some(id) => {
                 state.model.adds(&transfer.facts, 0);

@@ -22,6 +22,11 @@ pub(super) struct Aim {
     /// True if a redirect led from TLS to plain text.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
+    /// The target's origin has answered with HTTP/1.0.
+    pub(super) is_http10: bool,
+    /// Requests go to the target of an earlier redirect, without a request to the caller's target
+    /// first.
+    pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
     pub(super) hops: u32,
     /// The first target's origin.
@@ -42,6 +47,8 @@ impl Aim {
             same_origin: true,
             is_downgraded: false,
             referer,
+            is_http10: false,
+            skips_redirects: false,
             hops: 0,
             left: None,
         }
@@ -50,7 +57,7 @@ impl Aim {
     /// A copy of this target for a part of the content: the place to which redirects have already
     /// led.
     pub(super) fn of_part(&self) -> Self {
-        Self { hops: 0, left: None, ..self.clone() }
+        Self { is_http10: false, skips_redirects: false, hops: 0, left: None, ..self.clone() }
     }
 
     /// The target that the caller asked for.
@@ -64,6 +71,7 @@ impl Aim {
         if tells {
             self.referer = referer(&self.target, &hop.target).map(String::into_bytes);
         }
+        self.is_http10 &= hop.target.origin() == self.target.origin();
         let target = std::mem::replace(&mut self.target, hop.target);
         let method = std::mem::replace(&mut self.method, method(&hop.method));
         self.left.get_or_insert_with(|| Box::new((target, method)));

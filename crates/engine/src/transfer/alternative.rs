@@ -17,28 +17,37 @@ pub(super) struct Door {
     port: u16,
 }
 
+/// The route of the connection of the current exchange.
+#[derive(Default)]
+pub(super) struct ConnectionRoute {
+    /// The alternative service at its end.
+    pub(super) alternative: Option<Box<Door>>,
+    /// The host of the first proxy, for traces.
+    pub(super) proxy_host: Option<Box<str>>,
+}
+
 impl Transfer {
     /// Notes the key of the connection for the next exchange.
     pub fn goes_by(&mut self, key: &Key) {
         self.facts.proxy_used = key.via != Via::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
-        self.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
+        self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
         let door =
             key.alternative.map(|protocol| Box::new(Door { protocol, host: key.dial.0.clone(), port: key.dial.1 }));
-        if door == self.alternative {
+        if door == self.route.alternative {
             return;
         }
         if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, door.as_deref()) {
-            let (from, to) = (self.aim.target.host_text(), protocol.as_str());
-            let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.aim.target.port());
+            let (from, to) = (self.current.target.host_text(), protocol.as_str());
+            let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.current.target.port());
             trace.event(&Event::Info(text.into()));
         }
-        self.alternative = door;
+        self.route.alternative = door;
     }
 
     /// The Alt-Used field (section 5): which one is asked.
     pub(super) fn alt_used(&self) -> Option<String> {
-        let Door { host, port, .. } = self.alternative.as_deref()?;
+        let Door { host, port, .. } = self.route.alternative.as_deref()?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
@@ -59,8 +68,8 @@ impl Transfer {
 
     /// Stops using the alternative service. Returns false if none was in use.
     pub(super) fn drops_alternative(&mut self) -> bool {
-        let (Some(door), Some(known)) = (self.alternative.take(), &self.options.alt_svc) else { return false };
-        known.fails(&self.aim.target, door.protocol, &door.host, door.port);
+        let (Some(door), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
+        known.fails(&self.current.target, door.protocol, &door.host, door.port);
         true
     }
 }

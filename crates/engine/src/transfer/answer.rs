@@ -9,7 +9,8 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::{Head, Version};
 
 use super::extent::{Extent, Verdict};
-use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
+use super::state::Disposition;
+use super::{MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
 use crate::clock;
 use crate::error::Stage;
 use crate::net::proxy::Via;
@@ -25,34 +26,34 @@ const MAX_PROXY_ROUNDS: u32 = 4;
 impl Transfer {
     /// Handles the head of the final response: decides whether its body is delivered or dropped.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
-        let continues = self.has_begun;
+        let continues = self.resume.has_begun;
         self.is_heard();
-        self.is_http10 = head.version() == Version::Http10;
+        self.current.is_http10 = head.version() == Version::Http10;
         self.facts.head_came(&head, now, continues);
-        self.pace.came(0, now);
+        self.speed.came(0, now);
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
         let untold = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.leave_behind(&head);
-        self.asked_pause = self.pause_in(&head);
-        let earlier = self.heads.len();
+        self.exchange.host_pause = self.pause_in(&head);
+        let earlier = self.history.heads.len();
         if self.options.include_head {
-            self.heads.extend_from_slice(&self.shown(head.raw()));
+            self.history.heads.extend_from_slice(&self.shown(head.raw()));
         }
-        self.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
-        if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
-            self.history.push(Redirected { target: self.aim.target.clone(), head: head.clone() });
+        self.exchange.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
+        if self.options.keep_history && matches!(self.exchange.disposition, Disposition::Follow(_)) {
+            self.history.redirects.push(Redirected { target: self.current.target.clone(), head: head.clone() });
         }
         // If heads are delivered, so are the ones with challenges, and the ones that end the
         // transfer.
-        let stays = match &self.disposition {
+        let stays = match &self.exchange.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
             _ => false,
         };
         if !stays || earlier > MOST_HEADS {
-            self.heads.truncate(earlier);
+            self.history.heads.truncate(earlier);
         }
         // The facts of a transfer are those of its first response: how the rest was fetched is internal.
         if !continues {
@@ -79,10 +80,10 @@ impl Transfer {
     /// A proxy that requires authentication (407), or a server that is not the right one (421): the same request once more.
     fn on_other_connection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
-        if status == 407 && self.proxy_rounds < MAX_PROXY_ROUNDS {
-            let via = Via::of(&self.aim.target, options);
-            if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_answered)) {
-                self.proxy_rounds += 1;
+        if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
+            let via = Via::of(&self.current.target, options);
+            if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered)) {
+                self.proxy_auth.rounds += 1;
                 return Some(Disposition::Again);
             }
         }
@@ -90,9 +91,9 @@ impl Transfer {
             return None;
         }
         // Whatever its method: the server has not acted on it (RFC 9110 section 15.5.20).
-        if self.is_on_used && !self.is_misdirected {
-            self.is_misdirected = true;
-            self.wants_fresh = true;
+        if self.reuse.is_reused() && !self.reuse.is_misdirected {
+            self.reuse.is_misdirected = true;
+            self.reuse.wants_fresh = true;
             return Some(Disposition::Again);
         }
         // Even on a fresh connection: then the alternative does not serve this origin (RFC 7838 section 6).
@@ -122,17 +123,21 @@ impl Transfer {
     /// Returns the disposition that follows from the requested range. `None`: the response is
     /// delivered like any other.
     fn on_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
-        if !self.may_range {
+        if !self.ranges.are_allowed() {
             return None;
         }
-        match self.extent.judge(head, framing) {
+        match self.resume.range.judge(head, framing) {
             Verdict::Ordinary => None,
             // Some servers call everything that they send a part.
-            _ if options.as_curl.trusts_end && head.status() == 206 && !self.extent.is_ranged() => None,
-            Verdict::Refused(_) if options.as_curl.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
+            _ if options.as_curl.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
+            Verdict::Refused(_)
+                if options.as_curl.trusts_end && self.ranges.must_continue && self.is_behind_end(head, framing) =>
+            {
                 Some(Disposition::Complete)
             }
-            Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => Some(Disposition::Again),
+            Verdict::Refused(_) if self.ranges.must_continue && self.resume.range.may_look_back(head) => {
+                Some(Disposition::Again)
+            }
             verdict => Some(self.go_by(verdict, head, framing)),
         }
     }
@@ -140,14 +145,18 @@ impl Transfer {
     /// A redirect's target that answered before and refuses to go on: its address may be good for one request, or for a few
     /// minutes. The caller's target names another.
     fn on_stale_target(&mut self, head: &Head) -> Option<Disposition> {
-        let is_stale = self.is_shortcut && matches!(head.status(), 401 | 403 | 404 | 410);
+        let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(Disposition::Anew)
     }
 
     /// Content other than the requested part is not appended to the existing part.
     fn on_no_part(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
-        if !self.is_fixed || !self.may_range || !self.extent.is_ranged() || matches!(status, 206 | 304) {
+        if !self.ranges.must_continue
+            || !self.ranges.are_allowed()
+            || !self.resume.range.is_ranged()
+            || matches!(status, 206 | 304)
+        {
             return None;
         }
         if options.as_curl.trusts_end && self.is_behind_end(head, framing) {
@@ -195,7 +204,7 @@ impl Transfer {
             return Some(Disposition::Retry(wait));
         }
         if !options.fail || options.fail_with_body {
-            self.tries_behind = wait;
+            self.exchange.retry_after_body = wait;
             return None;
         }
         // The head is wanted whatever becomes of the body.
@@ -212,7 +221,7 @@ impl Transfer {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             206 => false,
-            _ => framing == BodyFraming::Length(self.extent.at) && head.get("content-range").is_none(),
+            _ => framing == BodyFraming::Length(self.resume.range.at) && head.get("content-range").is_none(),
         }
     }
 
@@ -220,25 +229,25 @@ impl Transfer {
     fn go_by(&mut self, verdict: Verdict, head: &Head, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
             Verdict::Continues => {
-                self.extent.continues(head);
-                if self.has_begun {
+                self.resume.range.continues(head);
+                if self.resume.has_begun {
                     return Disposition::Deliver;
                 }
                 return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
             }
-            Verdict::Repeats(there) if self.has_begun && !self.is_part => {
-                self.skip = there;
+            Verdict::Repeats(there) if self.resume.has_begun && !self.is_part() => {
+                self.resume.skip = there;
                 return Disposition::Deliver;
             }
             // A retry in curl's mode continues in the user's file, whatever its server makes of
             // If-Range.
-            Verdict::Repeats(there) if self.is_fixed && self.options.as_curl.retries_whole => {
-                self.skip = there;
+            Verdict::Repeats(there) if self.ranges.must_continue && self.options.as_curl.retries_whole => {
+                self.resume.skip = there;
                 return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
             }
             Verdict::Complete => return Disposition::Complete,
             Verdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
-            Verdict::Refused(what) if self.extent.is_ranged() => {
+            Verdict::Refused(what) if self.resume.range.is_ranged() => {
                 (ErrorKind::Range, format!("asked for a range, the server sent {what}"))
             }
             Verdict::Refused(what) => (ErrorKind::Range, format!("asked for no range, the server sent {what}")),
@@ -246,11 +255,11 @@ impl Transfer {
                 (ErrorKind::Range, "asked for a range, the server sent the whole".to_owned())
             }
         };
-        let is_fixed = self.is_part || self.is_fixed;
+        let is_fixed = self.is_part() || self.ranges.must_continue;
         // The whole that is in hand costs no further request; the tries that led to it count.
         let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
-        if !is_fixed && self.restarts < most && self.body.restart() {
-            self.restarts += 1;
+        if !is_fixed && self.attempt.restarts < most && self.body.restart() {
+            self.attempt.restarts += 1;
             self.start_over();
             if head.status() != 200 {
                 return Disposition::Again;
@@ -258,7 +267,7 @@ impl Transfer {
             return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
         }
         // What broke off and is out already cannot be completed without a range.
-        let broke_off = kind == ErrorKind::Range && self.has_begun && !is_fixed;
+        let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
         Disposition::Fail(if broke_off {
             Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
         } else {
@@ -272,15 +281,15 @@ impl Transfer {
             BodyFraming::None => Some(0),
             _ => None,
         };
-        if head.status() == 200 && self.may_range && self.skip == 0 {
-            self.extent.begins(head, framing);
-        } else if self.extent.is_opening() {
+        if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 {
+            self.resume.range.begins(head, framing);
+        } else if self.resume.range.is_opening() {
             // A response that replaces the content has no part of it.
-            self.extent = Extent::default();
+            self.resume.range = Extent::default();
         }
-        let length = length.map(|length| length.saturating_sub(self.skip));
-        self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
-        self.has_begun = true;
+        let length = length.map(|length| length.saturating_sub(self.resume.skip));
+        self.check_size(length.map_or(0, |length| length.saturating_add(self.resume.range.at)))?;
+        self.resume.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();
         let liberties = self.options.liberties;
         if !liberties.raw && length != Some(0) && self.decodes(head) {
@@ -300,17 +309,17 @@ impl Transfer {
         self.body.begin(
             &Begin {
                 head,
-                target: self.aim.asked(),
-                place: &self.aim.target,
-                history: &self.history,
+                target: self.current.asked(),
+                place: &self.current.target,
+                history: &self.history.redirects,
                 facts: &self.facts,
                 length,
-                offset: self.extent.at,
-                total: self.extent.total,
-                validator: self.extent.validator.as_ref().filter(|_| self.may_range),
+                offset: self.resume.range.at,
+                total: self.resume.range.total,
+                validator: self.resume.range.validator.as_ref().filter(|_| self.ranges.are_allowed()),
                 deadline: self.deadline(),
             },
-            &self.heads,
+            &self.history.heads,
             &coding,
             self.options.decode_limits,
         )

@@ -9,8 +9,9 @@ use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
 use haul_proto::head::Head;
 
+use super::Transfer;
 use super::fields::{Callers, Line, is_for_hop, is_host};
-use super::{Disposition, Transfer};
+use super::state::Disposition;
 use crate::clock;
 use crate::state::auth::{Ask, Netrc, Sent};
 use crate::{Error, ErrorKind, Result};
@@ -53,16 +54,16 @@ impl Login {
 impl Transfer {
     /// The value of the next request's Authorization field, unless its own fields have one.
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
-        (self.login.sent, self.login.is_probe) = (Sent::Nothing, false);
+        (self.auth.sent, self.auth.is_probe) = (Sent::Nothing, false);
         if has_own {
-            self.login.identity = Some(Identity::default());
+            self.auth.identity = Some(Identity::default());
             return Ok(None);
         }
-        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.aim.secrets) {
-            self.login.identity = Some(Identity::default());
+        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.current.secrets) {
+            self.auth.identity = Some(Identity::default());
             return Ok(Some(literal.clone()));
         }
-        let identity = match self.login.identity.take() {
+        let identity = match self.auth.identity.take() {
             Some(identity) => identity,
             None => self.look_up()?,
         };
@@ -70,23 +71,23 @@ impl Transfer {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
-        let ask = Ask { target: &self.aim.target, method: &self.aim.method, content };
+        let ask = Ask { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
         let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
         // Bearer credentials are not remembered.
-        let token = identity.bearer.as_deref().filter(|_| self.login.answers > 0 && allowed.bearer && answer.is_none());
+        let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
             Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, Sent::Bearer)),
             None => answer,
         };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
-        self.login.identity = Some(identity);
+        self.auth.identity = Some(identity);
         if answer.is_none() && may_answer {
             self.waits_to_be_asked();
         }
         let (value, sent) = answer.unzip();
-        self.login.sent = sent.unwrap_or(Sent::Nothing);
+        self.auth.sent = sent.unwrap_or(Sent::Nothing);
         Ok(value)
     }
 
@@ -94,13 +95,13 @@ impl Transfer {
     /// requested and credentials exist.
     fn signs(&self, callers: &Callers<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
-        let credentials = self.login.identity.as_ref()?.credentials.as_ref()?;
+        let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.leave_to_engine("Authorization").then_some((scheme, credentials))
     }
 
     /// Returns the target in the spelling that is signed, if it differs from the caller's.
     pub(super) fn spelled(&self, callers: &Callers<'_>) -> Option<Target> {
-        self.signs(callers)?.0.signed_target(&self.aim.target)
+        self.signs(callers)?.0.signed_target(&self.current.target)
     }
 
     /// Signs the next request. `given` are the caller's fields in the request; those that proxies
@@ -116,7 +117,7 @@ impl Transfer {
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_for_hop(name)).collect();
         let request = UnsignedRequest {
-            method: &self.aim.method,
+            method: &self.current.method,
             target,
             host: own_host.unwrap_or(authority.as_bytes()),
             fields: &fields,
@@ -132,48 +133,48 @@ impl Transfer {
     /// Holds the content back where it must not be sent before the credentials are known: the next request has none then.
     pub(super) fn waits_to_be_asked(&mut self) {
         let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
-        self.login.is_probe |= waits && !self.login.is_unasked;
+        self.auth.is_probe |= waits && !self.auth.is_unasked;
     }
 
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
-        let first = self.login.first.as_deref().filter(|_| self.aim.secrets == Secrets::Keep);
+        let first = self.auth.first.as_deref().filter(|_| self.current.secrets == Secrets::Keep);
         // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
-        let target = match (first.filter(|_| self.aim.same_origin), &auth.netrc) {
+        let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // Nor does it take the place of what the netrc file says.
             (None, Netrc::Required(_)) => {
-                let mut target = self.aim.target.clone();
+                let mut target = self.current.target.clone();
                 target.drop_userinfo();
                 Cow::Owned(target)
             }
-            (None, _) => Cow::Borrowed(&self.aim.target),
+            (None, _) => Cow::Borrowed(&self.current.target),
         };
-        auth.identity(auth.user.as_ref(), &target, self.aim.secrets, self.aim.is_downgraded).map_err(
-            |error| match error {
+        auth.identity(auth.user.as_ref(), &target, self.current.secrets, self.current.is_downgraded).map_err(|error| {
+            match error {
                 IdentityError::Netrc(error) => {
                     Error::with_source(ErrorKind::Read, "the netrc file is malformed", error)
                 }
                 IdentityError::Auth(error) => refused(error),
                 error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
-            },
-        )
+            }
+        })
     }
 
     /// Returns the disposition of a response that contains a challenge. `None`: the response is
     /// final.
     pub(super) fn on_challenge(&mut self, head: &Head) -> Option<Disposition> {
-        let identity = self.login.identity.as_ref()?;
-        let (auth, login) = (&self.options.auth, &self.login);
+        let identity = self.auth.identity.as_ref()?;
+        let (auth, login) = (&self.options.auth, &self.auth);
         if head.status() != 401 {
             if let (Some(credentials), Sent::Digest) = (&identity.credentials, login.sent) {
                 for field in head.get_all("authentication-info") {
-                    auth.memory.on_info(credentials, &self.aim.target, field);
+                    auth.memory.on_info(credentials, &self.current.target, field);
                 }
             }
             // The server asked for no authentication: the content is sent without it.
             if login.is_probe && head.status() < 300 {
-                self.login.is_unasked = true;
+                self.auth.is_unasked = true;
                 return Some(Disposition::Again);
             }
             return None;
@@ -195,7 +196,7 @@ impl Transfer {
             (Choice::Digest(new), Some(credentials)) => {
                 login.sent != Sent::Digest
                     || login.answers == 0
-                    || auth.memory.may_answer_again(credentials, &self.aim.target, new)
+                    || auth.memory.may_answer_again(credentials, &self.current.target, new)
             }
             (Choice::Digest(_), None) => false,
         };
@@ -208,12 +209,12 @@ impl Transfer {
             return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
         }
         if let (Some(credentials), Choice::Digest(_) | Choice::Basic) = (&identity.credentials, &choice) {
-            auth.memory.learn(credentials, &self.aim.target, &choice);
+            auth.memory.learn(credentials, &self.current.target, &choice);
         }
         if let Some(error) = self.cannot_send_again() {
             return Some(Disposition::Fail(error));
         }
-        self.login.answers += 1;
+        self.auth.answers += 1;
         Some(Disposition::Again)
     }
 }

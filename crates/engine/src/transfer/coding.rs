@@ -11,7 +11,9 @@ impl Transfer {
     /// part of the plain content.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
-        options.decode && !self.extent.is_plain_part() && (options.as_curl.decodes_all || !self.wants_part)
+        options.decode
+            && !self.resume.range.is_plain_part()
+            && (options.as_curl.decodes_all || !self.ranges.are_wanted())
     }
 
     /// Returns true if the response's content is to be decoded.

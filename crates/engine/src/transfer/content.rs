@@ -5,7 +5,8 @@ use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
 use haul_proto::head::Head;
 
-use super::{Disposition, Transfer};
+use super::Transfer;
+use super::state::Disposition;
 use crate::body::paced::Paced;
 use crate::body::upload::{Body, Upload};
 use crate::{Error, ErrorKind};
@@ -17,10 +18,21 @@ const WORTH_ASKING: u64 = 1 << 20;
 /// The size of content above which a server that refuses it may have left it unread.
 const READ_ANYWAY: u64 = 64 << 10;
 
+/// The `Expect: 100-continue` of a transfer's requests (RFC 9110 section 10.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expectation {
+    /// The current request has none.
+    None,
+    /// The current request waits for the server's consent before it sends the content.
+    Sent,
+    /// The target has rejected one (417): requests to it have none.
+    Rejected,
+}
+
 impl Transfer {
     /// The content that belongs to the method under way.
     pub(super) fn given(&self) -> Option<&Body> {
-        self.own.content(&self.options).filter(|_| self.aim.with_body)
+        self.own.content(&self.options).filter(|_| self.current.with_body)
     }
 
     /// Returns true if the next request has content.
@@ -32,7 +44,7 @@ impl Transfer {
     /// The content to put into a connection's machine; `None` if there is nothing to send.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
-        let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
+        let upload = self.given().filter(|_| !self.auth.is_probe)?.upload();
         let upload = match self.options.limit_rate {
             Some(rate) => Box::new(Paced::new(upload, rate, self.deadline())),
             None => upload,
@@ -60,10 +72,11 @@ impl Transfer {
     /// Returns the framing of the next request's content, as its fields describe it.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.given() else {
-            let says_so = !self.options.as_curl.omits_empty && matches!(&*self.aim.method, "POST" | "PUT" | "PATCH");
+            let says_so =
+                !self.options.as_curl.omits_empty && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
         };
-        if self.login.is_probe {
+        if self.auth.is_probe {
             return BodyLength::Known(0);
         }
         let field =
@@ -76,10 +89,18 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns true if the request asks for the server's consent before it sends the content: if a
-    /// field says so, or if the content is `worth` it.
-    pub(super) fn asks_first(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
-        if self.is_refused_to_be_asked || self.options.expect_timeout.is_zero() {
+    /// Returns the next request's expectation: it waits for the server's consent if a field says
+    /// so, or if the content is `worth` it, but not if the target has rejected an expectation.
+    pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
+        match self.expectation {
+            Expectation::Rejected => Expectation::Rejected,
+            _ if self.waits_for_consent(framing, fields, worth) => Expectation::Sent,
+            _ => Expectation::None,
+        }
+    }
+
+    fn waits_for_consent(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
+        if self.options.expect_timeout.is_zero() {
             return false;
         }
         let mut own = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("expect")).peekable();
@@ -102,11 +123,10 @@ impl Transfer {
 
     /// A server that does not want to be asked is not (RFC 9110 section 15.5.18).
     pub(super) fn on_expectation_failed(&mut self, head: &Head) -> Option<Disposition> {
-        let is_ours = head.status() == 417 && self.asked_first && !self.is_refused_to_be_asked;
-        if !is_ours {
+        if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
         }
-        self.is_refused_to_be_asked = true;
+        self.expectation = Expectation::Rejected;
         Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
     }
 
@@ -115,7 +135,7 @@ impl Transfer {
     /// connection, even if all bytes were written to the socket. A login that is bound to the
     /// connection is excepted, since it has to stay there.
     pub(crate) fn may_be_unread(&self) -> bool {
-        let sent = self.given().filter(|_| !self.login.is_probe);
+        let sent = self.given().filter(|_| !self.auth.is_probe);
         // Of content whose length is not known beforehand, what was given to be sent is known by now.
         let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_ANYWAY;
         self.facts.status >= 300 && sent.is_some_and(much) && !self.logs_in_its_connection()
@@ -138,7 +158,7 @@ impl Transfer {
     /// Returns the error if no further request can be made with this content: it has already been
     /// read, or its server does not know chunks (RFC 9112 section 6.1).
     pub(super) fn cannot_send_again(&self) -> Option<Error> {
-        if self.is_http10 && self.needs_chunks() {
+        if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use haul_proto::h1::BodyFraming;
 
-use super::{Credit, Disposition, Transfer};
+use super::state::Disposition;
+use super::{Credit, Transfer};
 use crate::buffer::Lease;
 use crate::request::Span;
 use crate::sink::Wake;
@@ -20,26 +21,26 @@ const WORTH_DRAINING: u64 = 64 << 10;
 impl Transfer {
     /// Returns the number of body bytes that may be read now.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
-        match self.disposition {
+        match self.exchange.disposition {
             Disposition::Deliver => {}
             // Bytes received with a head are delivered whatever the credit; a head is always read.
             Disposition::Unknown => {
                 let credit = self.body.credit(None, token);
-                return Credit::Bytes(self.pace.allow_with_head(credit, now).max(1));
+                return Credit::Bytes(self.speed.allow_with_head(credit, now).max(1));
             }
             _ => return Credit::Bytes(u64::MAX),
         }
         let mut credit = self.body.credit(waker, token);
-        if let Some(cut) = &self.cut {
-            credit = credit.min(cut.room(self.extent.at, waker, token));
+        if let Some(cut) = self.split.end() {
+            credit = credit.min(cut.room(self.resume.range.at, waker, token));
         }
-        self.pace.allow(credit.saturating_add(if credit == 0 { 0 } else { self.skip }), now)
+        self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
 
     /// Returns true if the transfer would accept the next bytes of its server, as far as that can
     /// be known before a response begins.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
-        match self.disposition {
+        match self.exchange.disposition {
             Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
             _ => true,
         }
@@ -49,16 +50,16 @@ impl Transfer {
     /// response is not wanted.
     #[must_use]
     pub fn is_satisfied(&self) -> bool {
-        let is_delivered = matches!(self.disposition, Disposition::Deliver);
-        is_delivered && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at))
+        let is_delivered = matches!(self.exchange.disposition, Disposition::Deliver);
+        is_delivered && self.split.end().is_some_and(|cut| cut.is_reached(self.resume.range.at))
     }
 
     /// Returns true if the rest of an unwanted body is not worth reading: it is better to close the
     /// connection.
     #[must_use]
     pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
-        let unwanted = !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver);
-        let worth_draining = match (&self.disposition, &self.options.span) {
+        let unwanted = !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver);
+        let worth_draining = match (&self.exchange.disposition, &self.options.span) {
             // A first range that could not be used, since the server has only weak validators. It would be requested at every call, and with Tomcat a
             // few reset streams end the connection for all.
             (Disposition::Again, Some(Span::Opening(bytes))) => WORTH_DRAINING.max(*bytes),
@@ -81,8 +82,8 @@ impl Transfer {
     pub fn on_body(&mut self, lease: Lease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
         self.show(lease.bytes());
-        self.pace.came(bytes, now);
-        if !matches!(self.disposition, Disposition::Deliver) {
+        self.speed.came(bytes, now);
+        if !matches!(self.exchange.disposition, Disposition::Deliver) {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
@@ -97,14 +98,14 @@ impl Transfer {
     /// Returns the range of `bytes` received bytes to deliver: none that were delivered before, and
     /// none after the end.
     fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
-        let start = self.skip.min(bytes);
-        self.skip -= start;
-        let at = self.extent.at;
+        let start = self.resume.skip.min(bytes);
+        self.resume.skip -= start;
+        let at = self.resume.range.at;
         let came_to = at.saturating_add(bytes - start);
-        if self.may_range && self.extent.goal().is_some_and(|goal| came_to > goal) {
+        if self.ranges.are_allowed() && self.resume.range.goal().is_some_and(|goal| came_to > goal) {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.cut.as_ref().map_or(came_to, |cut| cut.shorten(at, came_to));
+        let end = self.split.end().map_or(came_to, |cut| cut.shorten(at, came_to));
         self.moved_to(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -112,8 +113,8 @@ impl Transfer {
     }
 
     fn moved_to(&mut self, at: u64) {
-        self.extent.at = at;
-        if let Some(cut) = &self.cut {
+        self.resume.range.at = at;
+        if let Some(cut) = self.split.end() {
             cut.moved_to(at);
         }
     }
@@ -124,13 +125,13 @@ impl Transfer {
     /// As [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        let (at, to) = (self.extent.at, self.extent.at + bytes);
-        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.shorten(at, to) == to);
-        if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
+        let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
+        let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|cut| cut.shorten(at, to) == to);
+        if !is_whole || !matches!(self.exchange.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }
         pieces.iter().for_each(|piece| self.show(piece));
-        self.pace.came(bytes, now);
+        self.speed.came(bytes, now);
         self.wanted(bytes)?;
         self.body.push_pieces(pieces)
     }
@@ -149,8 +150,8 @@ impl Transfer {
 
     /// The descriptor that body bytes may be moved to, if no code has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        match self.disposition {
-            Disposition::Deliver if self.skip == 0 && !self.is_watched() => self.body.direct(),
+        match self.exchange.disposition {
+            Disposition::Deliver if self.resume.skip == 0 && !self.is_watched() => self.body.direct(),
             _ => None,
         }
     }
@@ -158,8 +159,8 @@ impl Transfer {
     /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). Received bytes have to be reported to
     /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        match self.disposition {
-            Disposition::Deliver if self.skip == 0 && self.cut.is_none() && !self.is_watched() => {
+        match self.exchange.disposition {
+            Disposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_watched() => {
                 self.body.receive(socket, most)
             }
             _ => None,
@@ -171,11 +172,11 @@ impl Transfer {
     /// # Errors
     /// The transfer cannot go on: the body is larger than is allowed.
     pub fn on_moved(&mut self, bytes: u64, now: Instant) -> Result<()> {
-        self.pace.came(bytes, now);
-        self.moved_to(self.extent.at + bytes);
+        self.speed.came(bytes, now);
+        self.moved_to(self.resume.range.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.moved(bytes);
-        self.check_size(self.extent.at)
+        self.check_size(self.resume.range.at)
     }
 
     /// The meaning of a failure to move bytes, or more bytes, there.

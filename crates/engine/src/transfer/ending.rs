@@ -8,7 +8,9 @@ use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::head::Head;
 
 use super::aim::Aim;
-use super::{After, Broke, Disposition, Outcome, Transfer, answer};
+use super::content::Expectation;
+use super::state::{Disposition, Scheduling};
+use super::{After, Broke, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
@@ -22,7 +24,7 @@ const PROGRESS: u64 = 256 << 10;
 impl Transfer {
     /// Handles a response that is complete, or whose rest is not read ([`Transfer::is_cut_short`]).
     pub fn on_complete(&mut self, now: Instant) -> After {
-        match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
+        match std::mem::replace(&mut self.exchange.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
                 if let Some(after) = self.try_behind(now) {
@@ -38,25 +40,24 @@ impl Transfer {
             }
             Disposition::Anew => {
                 self.go_back();
-                self.is_shortcut = false;
+                self.current.skips_redirects = false;
                 self.facts.progress = Progress::Connecting;
                 After::Again(Duration::ZERO)
             }
             Disposition::Follow(hop) => {
                 self.facts.progress = Progress::Connecting;
-                if self.aim.method != hop.method {
+                if self.current.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
-                self.is_http10 &= hop.target.origin() == self.aim.target.origin();
-                self.aim.follow(*hop, self.options.auto_referer);
+                self.current.follow(*hop, self.options.auto_referer);
                 if self.options.auto_referer {
-                    let referer = self.aim.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+                    let referer = self.current.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
                     self.facts.referer = referer.map(Box::from);
                 }
-                self.facts.redirects = self.aim.hops;
+                self.facts.redirects = self.current.hops;
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
-                self.is_refused_to_be_asked = false;
-                self.login = self.login.elsewhere();
+                self.expectation = Expectation::None;
+                self.auth = self.auth.elsewhere();
                 self.on_redirect();
                 self.leaves_time_for_others(now);
                 if let Some(error) = self.cannot_send_again() {
@@ -75,23 +76,24 @@ impl Transfer {
 
     /// Handles a response that was delivered completely. Returns the next step, if more is needed.
     fn delivered(&mut self, now: Instant) -> After {
-        if self.is_part && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at)) {
+        if self.split.end().is_some_and(|cut| cut.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
-        let is_short = self.may_range && self.extent.goal().is_some_and(|goal| self.extent.at < goal);
+        let is_short =
+            self.ranges.are_allowed() && self.resume.range.goal().is_some_and(|goal| self.resume.range.at < goal);
         if is_short {
-            self.disposition = Disposition::Deliver;
+            self.exchange.disposition = Disposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
             return self.on_failure(error, Broke::InResponse, now);
         }
-        if self.is_part {
+        if self.is_part() {
             return self.done(Ok(()), now);
         }
-        if self.may_range
+        if self.ranges.are_allowed()
             && let Some(gap) = self.body.next_gap()
         {
-            self.extent.moves_to(gap);
-            self.is_shortcut = self.aim.is_led();
+            self.resume.range.moves_to(gap);
+            self.current.skips_redirects = self.current.is_led();
             return After::Again(Duration::ZERO);
         }
         if let Some(after) = self.try_behind(now) {
@@ -104,16 +106,16 @@ impl Transfer {
     /// Handles a response whose head makes it unusable. A retry of the whole may bring another one,
     /// if the options retry every error.
     fn refused(&mut self, error: Error, now: Instant) -> After {
-        self.tries_behind = None;
+        self.exchange.retry_after_body = None;
         // Content that has changed has no rest.
-        let is_final = self.is_part || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
+        let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
         match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
-            Some(wait) if !self.has_begun || self.body.restart() => {
+            Some(wait) if !self.resume.has_begun || self.body.restart() => {
                 // The existing part remains, and so does its validator.
-                let rest = self.is_fixed.then(|| self.extent.clone());
+                let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
                 let after = self.again(Trouble::Permanent, wait, Some(&error), now);
                 if let Some(rest) = rest {
-                    self.extent = rest;
+                    self.resume.range = rest;
                 }
                 after
             }
@@ -123,7 +125,7 @@ impl Transfer {
 
     /// Returns the next try, if the delivered response asked for one.
     fn try_behind(&mut self, now: Instant) -> Option<After> {
-        let wait = self.tries_behind.take()?;
+        let wait = self.exchange.retry_after_body.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
         let error = self.failed_status().err();
@@ -142,7 +144,7 @@ impl Transfer {
     /// Handles a broken exchange. Returns whether the transfer is over or tried again.
     pub fn on_failure(&mut self, error: Error, broke: Broke, now: Instant) -> After {
         // The decision on the head stands, whatever happens to an unwanted body.
-        if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
+        if !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
         let fails = self.options.as_curl.fails_tunnels && self.options.fail && !self.options.fail_with_body;
@@ -160,32 +162,35 @@ impl Transfer {
         if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
             return self.done(Err(error), now);
         }
-        let may_repeat = self.options.retry.may_repeat(&self.aim.method);
+        let may_repeat = self.options.retry.may_repeat(&self.current.method);
         if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // The server most likely never saw the request (RFC 9112 section 9.3.1), so this does
             // not count as an attempt.
-            self.wants_fresh = true;
+            self.reuse.wants_fresh = true;
             self.facts.progress = Progress::Connecting;
             return After::Again(Duration::ZERO);
         }
-        if self.is_part {
+        if self.is_part() {
             return self.done(Err(error), now);
         }
-        let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
-        if resumes && self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
+        let resumes = self.options.resume
+            && self.resume.has_begun
+            && self.ranges.are_allowed()
+            && self.resume.range.is_resumable();
+        if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= PROGRESS {
             // It got on, and what it has is kept: this is the first failure here. New starts kept nothing.
-            self.attempt = self.attempt.min(self.restarts);
+            self.attempt.number = self.attempt.number.min(self.attempt.restarts);
         }
         match self.may_retry(trouble, None) {
-            Some(wait) if resumes || !self.has_begun => {
-                self.failed_at = self.extent.at;
+            Some(wait) if resumes || !self.resume.has_begun => {
+                self.resume.failed_at = self.resume.range.at;
                 self.again(trouble, wait, Some(&error), now)
             }
             Some(wait) if self.keeps_on() => {
-                let (rest, at) = (self.extent.clone(), self.extent.at);
-                self.from = at;
+                let (rest, at) = (self.resume.range.clone(), self.resume.range.at);
+                self.ranges.start = at;
                 let after = self.again(trouble, wait, Some(&error), now);
-                (self.extent, self.is_fixed) = (rest, true);
+                (self.resume.range, self.ranges.must_continue) = (rest, true);
                 after
             }
             Some(wait) if self.body.restart() => {
@@ -201,19 +206,23 @@ impl Transfer {
     /// failed response was delivering content from a server that supports ranges.
     fn keeps_on(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
-            206 => self.from > 0,
+            206 => self.ranges.start > 0,
             200 => head.get("accept-ranges").is_some_and(|unit| unit.trim_ascii().eq_ignore_ascii_case(b"bytes")),
             _ => false,
         });
-        let is_plain = self.may_range && self.aim.method == "GET" && !self.options.include_head;
-        self.options.as_curl.retries_whole && is_plain && brings && self.extent.at > self.from && self.body.keeps()
+        let is_plain = self.ranges.are_allowed() && self.current.method == "GET" && !self.options.include_head;
+        self.options.as_curl.retries_whole
+            && is_plain
+            && brings
+            && self.resume.range.at > self.ranges.start
+            && self.body.keeps()
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
-        let elapsed = self.began.elapsed();
-        let idempotent = retry::is_idempotent(&self.aim.method);
+        let elapsed = self.attempt.first_started.elapsed();
+        let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
-        let wait = retry::decide(rules, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())?;
+        let wait = retry::decide(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
         // No try begins when the time for all of them is over.
         let is_in_time = self.ends_by().is_none_or(|end| clock::after(Instant::now(), wait) < end);
         is_in_time.then_some(wait)
@@ -223,23 +232,23 @@ impl Transfer {
     /// use up the time of further tries, which may be led to others.
     fn leaves_time_for_others(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
-        let may_try_others = !self.aim.same_origin && self.aim.keeps_method() && !self.has_content();
+        let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
         if may_try_others && self.may_retry(Trouble::Timeout, None).is_some() {
-            self.deadline = Some(now + end.saturating_duration_since(now) / 4);
+            self.attempt.deadline = Some(now + end.saturating_duration_since(now) / 4);
         }
     }
 
     /// Gives a server that has answered all the time that is left.
     pub(super) fn is_heard(&mut self) {
         if self.max_time().is_none() {
-            self.deadline = self.ends_by();
+            self.attempt.deadline = self.ends_by();
         }
     }
 
     fn again(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
         self.on_retry(trouble, wait, error);
         self.tell_pause(wait, error);
-        self.attempt += 1;
+        self.attempt.number += 1;
         self.facts.retries += 1;
         self.facts.enter(Phase::Pause, now);
         self.facts.progress = Progress::Connecting;
@@ -258,34 +267,34 @@ impl Transfer {
     fn tell_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
-        pauses.begins(&self.aim.asked().to_url(), wait, &why);
+        pauses.begins(&self.current.asked().to_url(), wait, &why);
     }
 
     /// Heads are delivered where they are wanted, though no body follows them.
     fn show_heads(&mut self) {
-        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
+        if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
         }
-        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
-        self.has_begun = true;
+        let Some(head) = self.head.as_ref().or(self.history.last_other_head.as_deref()) else { return };
+        self.resume.has_begun = true;
         let begin = Begin {
             head,
-            target: self.aim.asked(),
-            place: &self.aim.target,
-            history: &self.history,
+            target: self.current.asked(),
+            place: &self.current.target,
+            history: &self.history.redirects,
             facts: &self.facts,
             length: Some(0),
-            offset: self.extent.at,
+            offset: self.resume.range.at,
             total: None,
             validator: None,
             deadline: self.deadline(),
         };
         // The transfer reports its first error; a failure to deliver the heads matters less.
-        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
+        let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
     pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> After {
-        if !self.has_begun && !self.is_part {
+        if !self.resume.has_begun && !self.is_part() {
             // What came was dropped.
             self.facts.body_bytes = 0;
         }
@@ -294,7 +303,7 @@ impl Transfer {
             self.show_heads();
         }
         self.facts.finished(now);
-        if self.is_part {
+        if self.is_part() {
             // The body comes by other connections.
             self.facts.enter(Phase::Receive, now);
         }
@@ -306,11 +315,11 @@ impl Transfer {
     /// none, or if another host did.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
-        self.asked_pause
+        self.exchange.host_pause
     }
 
     pub(super) fn pause_in(&self, head: &Head) -> Option<Duration> {
-        if !matches!(head.status(), 429 | 503) || !self.aim.same_origin || self.options.retry.max == 0 {
+        if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
         }
         let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
@@ -321,9 +330,10 @@ impl Transfer {
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
-        let Self { aim: Aim { target, .. }, head, facts, tag, history, trailers, body, .. } = *self;
+        let Self { current: Aim { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
+        let Scheduling { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);
-        (Outcome { result, target, head, facts, tag, history, trailers }, body)
+        (Outcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)
     }
 }
 

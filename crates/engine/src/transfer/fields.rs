@@ -18,6 +18,7 @@ use haul_proto::h1::BodyLength;
 
 use super::Transfer;
 use super::aim::Aim;
+use super::content::Expectation;
 use crate::Result;
 use crate::net::proxy::Via;
 use crate::request::RequestOptions;
@@ -118,13 +119,13 @@ impl Transfer {
     /// follow the same settings as the connection's key, so that data for a proxy reaches no other
     /// server. `spelled` replaces the spelling of the target.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<Forwarded> {
-        self.proxy_answered = false;
-        let via = Via::of(&self.aim.target, options);
+        self.proxy_auth.is_answered = false;
+        let via = Via::of(&self.current.target, options);
         let Some(hop) = via.forwards() else { return Ok(Forwarded::default()) };
-        let (uri, fields) = hop.forwarded(&self.aim.method, spelled.unwrap_or(&self.aim.target))?;
+        let (uri, fields) = hop.forwarded(&self.current.method, spelled.unwrap_or(&self.current.target))?;
         let forwarded = Forwarded { uri: Some(uri), fields };
-        self.proxy_answered = forwarded.get("Proxy-Authorization").is_some();
-        if !self.proxy_answered && hop.is_to_ask() {
+        self.proxy_auth.is_answered = forwarded.get("Proxy-Authorization").is_some();
+        if !self.proxy_auth.is_answered && hop.is_to_ask() {
             self.waits_to_be_asked();
         }
         Ok(forwarded)
@@ -142,7 +143,7 @@ impl Transfer {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = frames(name) || name.eq_ignore_ascii_case("expect");
         let has_content = self.own.content(&self.options).is_some();
-        has_content && (!self.aim.with_body && (describes || frames) || self.login.is_probe && frames)
+        has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
     /// Makes the values that must be allocated before the fields can be put in order.
@@ -163,17 +164,17 @@ impl Transfer {
             None => b"TE".to_vec(),
         });
         Written {
-            authority: self.aim.target.authority(),
+            authority: self.current.target.authority(),
             authorization: authorization.or(signature),
             signed: signed.unwrap_or_default(),
             range: match &options.range {
                 Some(range) => Some(format!("bytes={range}")),
-                None => self.extent.range(),
+                None => self.resume.range.range(),
             },
             content_range: options
                 .content_range
                 .as_deref()
-                .filter(|_| self.aim.with_body)
+                .filter(|_| self.current.with_body)
                 .map(|part| format!("bytes {part}")),
             alt_used: self.alt_used(),
             cookie: self.cookie(callers.leave_to_engine("Cookie")),
@@ -225,7 +226,8 @@ impl Transfer {
         written: &'a Written<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 11] {
         let options = &self.options;
-        let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
+        let if_range =
+            self.resume.range.validator.as_ref().filter(|_| self.ranges.are_allowed() && self.resume.range.is_ranged());
         [
             ("Range", written.range.as_deref().map(str::as_bytes)),
             ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
@@ -234,7 +236,7 @@ impl Transfer {
             ("Accept", Some(b"*/*")),
             ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
             ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", self.aim.referer.as_deref()),
+            ("Referer", self.current.referer.as_deref()),
             ("Proxy-Connection", forwarded.get("Proxy-Connection")),
             ("Alt-Used", written.alt_used.as_deref().map(str::as_bytes)),
             ("Transfer-Encoding", written.is_chunked.then_some(b"chunked")),
@@ -248,14 +250,14 @@ impl Transfer {
         written: &'a Written<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
-        let content_type = content_type.filter(|_| self.aim.with_body && callers.leave_to_engine("Content-Type"));
+        let content_type = content_type.filter(|_| self.current.with_body && callers.leave_to_engine("Content-Type"));
         // As in curl: a request that is only to provoke a challenge has the Content-Type of a urlencoded form, but not that of
         // a multipart form, whose parts are not sent.
-        let content_type = content_type.filter(|kind| !(self.login.is_probe && kind.starts_with("multipart/")));
+        let content_type = content_type.filter(|kind| !(self.auth.is_probe && kind.starts_with("multipart/")));
         [
             ("Content-Length", written.content_length.as_deref().map(str::as_bytes)),
             ("Content-Type", content_type.map(str::as_bytes)),
-            ("Expect", (self.asked_first && !callers.have("Expect")).then_some(b"100-continue")),
+            ("Expect", (self.expectation == Expectation::Sent && !callers.have("Expect")).then_some(b"100-continue")),
         ]
     }
 
@@ -268,7 +270,7 @@ impl Transfer {
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.as_curl.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| is_made && self.aim.secrets == Secrets::Keep);
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.current.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

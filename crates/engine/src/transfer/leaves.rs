@@ -11,7 +11,7 @@ use super::Transfer;
 impl Transfer {
     /// Stores the response's cookies, and its instructions for reaching its host (HSTS, Alt-Svc).
     pub(super) fn leave_behind(&self, head: &Head) {
-        let (options, target) = (&self.options, &self.aim.target);
+        let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
         }
@@ -36,12 +36,12 @@ impl Transfer {
             .fields
             .iter()
             .find(is_host)
-            .filter(|_| self.options.as_curl.cookies_by_host && self.aim.same_origin);
+            .filter(|_| self.options.as_curl.cookies_by_host && self.current.same_origin);
         let named = named.and_then(|(_, host)| {
-            let (scheme, host) = (self.aim.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
-            Target::parse(&format!("{scheme}://{host}{}", self.aim.target.path_and_query())).ok()
+            let (scheme, host) = (self.current.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
+            Target::parse(&format!("{scheme}://{host}{}", self.current.target.path_and_query())).ok()
         });
-        named.map_or(Cow::Borrowed(&self.aim.target), Cow::Owned)
+        named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
     }
 
     /// Returns the redirect of a response. A target that must be reached over TLS is judged as an
@@ -51,12 +51,12 @@ impl Transfer {
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
             redirect::decide(
                 rules,
-                self.aim.hops,
+                self.current.hops,
                 status,
                 location,
-                &self.aim.method,
-                &self.aim.target,
-                &self.aim.first,
+                &self.current.method,
+                &self.current.target,
+                &self.current.first,
             )
         };
         if let Some(hsts) = &self.options.hsts {

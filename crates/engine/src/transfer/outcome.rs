@@ -66,9 +66,9 @@ impl Outcome {
 impl Transfer {
     /// An error as this transfer's: it names the URL, and whether a request had been sent.
     pub(crate) fn own(&self, error: Error) -> Error {
-        let stage = if self.has_sent { Stage::Sent } else { Stage::Unknown };
-        let error = error.with_url(self.aim.target.to_url()).at(stage);
-        if self.aim.is_led() { error.asked_as(self.aim.asked().to_url()) } else { error }
+        let stage = if self.attempt.has_sent { Stage::Sent } else { Stage::Unknown };
+        let error = error.with_url(self.current.target.to_url()).at(stage);
+        if self.current.is_led() { error.asked_as(self.current.asked().to_url()) } else { error }
     }
 }
 

@@ -8,10 +8,11 @@ use haul_policy::range::validator::Validator;
 use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
 
+use super::Transfer;
 use super::cut::Cut;
 use super::extent::Extent;
 use super::pace::Pace;
-use super::{Disposition, Transfer};
+use super::state::{Disposition, ResumeState};
 use crate::Result;
 use crate::body::path::BodyPath;
 use crate::buffer::Lease;
@@ -33,26 +34,53 @@ pub(crate) struct Splittable {
     pub(crate) validator: Validator,
 }
 
+/// The role of a transfer in a split. The split decides about the retries of every transfer that
+/// has one.
+pub(super) enum SplitRole {
+    /// The transfer fetches its body alone.
+    None,
+    /// The first stream, which owns the sink and stops where another part begins.
+    First(Arc<Cut>),
+    /// A further part.
+    Part {
+        /// The number of the part in its split.
+        id: usize,
+        /// The number of the request, counted over all parts.
+        ordinal: usize,
+    },
+}
+
+impl SplitRole {
+    /// Returns the end that the split sets for the first stream.
+    pub(super) fn end(&self) -> Option<&Arc<Cut>> {
+        match self {
+            Self::First(cut) => Some(cut),
+            Self::None | Self::Part { .. } => None,
+        }
+    }
+}
+
 impl Transfer {
     /// Returns whether the body under way could be fetched in parts, as far as its head shows;
     /// `None` before there is a head.
     pub(crate) fn may_split(&self) -> Option<Option<Splittable>> {
-        if !matches!(self.disposition, Disposition::Deliver) {
+        if !matches!(self.exchange.disposition, Disposition::Deliver) {
             return None;
         }
         let head = self.head.as_ref()?;
         let refuses = head.get_all("accept-ranges").any(|value| value.eq_ignore_ascii_case(b"none"));
-        let fits = self.may_range
+        let fits = self.ranges.are_allowed()
             && matches!(head.status(), 200 | 206)
             && !refuses
             && !self.options.prior_knowledge
-            && self.skip == 0
-            && self.extent.is_plain()
+            && self.resume.skip == 0
+            && self.resume.range.is_plain()
             && self.body.is_plain();
         Some(
-            self.extent
+            self.resume
+                .range
                 .total
-                .zip(self.extent.validator.clone())
+                .zip(self.resume.range.validator.clone())
                 .filter(|_| fits)
                 .map(|(total, validator)| Splittable { total, validator }),
         )
@@ -60,29 +88,27 @@ impl Transfer {
 
     /// The next byte that it delivers.
     pub(crate) fn position(&self) -> u64 {
-        self.extent.at
+        self.resume.range.at
     }
 
     /// Makes the transfer the first of several parts, which stops at the cut. Returns the check on
     /// the speed of all.
     pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>, now: Instant) -> Watch {
-        self.is_part = true;
-        self.cut = Some(Arc::clone(cut));
-        cut.moved_to(self.extent.at);
-        let mut rest = self.pace.sharing();
+        self.split = SplitRole::First(Arc::clone(cut));
+        cut.moved_to(self.resume.range.at);
+        let mut rest = self.speed.sharing();
         rest.not_below(STALLED, now);
-        Watch(std::mem::replace(&mut self.pace, rest))
+        Watch(std::mem::replace(&mut self.speed, rest))
     }
 
     /// Continues alone after a split, from the present position or, in a file, from the first
     /// missing byte.
     pub(crate) fn end_split(&mut self) {
-        self.is_part = false;
-        self.cut = None;
-        self.failed_at = self.extent.at;
-        self.is_shortcut = self.aim.is_led();
+        self.split = SplitRole::None;
+        self.resume.failed_at = self.resume.range.at;
+        self.current.skips_redirects = self.current.is_led();
         if let Some(gap) = self.body.next_gap() {
-            self.extent.moves_to(gap);
+            self.resume.range.moves_to(gap);
         }
     }
 
@@ -96,14 +122,15 @@ impl Transfer {
         self.body.counter()
     }
 
-    /// Makes a request for a part of this transfer's body; `ordinal` spreads parts over the
-    /// addresses of the host. It has the same TLS options as this transfer, so it fits the same
-    /// connection.
+    /// Makes a request for a part of this transfer's body, which the split knows as part `id`;
+    /// `ordinal` spreads parts over the addresses of the host. It has the same TLS options as this
+    /// transfer, so it fits the same connection.
     pub(crate) fn part(
         &self,
         body: &Splittable,
         span: Range<u64>,
         path: BodyPath,
+        id: usize,
         ordinal: usize,
         now: Instant,
     ) -> Box<Self> {
@@ -117,24 +144,23 @@ impl Transfer {
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
-        let mut part = Self::new(self.aim.target.clone(), Arc::new(options), path, now, ordinal as u64);
+        let mut part = Self::new(self.current.target.clone(), Arc::new(options), path, now, ordinal as u64);
         part.own.fields.clone_from(&self.own.fields);
         part.own.max_time = self.own.max_time;
-        part.login = self.login.elsewhere();
-        part.aim = self.aim.of_part();
-        (part.began, part.deadline) = (self.began, self.deadline);
-        part.extent = Extent::part(span, body.total, body.validator.clone());
-        part.pace = self.pace.sharing();
-        part.has_looked = true;
-        part.is_part = true;
-        part.spread = ordinal;
+        part.auth = self.auth.elsewhere();
+        part.current = self.current.of_part();
+        (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
+        part.resume = ResumeState::of(Extent::part(span, body.total, body.validator.clone()));
+        part.speed = self.speed.sharing();
+        part.ranges.sink_was_asked = true;
+        part.split = SplitRole::Part { id, ordinal };
         part
     }
 
     /// Returns true if the handshake offers HTTP/2 to the server. Transfers that share an HTTP/2
     /// connection also share its rate.
     pub(crate) fn offers_http2(&self) -> bool {
-        self.aim.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
+        self.current.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
     /// Withdraws the offer of HTTP/2, so that the transfer gets a connection that it does not
@@ -151,7 +177,7 @@ impl Transfer {
     /// Returns false if the request cannot be sent that way.
     pub(crate) fn leaves_http2(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
-        let is_unanswered = matches!(self.disposition, Disposition::Unknown);
+        let is_unanswered = matches!(self.exchange.disposition, Disposition::Unknown);
         let leaves = offers_both && is_unanswered && self.cannot_send_again().is_none();
         if leaves {
             self.offers_no_http2();
@@ -163,21 +189,26 @@ impl Transfer {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
-    /// Gives it the mark that its crew knows it by.
-    #[must_use]
-    pub(crate) fn of_crew(mut self: Box<Self>, id: usize) -> Box<Self> {
-        self.crew_id = Some(id);
-        self
+    /// Returns the number of this part in its split; `None` for the first stream.
+    pub(crate) fn part_id(&self) -> Option<usize> {
+        match self.split {
+            SplitRole::Part { id, .. } => Some(id),
+            SplitRole::None | SplitRole::First(_) => None,
+        }
     }
 
-    /// Returns the number of this part in its crew; `None` for the first stream.
-    pub(crate) fn crew_id(&self) -> Option<usize> {
-        self.crew_id
+    /// Returns the index of the host's address to try first. The parts of one body spread over the
+    /// addresses.
+    pub(crate) fn address_index(&self) -> usize {
+        match self.split {
+            SplitRole::Part { ordinal, .. } => ordinal,
+            SplitRole::None | SplitRole::First(_) => 0,
+        }
     }
 
     /// Returns true if the transfer fetches one body together with others.
     pub(crate) fn is_part(&self) -> bool {
-        self.is_part
+        !matches!(self.split, SplitRole::None)
     }
 
     /// Adds the costs of another part of the same body, which delivered `bytes` of it without this
@@ -194,7 +225,7 @@ impl Transfer {
     /// # Errors
     /// As [`Transfer::on_body`].
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.extent.at += bytes.len() as u64;
+        self.resume.range.at += bytes.len() as u64;
         self.facts.body_bytes += bytes.len() as u64;
         self.body.push(Lease::borrowed(bytes))
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{After, Disposition, Transfer};
+use super::state::ExchangeState;
+use super::{After, Transfer};
 use crate::facts::Phase;
 use crate::{Error, ErrorKind};
 
@@ -10,7 +11,7 @@ impl Transfer {
     /// Takes back a complete response that may belong to another request of its connection: begins
     /// anew with the first URL, or fails where something of the content has left.
     pub fn retract(&mut self, now: Instant) -> After {
-        self.disposition = Disposition::Unknown;
+        self.exchange = ExchangeState::default();
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
                            do without pipelining";
@@ -21,8 +22,6 @@ impl Transfer {
         *self.facts = self.facts.of_next_try(self.facts.started);
         self.head = None;
         self.trailers = None;
-        self.tries_behind = None;
-        self.asked_pause = None;
         After::Again(Duration::ZERO)
     }
 }

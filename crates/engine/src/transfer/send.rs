@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use haul_proto::RequestId;
 use haul_proto::request::{Request, RequestError};
 
+use super::Transfer;
+use super::content::Expectation;
 use super::fields::{Callers, Field, Line};
-use super::{Disposition, Transfer};
+use super::state::ExchangeState;
 use crate::clock;
 use crate::drive::link::Machine;
 use crate::trace;
@@ -47,34 +49,33 @@ impl Transfer {
     }
 
     fn put(&mut self, own: &[Field], conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
-        self.disposition = Disposition::Unknown;
-        self.asked_pause = None;
-        self.wants_fresh = false;
+        self.exchange = ExchangeState::default();
+        self.reuse.wants_fresh = false;
         self.look_for_partial();
         if let Some(error) = self.cannot_send_again() {
             return Err(error);
         }
         let options = Arc::clone(&self.options);
-        let callers = Callers::of(&options, own, &self.aim);
+        let callers = Callers::of(&options, own, &self.current);
         // The credentials come first: content may have to wait until they are known.
         let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
         let spelled = self.spelled(&callers);
         let forwarded = self.forwarded(&options, spelled.as_ref())?;
         let given = self.callers_lines(&callers, conn.has_chunks());
         let framing = self.framing(&given);
-        self.asked_first = self.asks_first(framing, &given, conn.asks_first());
-        let target = spelled.as_ref().unwrap_or(&self.aim.target);
+        self.expectation = self.expectation(framing, &given, conn.asks_first());
+        let target = spelled.as_ref().unwrap_or(&self.current.target);
         let signature = self.signature(&callers, &given, target)?;
         let written = self.written(&callers, &given, framing, authorization, signature);
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
         let request = Request {
-            method: &self.aim.method,
-            scheme: self.aim.target.scheme().as_str(),
+            method: &self.current.method,
+            scheme: self.current.target.scheme().as_str(),
             target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
-            expect_continue: self.asked_first,
+            expect_continue: self.expectation == Expectation::Sent,
             ..Request::default()
         };
         if let Some(trace) = &options.trace {
@@ -83,13 +84,13 @@ impl Transfer {
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| cannot_be_sent(error, &fields));
         let bytes = bytes_of(&request);
-        self.has_sent |= taken.is_ok();
-        if !self.has_begun {
+        self.attempt.has_sent |= taken.is_ok();
+        if !self.resume.has_begun {
             self.facts.body_bytes = 0;
         }
         self.facts.exchange_began(now);
         self.facts.request_bytes += bytes;
-        self.pace.watch(&options, now);
+        self.speed.watch(&options, now);
         taken
     }
 
@@ -97,21 +98,22 @@ impl Transfer {
     /// it.
     #[must_use]
     pub fn asks_for(&self) -> Option<Duration> {
-        self.asked_first.then_some(self.options.expect_timeout)
+        (self.expectation == Expectation::Sent).then_some(self.options.expect_timeout)
     }
 
     /// Before the first exchange, looks for a part of this very content that an earlier run left,
     /// to fetch only the rest.
     fn look_for_partial(&mut self) {
-        if std::mem::replace(&mut self.has_looked, true) || !self.may_range || self.options.decode {
+        if std::mem::replace(&mut self.ranges.sink_was_asked, true) || !self.ranges.are_allowed() || self.options.decode
+        {
             return;
         }
-        if let Some(partial) = self.body.partial(&self.aim.target) {
-            self.is_fixed = partial.known.is_none();
-            if self.is_fixed {
-                self.from = partial.gap.start;
+        if let Some(partial) = self.body.partial(&self.current.target) {
+            self.ranges.must_continue = partial.known.is_none();
+            if self.ranges.must_continue {
+                self.ranges.start = partial.gap.start;
             }
-            self.extent.resumes(partial);
+            self.resume.range.resumes(partial);
         }
     }
 }

@@ -7,7 +7,8 @@ use haul_policy::printable::for_terminal;
 use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
-use super::{Disposition, MOST_HEADS, Outcome, Transfer};
+use super::state::Disposition;
+use super::{MOST_HEADS, Outcome, Transfer};
 use crate::net::stream::Stream;
 use crate::trace::Event;
 use crate::{Error, Result};
@@ -42,7 +43,7 @@ impl Transfer {
 
     /// Returns the host that the connection goes to: a proxy, or the server.
     fn peer_host(&self) -> &str {
-        self.proxy_host.as_deref().unwrap_or_else(|| self.aim.target.host_text())
+        self.route.proxy_host.as_deref().unwrap_or_else(|| self.current.target.host_text())
     }
 
     /// Notes that the response is complete, and that its connection may serve other transfers.
@@ -57,7 +58,7 @@ impl Transfer {
     /// Notes that the transfer continues at another target.
     pub(super) fn on_redirect(&self) {
         if let Some(trace) = &self.options.trace {
-            let text = format!("Issue another request to this URL: '{}'", self.aim.target.to_url());
+            let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
             trace.event(&Event::Info(text.into()));
         }
     }
@@ -65,12 +66,12 @@ impl Transfer {
     /// Notes that the transfer will be tried again.
     pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
-            let left = self.options.retry.max.saturating_sub(self.attempt);
+            let left = self.options.retry.max.saturating_sub(self.attempt.number);
             let mut facts = self.facts.clone();
             facts.total = facts.started.elapsed();
             let failed = error.map(|error| Outcome {
                 result: Err(error.again()),
-                target: self.aim.target.clone(),
+                target: self.current.target.clone(),
                 head: self.head.clone(),
                 facts,
                 tag: 0,
@@ -96,16 +97,16 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Interim { head });
         }
-        if self.options.include_head && !self.has_begun {
+        if self.options.include_head && !self.resume.has_begun {
             self.keep_aside(head);
         }
     }
 
     /// Keeps the head, to deliver it with the heads of redirects.
     pub(super) fn keep_aside(&mut self, head: &Head) {
-        if self.heads.len() <= MOST_HEADS {
-            self.heads.extend_from_slice(&self.shown(head.raw()));
-            self.aside = Some(Box::new(head.clone()));
+        if self.history.heads.len() <= MOST_HEADS {
+            self.history.heads.extend_from_slice(&self.shown(head.raw()));
+            self.history.last_other_head = Some(Box::new(head.clone()));
         }
     }
 
@@ -119,7 +120,7 @@ impl Transfer {
     /// # Errors
     /// What the sink says, where heads are delivered and these with them.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
-        if !matches!(self.disposition, Disposition::Deliver) {
+        if !matches!(self.exchange.disposition, Disposition::Deliver) {
             return Ok(());
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {

@@ -65,7 +65,7 @@ impl Work {
     /// Ends a call whose caller is gone: drops it if it has not begun, and cancels it otherwise.
     pub(super) fn abandon(&self, id: u64) {
         let mut state = self.lock();
-        if let Some(place) = state.waiting.iter().position(|transfer| transfer.tag == id) {
+        if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {
             // The worker has not taken it, and could not find it: it would take it after the
             // message.
             let transfer = state.waiting.remove(place);
@@ -163,7 +163,7 @@ mod tests {
         work.abandon(first.id());
         assert!(first.is_settled() && !second.is_settled());
         assert_eq!(work.running(), 1);
-        assert_eq!(work.next(0, Instant::now()).map(|transfer| transfer.tag), Some(2));
+        assert_eq!(work.next(0, Instant::now()).map(|transfer| transfer.scheduling.tag), Some(2));
         assert!(work.next(0, Instant::now()).is_none());
     }
 }

@@ -256,8 +256,8 @@ impl Hall {
         self.tell_gate(state);
         let path = BodyPath::new(sink).sharing(&self.decoders);
         let mut transfer = Transfer::with(target, options, own, path, began, id);
-        transfer.slot = Some(host);
-        transfer.rank = id;
+        transfer.scheduling.host_slot = Some(host);
+        transfer.scheduling.rank = id;
         Some(transfer)
     }
 

@@ -45,7 +45,7 @@ impl Supply for Hall {
     }
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
-        let (pause, slot) = (transfer.host_pause(), transfer.slot);
+        let (pause, slot) = (transfer.host_pause(), transfer.scheduling.host_slot);
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();
         if let (Some(pause), Some(slot)) = (pause, slot) {
@@ -60,7 +60,7 @@ impl Supply for Hall {
     }
 
     fn delayed(&self, transfer: &Transfer) -> bool {
-        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
+        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.scheduling.host_slot) {
             self.lock().pause(slot, pause);
         }
         false

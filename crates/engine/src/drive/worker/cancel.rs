@@ -12,7 +12,7 @@ impl Worker {
     /// Gives up the transfer of this mark: its connection is closed, or its stream where it shares one.
     pub(super) fn cancel(&mut self, tag: u64) {
         let mut given_up = Vec::new();
-        let is_it = |transfer: &Transfer| transfer.tag == tag && !transfer.is_part();
+        let is_it = |transfer: &Transfer| transfer.scheduling.tag == tag && !transfer.is_part();
         if let Some(place) = self.to_place.iter().position(|(transfer, _)| is_it(transfer)) {
             given_up.extend(self.to_place.remove(place).map(|(transfer, _)| transfer));
         }
@@ -41,7 +41,9 @@ impl Worker {
     /// Ends a transfer that is under way on this lane, or returns it if it still waits there.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
         let lane = self.lanes.get_mut(token)?;
-        if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {
+        if let Some(place) =
+            lane.waiting.iter().position(|transfer| transfer.scheduling.tag == tag && !transfer.is_part())
+        {
             let given_up = lane.waiting.remove(place);
             // No other transfer waits for a connection in the making.
             if lane.waiting.is_empty() && !matches!(lane.state, State::Open(_)) {
@@ -53,7 +55,7 @@ impl Worker {
         let mut finished = Finished::new();
         let progress = link.cancel(tag, self.now, &mut finished)?;
         *paused = false;
-        for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.tag == tag) {
+        for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.scheduling.tag == tag) {
             *after = After::Done(Err(Error::cancelled()));
         }
         if progress == Progress::Closed {

@@ -27,7 +27,7 @@ impl Worker {
         let Some(lane) = self.lanes.get_mut(token) else { return false };
         let waiting = std::mem::take(&mut lane.waiting);
         self.remove(token);
-        if let Some(slot) = waiting.front().and_then(|transfer| transfer.slot) {
+        if let Some(slot) = waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
             self.supply.shares(slot);
         }
         for transfer in waiting {
@@ -45,7 +45,7 @@ impl Worker {
     fn find_host(&self, token: usize) -> Option<usize> {
         let lane = self.lanes.get(token)?;
         let State::Connecting(connecting) = &lane.state else { return None };
-        if lane.waiting.iter().any(|transfer| transfer.wants_fresh) || self.apart.contains(&lane.key) {
+        if lane.waiting.iter().any(|transfer| transfer.reuse.wants_fresh) || self.apart.contains(&lane.key) {
             return None;
         }
         let may_carry = |other: &Lane| match &other.state {

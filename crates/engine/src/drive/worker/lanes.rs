@@ -78,7 +78,7 @@ impl Worker {
         self.heed_closings();
         transfer.take_precedence();
         if let Some(token) = warm
-            && !transfer.wants_fresh
+            && !transfer.reuse.wants_fresh
             && let Some(lane) = self.lanes.get(token)
             && lane.key.fits(transfer.target(), transfer.options())
             && matches!(lane.state, State::Open(_))
@@ -89,7 +89,7 @@ impl Worker {
         }
         let key = Key::new(transfer.target(), transfer.options());
         transfer.goes_by(&key);
-        if transfer.wants_fresh && transfer.is_misdirected {
+        if transfer.reuse.wants_own_host() {
             self.keep_apart(&key);
         }
         if let Some(token) = self.lane_for(&key, &transfer)
@@ -97,7 +97,7 @@ impl Worker {
         {
             return self.start(token, transfer);
         }
-        if !transfer.wants_fresh
+        if !transfer.reuse.wants_fresh
             && !self.shifting.contains(&key)
             && let Some(link) = self.client.take_idle(&key, self.now)
             && let Ok(token) = self.take_in(link, self.workers.depth)
@@ -115,7 +115,7 @@ impl Worker {
 
     /// A lane of this key that can take a transfer.
     fn lane_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
-        if transfer.wants_fresh { self.fresh_lane(key, transfer) } else { self.free_lane(key, transfer) }
+        if transfer.reuse.wants_fresh { self.fresh_lane(key, transfer) } else { self.free_lane(key, transfer) }
     }
 
     /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
@@ -147,7 +147,7 @@ impl Worker {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
-                    if let Some(slot) = transfer.slot.filter(|_| link.is_shared()) {
+                    if let Some(slot) = transfer.scheduling.host_slot.filter(|_| link.is_shared()) {
                         self.supply.shares(slot);
                     }
                 }
@@ -288,7 +288,7 @@ impl Worker {
             link.take_one_only();
         }
         if link.is_shared() {
-            if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.slot) {
+            if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
                 self.supply.shares(slot);
             }
         } else if std::mem::take(&mut lane.hopes_to_share) {
@@ -339,12 +339,13 @@ impl Worker {
     /// which will free theirs, and else for a limited time.
     pub(super) fn may_starve(&self, transfer: &Transfer) -> bool {
         let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
-        !is_late && (transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0))
+        !is_late
+            && (transfer.attempt.descriptor_waits < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0))
     }
 
     /// Lets a transfer wait until there are descriptors again.
     pub(super) fn starve(&mut self, mut transfer: Box<Transfer>) {
-        transfer.starved += 1;
+        transfer.attempt.descriptor_waits += 1;
         transfer.facts.enter(Phase::Idle, self.now);
         self.close_idle_lanes();
         self.supply.fewer();
@@ -409,7 +410,7 @@ impl Worker {
                 self.delayed.push(Reverse(Delayed { at, is_lent, transfer }));
             }
             After::Done(result) => {
-                let slot = transfer.slot.filter(|_| !transfer.gave_slot);
+                let slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
                 // Parts are counted with the transfer that they belong to.
                 if !transfer.is_part() {
                     self.totals.transfer_finished(&transfer.facts, result.is_err());

@@ -40,7 +40,7 @@ impl Link {
                 transfer.on_kept();
             }
             // The range and the validator of a part say whose it is.
-            if !transfer.is_part() && self.turn.holds(transfer.is_pipelined) {
+            if !transfer.is_part() && self.turn.holds(transfer.reuse.is_pipelined()) {
                 return self.turn.hold(transfer, self.queue.is_empty(), now);
             }
             let after = transfer.on_complete(now);
@@ -79,7 +79,7 @@ impl Link {
                 (false, 0) => Broke::BeforeResponse,
                 (false, _) => Broke::WhileStale,
             };
-            self.misbehaved |= transfer.is_pipelined && self.has_broken_its_word();
+            self.misbehaved |= transfer.reuse.is_pipelined() && self.has_broken_its_word();
             let after = transfer.on_failure(error, broke, now);
             finished.push((transfer, after));
         }

@@ -208,14 +208,13 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
-        transfer.is_on_used = self.served > 0;
+        transfer.reuse.on_connection(self.served > 0, !self.queue.is_empty());
         transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 if self.queue.is_empty() {
                     self.allowance.begins_anew(self.served);
                 }
-                transfer.is_pipelined = !self.queue.is_empty();
                 self.turn.goes_on();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.attend(transfer.upload()), waker.may_block(), held_until);
@@ -398,7 +397,7 @@ impl Link {
 
     /// Gives up the transfer of this mark, and the connection with it: the requests after it are sent again.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
-        let place = self.queue.iter().position(|transfer| transfer.tag == tag);
+        let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.turn.cancel(tag))?;
         finished.push((cancelled, After::Again(Duration::ZERO)));
         Some(self.close(now, finished))

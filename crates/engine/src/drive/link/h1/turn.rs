@@ -88,7 +88,7 @@ impl Turn {
 
     /// Takes out the transfer of this mark.
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
-        let place = self.held.iter().position(|(transfer, _)| transfer.tag == tag)?;
+        let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)
     }
 
@@ -96,10 +96,10 @@ impl Turn {
     pub(super) fn take_freed(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
-            if std::mem::replace(&mut transfer.gave_slot, true) {
+            if std::mem::replace(&mut transfer.scheduling.has_given_slot, true) {
                 break;
             }
-            freed.extend(transfer.slot);
+            freed.extend(transfer.scheduling.host_slot);
         }
         freed
     }

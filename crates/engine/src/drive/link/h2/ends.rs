@@ -39,12 +39,12 @@ impl Link {
         if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
             self.allowance.refused();
         }
-        active.transfer.replays += u32::from(retryable && !costs_nothing);
+        active.transfer.attempt.replays += u32::from(retryable && !costs_nothing);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let is_again = retryable && active.transfer.replays <= FREE_REPLAYS;
+        let is_again = retryable && active.transfer.attempt.replays <= FREE_REPLAYS;
         // A connection that refuses its only request, or one so often, may be on its way out: the next try is on another.
-        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.replays == FREE_REPLAYS;
-        active.transfer.wants_fresh |= is_again && is_doubtful;
+        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
+        active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
         let after = if wants_older && active.transfer.leaves_http2() || is_again {
             After::Again(Duration::ZERO)
         } else {
@@ -121,9 +121,9 @@ impl Link {
             let Some(mut active) = self.active.remove(&id) else { continue };
             // By a method that is not idempotent curl sends what was seen no second time here either.
             let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
-            active.transfer.replays += 1;
-            let after = if is_new && !by_protocol && active.transfer.replays <= FREE_REPLAYS {
-                active.transfer.wants_fresh = true;
+            active.transfer.attempt.replays += 1;
+            let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
+                active.transfer.reuse.wants_fresh = true;
                 After::Again(Duration::ZERO)
             } else {
                 let broke = match (by_protocol, started) {

@@ -195,7 +195,7 @@ impl Link {
             && self.held.len() == self.active.len()
             && self.pace.resumes_at.is_none()
             && !self.can_start()
-            && self.active.values().any(|active| active.transfer.rank > rank)
+            && self.active.values().any(|active| active.transfer.scheduling.rank > rank)
     }
 
     /// Returns true if the connection takes no more requests, ever.
@@ -219,9 +219,9 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
-        transfer.is_on_used = self.served > 0 || !self.active.is_empty();
-        transfer.is_pipelined = false;
-        transfer.on_connection(&self.stream, transfer.is_on_used);
+        let is_reused = self.served > 0 || !self.active.is_empty();
+        transfer.reuse.on_connection(is_reused, false);
+        transfer.on_connection(&self.stream, is_reused);
         if !transfer.is_paced() {
             self.conn.widen(self.share.stream_window());
         }
@@ -235,7 +235,7 @@ impl Link {
                     self.uploads.begin(id, waker.may_block());
                 }
                 self.limited += usize::from(is_limited(&transfer));
-                self.highest_rank = self.highest_rank.max(transfer.rank);
+                self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
                 let (pieces, is_guess) = (Vec::new(), self.is_guessing);
                 let active = Active { transfer, upload, unreleased: 0, pieces, is_touched: false, is_guess, left: 0 };
                 self.active.insert(id.0, active);
@@ -414,7 +414,7 @@ impl Link {
 
     /// Gives up the transfer of this mark.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
-        let id = self.active.iter().find(|(_, active)| active.transfer.tag == tag).map(|(id, _)| *id)?;
+        let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(active) = self.take_out(id, now) {
             finished.push((active.transfer, After::Again(Duration::ZERO)));
