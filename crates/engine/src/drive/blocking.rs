@@ -34,7 +34,7 @@ use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Family;
 use crate::net::pool::Key;
 use crate::request::Split;
-use crate::split::{self, Scout};
+use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{After, Broke, Outcome, Transfer};
 use crate::{Error, ErrorKind, Result};
 
@@ -101,7 +101,7 @@ struct Live {
     link: Link,
     /// The start time, if set before the transfer is first driven.
     began: Option<Instant>,
-    scout: Scout,
+    split_monitor: SplitMonitor,
     mover: Mover,
     waits: Waits,
     is_drained: bool,
@@ -221,20 +221,20 @@ impl Exchanges {
 
     /// Fetches the rest over several connections.
     fn split(&mut self, client: &Client, live: Live) -> Option<Ended> {
-        let Live { link, scout, .. } = live;
-        match split::run(client, link, scout) {
-            Ok((mut transfer, split::After::Done(result))) => {
+        let Live { link, split_monitor, .. } = live;
+        match split::run(client, link, split_monitor) {
+            Ok((mut transfer, SplitOutcome::Done(result))) => {
                 transfer.facts.finished(Instant::now());
                 Some(end(client, transfer, result))
             }
-            Ok((transfer, split::After::Alone)) => {
+            Ok((transfer, SplitOutcome::ContinueAlone)) => {
                 // Once is enough: it was refused, or brought nothing.
                 self.split.connections = 1;
                 self.state = State::Next(transfer, From::Pool, None);
                 None
             }
             Err(link) => {
-                self.state = State::Live(Live::new(*link, Scout::Never));
+                self.state = State::Live(Live::new(*link, SplitMonitor::Disabled));
                 None
             }
         }
@@ -287,12 +287,12 @@ fn begin(
             client.put_idle(link, now);
             Err(over)
         }
-        None => Ok(Live { began: Some(now), ..Live::new(link, Scout::new(split)) }),
+        None => Ok(Live { began: Some(now), ..Live::new(link, SplitMonitor::new(split)) }),
     }
 }
 
 impl Live {
-    fn new(link: Link, scout: Scout) -> Self {
+    fn new(link: Link, split_monitor: SplitMonitor) -> Self {
         let (deadline, silent) = link.front().map_or((None, None), |front| (front.deadline(), front.silent_until()));
         let plain = [deadline, silent].into_iter().flatten().min();
         // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
@@ -303,7 +303,7 @@ impl Live {
         } else {
             Waits::InReceive
         };
-        Self { link, began: None, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
+        Self { link, began: None, split_monitor, mover: Mover::default(), waits, is_drained: false, send_error: None }
     }
 
     /// Returns true if the deadline of the transfer under way has passed.
@@ -345,7 +345,7 @@ impl Live {
             if let Err(error) = ticker.tick(now) {
                 return Stopped::Interrupted(error);
             }
-            if self.scout.is_worth_trying(&self.link, now) {
+            if self.split_monitor.is_worth_trying(&self.link, now) {
                 return Stopped::WorthSplitting;
             }
             let look_at = self.link.look_at();

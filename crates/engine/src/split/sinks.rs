@@ -1,29 +1,29 @@
-//! Sinks for the bytes of parts: the window, or their final position in the file.
+//! Sinks for the bytes of parts: the ordered output, or their position in the file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use super::crew::Crew;
+use super::coordinator::Coordinator;
 use crate::buffer::Lease;
 use crate::sink::partial::PartWriter;
 use crate::sink::{Begin, Sink};
 use crate::{Error, ErrorKind, Result};
 
-/// A part whose bytes go out in order.
-pub(super) struct WindowPart {
-    pub(super) crew: Arc<Crew>,
+/// The sink of a part whose bytes are delivered in order.
+pub(super) struct OrderedPartSink {
+    pub(super) coordinator: Arc<Coordinator>,
     pub(super) id: usize,
 }
 
-impl Sink for WindowPart {
+impl Sink for OrderedPartSink {
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
-        self.crew.began(self.id);
+        self.coordinator.on_part_begun(self.id);
         Ok(())
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        self.crew.takes(self.id, lease.bytes())
+        self.coordinator.on_bytes(self.id, lease.bytes())
     }
 
     fn restart(&mut self) -> bool {
@@ -31,36 +31,36 @@ impl Sink for WindowPart {
     }
 }
 
-/// A part that is written directly to its position in the file.
-pub(super) struct FilePart {
-    pub(super) crew: Arc<Crew>,
+/// The sink of a part that is written directly to its position in the file.
+pub(super) struct FilePartSink {
+    pub(super) coordinator: Arc<Coordinator>,
     pub(super) id: usize,
     pub(super) writer: PartWriter,
 }
 
-impl FilePart {
+impl FilePartSink {
     fn error(&self, error: io::Error) -> Error {
         let path = self.writer.partial().path();
         Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error)
     }
 }
 
-impl Sink for FilePart {
+impl Sink for FilePartSink {
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
-        self.crew.began(self.id);
+        self.coordinator.on_part_begun(self.id);
         Ok(())
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.writer.write(lease.bytes()).map_err(|error| self.error(error))?;
-        self.crew.wrote(self.id, lease.bytes().len() as u64);
+        self.coordinator.on_written(self.id, lease.bytes().len() as u64);
         Ok(())
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
         self.writer.write_pieces(pieces).map_err(|error| self.error(error))?;
-        self.crew.wrote(self.id, bytes);
+        self.coordinator.on_written(self.id, bytes);
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl Sink for FilePart {
 
     fn moved(&mut self, bytes: u64) {
         self.writer.moved(bytes);
-        self.crew.wrote(self.id, bytes);
+        self.coordinator.on_written(self.id, bytes);
     }
 
     fn cannot_write(&self, error: io::Error) -> Error {

@@ -31,8 +31,8 @@ impl Transfer {
             _ => return Credit::Bytes(u64::MAX),
         }
         let mut credit = self.body.credit(waker, token);
-        if let Some(cut) = self.split.end() {
-            credit = credit.min(cut.room(self.resume.range.at, waker, token));
+        if let Some(end) = self.split.end() {
+            credit = credit.min(end.room(self.resume.range.at, waker, token));
         }
         self.speed.allow(credit.saturating_add(if credit == 0 { 0 } else { self.resume.skip }), now)
     }
@@ -51,7 +51,7 @@ impl Transfer {
     #[must_use]
     pub fn is_satisfied(&self) -> bool {
         let is_delivered = matches!(self.exchange.disposition, Disposition::Deliver);
-        is_delivered && self.split.end().is_some_and(|cut| cut.is_reached(self.resume.range.at))
+        is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
     /// Returns true if the rest of an unwanted body is not worth reading: it is better to close the
@@ -105,7 +105,7 @@ impl Transfer {
         if self.ranges.are_allowed() && self.resume.range.goal().is_some_and(|goal| came_to > goal) {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.split.end().map_or(came_to, |cut| cut.shorten(at, came_to));
+        let end = self.split.end().map_or(came_to, |end| end.shorten(at, came_to));
         self.moved_to(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -114,8 +114,8 @@ impl Transfer {
 
     fn moved_to(&mut self, at: u64) {
         self.resume.range.at = at;
-        if let Some(cut) = self.split.end() {
-            cut.moved_to(at);
+        if let Some(end) = self.split.end() {
+            end.set_position(at);
         }
     }
 
@@ -126,7 +126,7 @@ impl Transfer {
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
-        let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|cut| cut.shorten(at, to) == to);
+        let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|end| end.shorten(at, to) == to);
         if !is_whole || !matches!(self.exchange.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }

@@ -76,7 +76,7 @@ impl Transfer {
 
     /// Handles a response that was delivered completely. Returns the next step, if more is needed.
     fn delivered(&mut self, now: Instant) -> After {
-        if self.split.end().is_some_and(|cut| cut.is_reached(self.resume.range.at)) {
+        if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
         let is_short =

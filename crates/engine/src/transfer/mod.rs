@@ -26,7 +26,7 @@
 //! | `told` | what is noted on the way, and shown to who watches |
 //! | `extent` | which bytes are delivered, and how a broken body goes on |
 //! | `pace` | how fast it may and must be |
-//! | `part`, `cut` | one of several that fetch one body; where it stops because another part begins |
+//! | `part`, `end_offset` | one of several that fetch one body; where it stops because another part begins |
 //!
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
 
@@ -37,8 +37,8 @@ mod auth;
 mod coding;
 mod connecting;
 mod content;
-mod cut;
 mod delivery;
+mod end_offset;
 mod ending;
 mod extent;
 mod fields;
@@ -76,10 +76,10 @@ use state::{
 };
 
 pub(crate) use answer::bad_status;
-pub(crate) use cut::Cut;
+pub(crate) use end_offset::EndOffset;
 pub use outcome::{After, Broke, Outcome, Redirected};
 pub use pace::Credit;
-pub(crate) use part::{Splittable, Watch};
+pub(crate) use part::{SplitSpeedCheck, SplittableBody};
 pub use state::Scheduling;
 
 /// The number of times a transfer may begin anew because the content changed, or the server does

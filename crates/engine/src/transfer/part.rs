@@ -9,7 +9,7 @@ use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
 
 use super::Transfer;
-use super::cut::Cut;
+use super::end_offset::EndOffset;
 use super::extent::Extent;
 use super::pace::Pace;
 use super::state::{Disposition, ResumeState};
@@ -27,7 +27,7 @@ const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::fr
 
 /// A body that could be fetched in parts.
 #[derive(Debug, Clone)]
-pub(crate) struct Splittable {
+pub(crate) struct SplittableBody {
     /// The length of the representation.
     pub(crate) total: u64,
     /// The validator that tells the representation from every other.
@@ -40,7 +40,7 @@ pub(super) enum SplitRole {
     /// The transfer fetches its body alone.
     None,
     /// The first stream, which owns the sink and stops where another part begins.
-    First(Arc<Cut>),
+    First(Arc<EndOffset>),
     /// A further part.
     Part {
         /// The number of the part in its split.
@@ -52,9 +52,9 @@ pub(super) enum SplitRole {
 
 impl SplitRole {
     /// Returns the end that the split sets for the first stream.
-    pub(super) fn end(&self) -> Option<&Arc<Cut>> {
+    pub(super) fn end(&self) -> Option<&Arc<EndOffset>> {
         match self {
-            Self::First(cut) => Some(cut),
+            Self::First(end) => Some(end),
             Self::None | Self::Part { .. } => None,
         }
     }
@@ -63,7 +63,7 @@ impl SplitRole {
 impl Transfer {
     /// Returns whether the body under way could be fetched in parts, as far as its head shows;
     /// `None` before there is a head.
-    pub(crate) fn may_split(&self) -> Option<Option<Splittable>> {
+    pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.exchange.disposition, Disposition::Deliver) {
             return None;
         }
@@ -82,7 +82,7 @@ impl Transfer {
                 .total
                 .zip(self.resume.range.validator.clone())
                 .filter(|_| fits)
-                .map(|(total, validator)| Splittable { total, validator }),
+                .map(|(total, validator)| SplittableBody { total, validator }),
         )
     }
 
@@ -91,14 +91,14 @@ impl Transfer {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first of several parts, which stops at the cut. Returns the check on
+    /// Makes the transfer the first of several parts, which stops at `end`. Returns the check on
     /// the speed of all.
-    pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>, now: Instant) -> Watch {
-        self.split = SplitRole::First(Arc::clone(cut));
-        cut.moved_to(self.resume.range.at);
+    pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
+        self.split = SplitRole::First(Arc::clone(end));
+        end.set_position(self.resume.range.at);
         let mut rest = self.speed.sharing();
         rest.not_below(STALLED, now);
-        Watch(std::mem::replace(&mut self.speed, rest))
+        SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
     /// Continues alone after a split, from the present position or, in a file, from the first
@@ -127,7 +127,7 @@ impl Transfer {
     /// transfer, so it fits the same connection.
     pub(crate) fn part(
         &self,
-        body: &Splittable,
+        body: &SplittableBody,
         span: Range<u64>,
         path: BodyPath,
         id: usize,
@@ -166,7 +166,7 @@ impl Transfer {
     /// Withdraws the offer of HTTP/2, so that the transfer gets a connection that it does not
     /// share.
     #[must_use]
-    pub(crate) fn by_itself(mut self: Box<Self>) -> Box<Self> {
+    pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
             self.offers_no_http2();
         }
@@ -213,7 +213,7 @@ impl Transfer {
 
     /// Adds the costs of another part of the same body, which delivered `bytes` of it without this
     /// transfer.
-    pub(crate) fn adds(&mut self, other: &Facts, bytes: u64) {
+    pub(crate) fn add_part(&mut self, other: &Facts, bytes: u64) {
         self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
         self.facts.connects += other.connects;
@@ -240,16 +240,16 @@ impl Transfer {
 }
 
 /// The check on the speed of all parts together.
-pub(crate) struct Watch(Pace);
+pub(crate) struct SplitSpeedCheck(Pace);
 
-impl Watch {
-    /// Returns the time of the next call to [`Watch::look`], if one is needed.
-    pub(crate) fn look_at(&self) -> Option<Instant> {
+impl SplitSpeedCheck {
+    /// Returns the time of the next call to [`SplitSpeedCheck::check`], if one is needed.
+    pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.look_at()
     }
 
     /// Returns an error if all parts together are too slow, with `bytes` received so far.
-    pub(crate) fn look(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
+    pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.look(bytes, now)
     }
 }

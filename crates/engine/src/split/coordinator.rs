@@ -1,0 +1,444 @@
+//! Coordinator of the streams that fetch one body: the range of each part, the bytes received, and
+//! the choice whether another connection would help.
+//!
+//! The first stream keeps its transfer, and with it the sink, until it reaches the first part. From
+//! then on, the coordinator holds the transfer, and bytes go out through it in order. A part is
+//! tried once: any other part may fetch what it did not bring, from the exact byte. When parts fail
+//! too often, the split ends, and the transfer continues alone, with all of its retries.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+use haul_policy::range::spans::Spans;
+use haul_policy::range::split::Splitter;
+use haul_policy::range::window::{ClaimedPart, Order, Window};
+
+use super::SplitOutcome;
+use super::sinks::{FilePartSink, OrderedPartSink};
+use super::state::{CoordinatorState, FirstConnection, FirstStream, PartFailures, PartInFlight, ReceivedBytes};
+use crate::body::path::BodyPath;
+use crate::clock;
+use crate::drive::inbox::Inbox;
+use crate::drive::worker::{Another, Supply};
+use crate::sink::partial::PartialFile;
+use crate::sink::{Counter, Sink};
+use crate::sync::IgnorePoison;
+use crate::transfer::{EndOffset, SplittableBody, Transfer};
+use crate::{Error, ErrorKind, Result, Version};
+
+/// The time that the smallest parts, at the end, take a connection: the connections end at times
+/// that differ by as much.
+const MIN_PART_TIME: Duration = Duration::from_millis(25);
+/// The bounds of the size of the smallest parts. Each part is a request, so none is smaller.
+const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
+/// The bounds of the size of a file's part, which takes a connection about a second.
+const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
+/// The smallest part for a pipe, if its memory allows no larger ones.
+const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
+/// The number of parts that may fail in a row before the split ends.
+const MAX_FAILURES: u32 = 6;
+/// The time without any byte after which the split ends: a single stream does not depend on
+/// whatever the parts wait for.
+const MAX_SILENCE: Duration = Duration::from_secs(10);
+/// The time by which a part may take longer to arrive than the first response took.
+const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
+
+/// The coordinator of the streams that fetch one body.
+pub(super) struct Coordinator {
+    body: SplittableBody,
+    /// The end of the first stream, where the first part begins.
+    first_end: Arc<EndOffset>,
+    file: Option<Arc<PartialFile>>,
+    counter: Option<Arc<dyn Counter>>,
+    /// The maximum number of bytes that parts hold before their turn.
+    memory: u64,
+    /// The time to the first response, including the time to connect.
+    setup_time: Duration,
+    this: Weak<Self>,
+    state: Mutex<CoordinatorState>,
+}
+
+impl Coordinator {
+    /// Makes the coordinator for a transfer whose body is under way.
+    pub(super) fn new(first: &mut Transfer, splitter: Splitter, body: SplittableBody, memory: u64) -> Arc<Self> {
+        let file = first.partial_file();
+        let (order, done) = match &file {
+            Some(file) => (Order::Anywhere, file.done()),
+            None => (Order::InOrder { ahead: memory }, Spans::new()),
+        };
+        let counter = first.counter();
+        let first_end = EndOffset::unlimited();
+        let speed = first.begin_split(&first_end, Instant::now());
+        let mut window = Window::new(body.total, done, order);
+        let first_id = window.first(first.position());
+        let template = first.part(&body, 0..0, BodyPath::new(Box::new(UnusedSink)), 0, 0, Instant::now());
+        let connection = match template.offers_http2() {
+            true => FirstConnection::Separate { user: None },
+            false => FirstConnection::Shared,
+        };
+        let setup_time = first.facts.first_byte.saturating_sub(first.facts.resolved);
+        let state = CoordinatorState {
+            window,
+            splitter,
+            speed,
+            first: FirstStream { transfer: None, id: first_id, position: first.position(), connection },
+            template,
+            parts: HashMap::new(),
+            buffered: Vec::new(),
+            received: ReceivedBytes::new(Instant::now()),
+            failures: PartFailures::default(),
+            is_proved: false,
+            is_stopped: false,
+            max_connections: 1,
+            requested_parts: 0,
+            outcome: None,
+        };
+        Arc::new_cyclic(|this| Self {
+            body,
+            first_end,
+            file,
+            counter,
+            memory,
+            setup_time,
+            this: this.clone(),
+            state: Mutex::new(state),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, CoordinatorState> {
+        self.state.lock().ignore_poison()
+    }
+
+    /// Notes that a part's response has begun, and brings the requested range.
+    pub(super) fn on_part_begun(&self, id: usize) {
+        let mut state = self.state();
+        if let Some(part) = state.parts.get_mut(&id) {
+            part.has_begun = true;
+        }
+        if !state.is_proved {
+            state.is_proved = true;
+            state.splitter.on_first_part(clock::policy_time(Instant::now()));
+            self.first_end.settle();
+        }
+    }
+
+    /// Takes bytes of a part whose turn may not have come.
+    pub(super) fn on_bytes(&self, id: usize, bytes: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let Some(part) = state.parts.get_mut(&id) else { return Ok(()) };
+        let at = part.at;
+        part.at += bytes.len() as u64;
+        match &mut state.first.transfer {
+            // The first stream may have brought some of it, before the part had begun.
+            Some(first) if part.buffer.is_empty() && first.position() >= at => {
+                let present = bytes.len().min((first.position() - at) as usize);
+                first.push(&bytes[present..])?;
+            }
+            _ => {
+                if part.buffer.capacity() == 0 {
+                    part.buffer.reserve_exact((part.end - at) as usize);
+                }
+                part.buffer.extend_from_slice(bytes);
+            }
+        }
+        state.on_part_bytes(id, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Notes that bytes of a part were written to the file.
+    pub(super) fn on_written(&self, id: usize, bytes: u64) {
+        let mut state = self.state();
+        if let Some(part) = state.parts.get_mut(&id) {
+            part.at += bytes;
+        }
+        state.on_part_bytes(id, bytes);
+        if let Some(counter) = &self.counter {
+            counter.count(bytes);
+        }
+    }
+
+    /// Ends the split. Returns the transfer and its next step.
+    ///
+    /// # Panics
+    /// If the first stream is still active.
+    pub(super) fn finish(&self, result: Result<()>) -> (Box<Transfer>, SplitOutcome) {
+        let mut state = self.state();
+        let outcome = match (state.outcome.take(), result) {
+            (Some(outcome), _) => outcome,
+            (None, Err(error)) => SplitOutcome::Done(Err(error)),
+            (None, Ok(())) => SplitOutcome::ContinueAlone,
+        };
+        let mut first = state.first.transfer.take().expect("a worker gives back the parts that it has");
+        // Parts write to a file by themselves; all other bytes have passed the first transfer.
+        let bytes = if self.file.is_some() { state.received.by_parts } else { 0 };
+        first.add_part(&state.template.facts, bytes);
+        if matches!(outcome, SplitOutcome::ContinueAlone) {
+            first.end_split();
+        }
+        (first, outcome)
+    }
+
+    /// Returns the request for another part, if another connection would help.
+    fn next_part(&self, state: &mut CoordinatorState, now: Instant) -> Option<Box<Transfer>> {
+        self.sync_first(state);
+        if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
+            return None;
+        }
+        let first_count = usize::from(state.first.transfer.is_none());
+        let delivering = first_count + state.delivering_parts();
+        let wanted = state.splitter.wanted(clock::policy_time(now), state.received.total, delivering);
+        if wanted < 2 && state.is_proved {
+            // No gain: one stream does as well, by the direct path.
+            if state.first.transfer.is_some() && state.parts.is_empty() {
+                state.outcome = Some(SplitOutcome::ContinueAlone);
+            }
+            return None;
+        }
+        // With all connections open, each has another request sent before the response to its last one. The first
+        // connection, if separate, carries one at a time.
+        let pipelining = wanted - state.first.connection.separate();
+        let ahead = if state.splitter.is_settled() && wanted >= state.max_connections { pipelining } else { 0 };
+        if first_count + state.parts.len() >= wanted + ahead {
+            return None;
+        }
+        let size = self.part_size(state);
+        if !state.is_proved && self.file.is_none() {
+            // The first part begins behind what the first stream brings until that part arrives.
+            let lead = bytes_in(state.splitter.rate(), self.setup_time * 3 / 2 + ARRIVAL_SLACK);
+            let lead = lead.min(self.memory / 2).max(MIN_PIPE_PART_SIZE);
+            state.window.cut(state.first.id, state.window.first_missing().saturating_add(lead));
+        }
+        let part = state.window.claim(size, min_part_size(state).min(size))?;
+        let sink = self.sink_for(state, &part)?;
+        if state.first.transfer.is_none()
+            && let Some(end) = state.window.end_of(state.first.id)
+        {
+            self.first_end.set(end);
+        }
+        state.max_connections = state.max_connections.max((first_count + state.parts.len() + 1).min(wanted));
+        state.requested_parts += 1;
+        let transfer = state.template.part(
+            &self.body,
+            part.span.clone(),
+            BodyPath::new(sink),
+            part.id,
+            state.requested_parts,
+            now,
+        );
+        let transfer = match &mut state.first.connection {
+            FirstConnection::Separate { user: user @ None } if state.first.transfer.is_some() => {
+                *user = Some(part.id);
+                transfer
+            }
+            _ => transfer.without_http2(),
+        };
+        let in_flight = PartInFlight { at: part.span.start, end: part.span.end, has_begun: false, buffer: Vec::new() };
+        state.parts.insert(part.id, in_flight);
+        Some(transfer)
+    }
+
+    /// Notes the position of the first stream.
+    fn sync_first(&self, state: &mut CoordinatorState) {
+        let position = self.first_end.position();
+        if state.on_first_position(position) && self.file.is_none() {
+            state.window.emitted(position);
+        }
+    }
+
+    /// Returns the size of the next part: small enough that all connections end together, large
+    /// enough that requests cost little.
+    fn part_size(&self, state: &CoordinatorState) -> u64 {
+        let most = state.template.options().split.connections as u64;
+        let share = (state.window.to_share() / (2 * most)).max(min_part_size(state));
+        match &self.file {
+            Some(_) => state.splitter.rate().clamp(*FILE_PART_SIZE.start(), *FILE_PART_SIZE.end()).min(share),
+            None => (self.memory / (2 * most + 2)).max(MIN_PIPE_PART_SIZE).min(share),
+        }
+    }
+
+    fn sink_for(&self, state: &mut CoordinatorState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
+        let coordinator = self.this.upgrade()?;
+        let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
+        match file.writer(part.span.clone()) {
+            Ok(writer) => Some(Box::new(FilePartSink { coordinator, id: part.id, writer })),
+            Err(_) => {
+                // Nothing is lost without the part: the active parts continue.
+                state.window.release(part.id);
+                state.failures.add(Instant::now());
+                None
+            }
+        }
+    }
+
+    /// Handles the end of the first stream, or its stop where a part begins.
+    fn on_first_finished(&self, state: &mut CoordinatorState, first: Box<Transfer>, result: Result<()>) {
+        self.sync_first(state);
+        state.window.release(state.first.id);
+        // A response over HTTP/1.1 that is not read to its end closes its connection.
+        let is_open = result.is_ok() && first.facts.version == Some(Version::Http2);
+        if state.first.connection != FirstConnection::Shared && !is_open {
+            state.first.connection = FirstConnection::Closed;
+        }
+        state.first.transfer = Some(first);
+        if let Err(error) = result {
+            self.on_stream_failure(state, error);
+        }
+    }
+
+    /// Decides how the split continues after the failure of a stream.
+    fn on_stream_failure(&self, state: &mut CoordinatorState, error: Error) {
+        if state.outcome.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        let is_late = error.is_timeout() && state.template.deadline().is_some_and(|at| at <= now);
+        match error.kind() {
+            ErrorKind::Write | ErrorKind::TooLarge | ErrorKind::Interrupted | ErrorKind::Setup => {
+                state.outcome = Some(SplitOutcome::Done(Err(error)));
+            }
+            _ if is_late => state.outcome = Some(SplitOutcome::Done(Err(error))),
+            _ if !state.is_proved => {
+                // No part has arrived yet: the first stream continues as if none had been requested.
+                state.is_stopped = true;
+                state.window.extend(state.first.id);
+                self.first_end.set(u64::MAX);
+            }
+            // The remaining stream finds out whether the server can still be reached.
+            ErrorKind::Changed => state.outcome = Some(SplitOutcome::ContinueAlone),
+            kind => {
+                let is_refusal = matches!(
+                    kind,
+                    ErrorKind::Status | ErrorKind::Connect | ErrorKind::EmptyReply | ErrorKind::TlsHandshake
+                );
+                let delivering = state.delivering_parts();
+                if is_refusal && delivering > 0 {
+                    state.splitter.refused(delivering + 1);
+                }
+                state.failures.add(now);
+                // The address may be good for a few requests: one stream asks the caller's URL for another.
+                let is_stale = delivering == 0 && matches!(error.status(), Some(401 | 403 | 404 | 410));
+                if is_stale || state.failures.count >= MAX_FAILURES {
+                    state.outcome = Some(SplitOutcome::ContinueAlone);
+                }
+            }
+        }
+    }
+
+    /// Delivers the bytes whose turn has come, and checks whether the body is complete.
+    fn deliver(&self, state: &mut CoordinatorState) {
+        if self.file.is_none()
+            && state.outcome.is_none()
+            && let Err(error) = state.emit()
+        {
+            state.outcome = Some(SplitOutcome::Done(Err(error)));
+        }
+        let Some(first) = state.first.transfer.as_mut().filter(|_| state.outcome.is_none()) else { return };
+        if state.window.missing() == 0 {
+            state.outcome = Some(SplitOutcome::Done(first.finish()));
+        } else if state.is_stopped && state.parts.is_empty() {
+            state.outcome = Some(SplitOutcome::ContinueAlone);
+        }
+    }
+}
+
+impl Supply for Coordinator {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
+        let mut state = self.state();
+        self.deliver(&mut state);
+        self.next_part(&mut state, now)
+    }
+
+    fn another(&self, _worker: usize, _slot: HostId, _now: Instant) -> Another {
+        Another::Nothing
+    }
+
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        match transfer.part_id() {
+            None => self.on_first_finished(state, transfer, result),
+            Some(id) => {
+                state.template.add_part(&transfer.facts, 0);
+                state.window.release(id);
+                if state.first.connection == (FirstConnection::Separate { user: Some(id) }) {
+                    state.first.connection = match result {
+                        Ok(()) => FirstConnection::Separate { user: None },
+                        Err(_) => FirstConnection::Closed,
+                    };
+                }
+                if let Some(part) = state.parts.remove(&id)
+                    && !part.buffer.is_empty()
+                {
+                    state.buffered.push((part.buffered_from(), part.buffer));
+                }
+                if let Err(error) = result {
+                    self.on_stream_failure(state, error);
+                }
+            }
+        }
+        self.deliver(state);
+    }
+
+    fn fewer(&self) {
+        let mut state = self.state();
+        let connections = state.parts.len() + 1;
+        state.splitter.refused(connections);
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.state();
+        let bytes = state.received.total;
+        if let Some(error) = state.speed.check(bytes, now) {
+            state.outcome.get_or_insert(SplitOutcome::Done(Err(error)));
+            return Some(now);
+        }
+        let silent_at = clock::after(state.received.last_at, MAX_SILENCE);
+        if silent_at <= now {
+            state.outcome.get_or_insert(SplitOutcome::ContinueAlone);
+            return Some(now);
+        }
+        let decision = state.splitter.next_timeout().map(clock::instant);
+        let pause = state.failures.paused_until.filter(|&at| at > now);
+        [decision, pause, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
+    }
+
+    fn is_over(&self) -> bool {
+        self.state().end.is_some()
+    }
+
+    fn end(&self, error: Error) {
+        self.state().end.get_or_insert(SplitOutcome::Done(Err(error)));
+    }
+
+    fn joined(&self, _inbox: &Arc<Inbox>) {}
+
+    fn connections(&self) -> Option<usize> {
+        let state = self.state();
+        Some(state.max_connections.saturating_sub(state.first.connection.separate()).max(1))
+    }
+}
+
+/// Returns the smallest size of a part.
+fn min_part_size(state: &CoordinatorState) -> u64 {
+    bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
+}
+
+fn bytes_in(rate: u64, time: Duration) -> u64 {
+    u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
+}
+
+/// The sink of the template, which is never written to.
+struct UnusedSink;
+
+impl Sink for UnusedSink {
+    fn bytes(&mut self, _lease: crate::buffer::Lease<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
