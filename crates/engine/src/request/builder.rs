@@ -4,6 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures_core::Stream;
 use haul_policy::field::{is_token, is_value};
 use haul_policy::redirect::RedirectRules;
@@ -17,7 +19,6 @@ use crate::body::trailers::Trailers;
 use crate::body::upload::{Body, Measured};
 use crate::response::{Response, Sending};
 use crate::state::jar::Jar;
-use crate::transfer::basic;
 use crate::{Client, Error, ErrorKind, Result};
 
 /// A request that can be sent, any number of times unless its content can be read only once.
@@ -275,7 +276,7 @@ impl RequestBuilder {
     /// Sends user and password by Basic (RFC 7617), without waiting for a challenge, to this origin only. Replaces any earlier
     /// `Authorization`. To answer challenges see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
-        self.authorized(basic(user.as_bytes(), password.as_bytes()))
+        self.authorized(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
 
     /// Sends a token (RFC 6750), to this origin only. Replaces any earlier `Authorization`.
@@ -407,6 +408,13 @@ fn with_query(url: &str, query: &str) -> String {
         whole.push_str(fragment);
     }
     whole
+}
+
+/// Returns the value of `Authorization` for the Basic scheme (RFC 7617).
+#[must_use]
+pub fn basic_authorization(user: &[u8], password: &[u8]) -> Vec<u8> {
+    let pair = [user, b":", password].concat();
+    format!("Basic {}", STANDARD.encode(pair)).into_bytes()
 }
 
 #[cfg(test)]

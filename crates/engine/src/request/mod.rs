@@ -26,7 +26,7 @@ pub use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::Liberties;
 
 pub use as_curl::AsCurl;
-pub use builder::{Request, RequestBuilder};
+pub use builder::{Request, RequestBuilder, basic_authorization};
 pub use form::Form;
 pub use pairs::Pair;
 

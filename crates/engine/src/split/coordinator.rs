@@ -406,11 +406,11 @@ impl Supply for Coordinator {
     }
 
     fn is_over(&self) -> bool {
-        self.state().end.is_some()
+        self.state().outcome.is_some()
     }
 
     fn end(&self, error: Error) {
-        self.state().end.get_or_insert(SplitOutcome::Done(Err(error)));
+        self.state().outcome.get_or_insert(SplitOutcome::Done(Err(error)));
     }
 
     fn joined(&self, _inbox: &Arc<Inbox>) {}

@@ -10,7 +10,7 @@ use haul_policy::target::Target;
 use haul_proto::head::Head;
 
 use super::Transfer;
-use super::fields::{Callers, Line, is_for_hop, is_host};
+use super::request_fields::{CallerFields, FieldLine, is_for_hop, is_host};
 use super::state::Disposition;
 use crate::clock;
 use crate::state::auth::{Ask, Netrc, Sent};
@@ -22,7 +22,7 @@ const MOST_ANSWERS: u8 = 3;
 
 /// The state of a transfer's authentication.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(super) struct AuthState {
     /// The first target, if its URL names a user: user information from a redirect does not count
     /// as the caller's.
     first: Option<Box<Target>>,
@@ -37,7 +37,7 @@ pub(super) struct Login {
     is_unasked: bool,
 }
 
-impl Login {
+impl AuthState {
     const NONE: Self =
         Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unasked: false };
 
@@ -67,7 +67,7 @@ impl Transfer {
             Some(identity) => identity,
             None => self.look_up()?,
         };
-        let content = match self.given() {
+        let content = match self.content() {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
@@ -84,7 +84,7 @@ impl Transfer {
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
         self.auth.identity = Some(identity);
         if answer.is_none() && may_answer {
-            self.waits_to_be_asked();
+            self.withhold_content();
         }
         let (value, sent) = answer.unzip();
         self.auth.sent = sent.unwrap_or(Sent::Nothing);
@@ -93,14 +93,14 @@ impl Transfer {
 
     /// Returns the signature scheme and the credentials for the next request, if signing is
     /// requested and credentials exist.
-    fn signs(&self, callers: &Callers<'_>) -> Option<(&SigV4, &Credentials)> {
+    fn signs(&self, callers: &CallerFields<'_>) -> Option<(&SigV4, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
         let credentials = self.auth.identity.as_ref()?.credentials.as_ref()?;
         callers.leave_to_engine("Authorization").then_some((scheme, credentials))
     }
 
     /// Returns the target in the spelling that is signed, if it differs from the caller's.
-    pub(super) fn spelled(&self, callers: &Callers<'_>) -> Option<Target> {
+    pub(super) fn spelled(&self, callers: &CallerFields<'_>) -> Option<Target> {
         self.signs(callers)?.0.signed_target(&self.current.target)
     }
 
@@ -108,8 +108,8 @@ impl Transfer {
     /// leave unchanged are signed, too.
     pub(super) fn signature(
         &self,
-        callers: &Callers<'_>,
-        given: &[Line<'_>],
+        callers: &CallerFields<'_>,
+        given: &[FieldLine<'_>],
         target: &Target,
     ) -> Result<Option<Signature>> {
         let Some((scheme, credentials)) = self.signs(callers) else { return Ok(None) };
@@ -121,7 +121,7 @@ impl Transfer {
             target,
             host: own_host.unwrap_or(authority.as_bytes()),
             fields: &fields,
-            content: match self.given() {
+            content: match self.content() {
                 Some(body) if body.length() != Some(0) => body.bytes(),
                 _ => Some(&b""[..]),
             },
@@ -131,7 +131,7 @@ impl Transfer {
     }
 
     /// Holds the content back where it must not be sent before the credentials are known: the next request has none then.
-    pub(super) fn waits_to_be_asked(&mut self) {
+    pub(super) fn withhold_content(&mut self) {
         let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unasked;
     }
@@ -203,7 +203,7 @@ impl Transfer {
         if !is_new {
             return None;
         }
-        let is_unseen = self.given().is_some_and(|body| body.bytes().is_none());
+        let is_unseen = self.content().is_some_and(|body| body.bytes().is_none());
         if is_unseen && matches!(&choice, Choice::Digest(new) if new.qop() == Qop::AuthInt) {
             let message = "the server wants a digest of the content, which is not in memory";
             return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
@@ -211,7 +211,7 @@ impl Transfer {
         if let (Some(credentials), Choice::Digest(_) | Choice::Basic) = (&identity.credentials, &choice) {
             auth.memory.learn(credentials, &self.current.target, &choice);
         }
-        if let Some(error) = self.cannot_send_again() {
+        if let Some(error) = self.resend_error() {
             return Some(Disposition::Fail(error));
         }
         self.auth.answers += 1;

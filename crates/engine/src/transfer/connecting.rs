@@ -12,12 +12,12 @@ use crate::trace::Event;
 
 impl ConnectObserver for Transfer {
     fn resolved(&mut self) {
-        self.facts.resolved = self.begins(Phase::Connect);
+        self.facts.resolved = self.enter_phase(Phase::Connect);
     }
 
     fn connected(&mut self, local: Option<SocketAddr>) {
         self.facts.connects += 1;
-        self.facts.connected = self.begins(Phase::Tls);
+        self.facts.connected = self.enter_phase(Phase::Tls);
         self.facts.local = local;
     }
 
@@ -29,26 +29,26 @@ impl ConnectObserver for Transfer {
                 trace.event(&Event::Connect { head });
             }
             if self.options.include_head && self.options.as_curl.connect_heads {
-                self.keep_aside(head);
+                self.keep_head(head);
             }
         }
     }
 
     fn secured(&mut self) {
-        self.facts.secured = self.begins(Phase::Idle);
+        self.facts.secured = self.enter_phase(Phase::Idle);
     }
 }
 
 impl Transfer {
-    /// Begins another phase; returns the time since the transfer began.
-    fn begins(&mut self, phase: Phase) -> Duration {
+    /// Begins another phase, and returns the time since the transfer began.
+    fn enter_phase(&mut self, phase: Phase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);
         now.saturating_duration_since(self.facts.started)
     }
 }
 
-/// Reports to the transfer that a connection is made for, if one still waits for it.
+/// Reports milestones to the transfer that waits for the connection, if there still is one.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.resolved());

@@ -1,4 +1,5 @@
-//! The body of the response on its way to the sink: how much may come, what of it is wanted, and where it stops.
+//! The body of the response on its way to the sink: the number of bytes that may be read, the wanted
+//! ones among them, and the end.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -16,7 +17,7 @@ use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
 
 /// An unwanted body of up to this length is read to its end, to keep the connection.
-const WORTH_DRAINING: u64 = 64 << 10;
+const MAX_DRAINED: u64 = 64 << 10;
 
 impl Transfer {
     /// Returns the number of body bytes that may be read now.
@@ -59,30 +60,30 @@ impl Transfer {
     #[must_use]
     pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver);
-        let worth_draining = match (&self.exchange.disposition, &self.options.span) {
-            // A first range that could not be used, since the server has only weak validators. It would be requested at every call, and with Tomcat a
-            // few reset streams end the connection for all.
-            (Disposition::Again, Some(Span::Opening(bytes))) => WORTH_DRAINING.max(*bytes),
-            _ => WORTH_DRAINING,
+        let max_drained = match (&self.exchange.disposition, &self.options.span) {
+            // The server has only weak validators, so its first range cannot be used. The range would be requested
+            // again at every call, and Tomcat closes the connection after a few reset streams.
+            (Disposition::Again, Some(Span::Opening(bytes))) => MAX_DRAINED.max(*bytes),
+            _ => MAX_DRAINED,
         };
         unwanted
             && match framing {
                 BodyFraming::None => false,
                 _ if self.options.head_only => true,
-                BodyFraming::Length(length) => length > worth_draining,
-                BodyFraming::Chunked => self.facts.body_bytes > worth_draining,
+                BodyFraming::Length(length) => length > max_drained,
+                BodyFraming::Chunked => self.facts.body_bytes > max_drained,
                 BodyFraming::UntilClose => true,
             }
     }
 
-    /// Body bytes.
+    /// Delivers body bytes.
     ///
     /// # Errors
-    /// What the decoder, the extraction or the sink says; the transfer cannot go on then.
+    /// The error of the decoder, the extraction or the sink. The transfer must end.
     pub fn on_body(&mut self, lease: Lease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
-        self.show(lease.bytes());
-        self.speed.came(bytes, now);
+        self.report_content(lease.bytes());
+        self.speed.on_received(bytes, now);
         if !matches!(self.exchange.disposition, Disposition::Deliver) {
             self.facts.body_bytes += bytes;
             return Ok(());
@@ -101,25 +102,26 @@ impl Transfer {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
         let at = self.resume.range.at;
-        let came_to = at.saturating_add(bytes - start);
-        if self.ranges.are_allowed() && self.resume.range.goal().is_some_and(|goal| came_to > goal) {
+        let received_to = at.saturating_add(bytes - start);
+        if self.ranges.are_allowed() && self.resume.range.known_end().is_some_and(|known_end| received_to > known_end) {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.split.end().map_or(came_to, |end| end.shorten(at, came_to));
-        self.moved_to(end);
+        let end = self.split.end().map_or(received_to, |end| end.shorten(at, received_to));
+        self.set_position(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
         Ok(start..start + (end - at))
     }
 
-    fn moved_to(&mut self, at: u64) {
+    /// Sets the position of the transfer.
+    fn set_position(&mut self, at: u64) {
         self.resume.range.at = at;
         if let Some(end) = self.split.end() {
             end.set_position(at);
         }
     }
 
-    /// Body bytes that lie in several places.
+    /// Delivers body bytes that lie in several buffers.
     ///
     /// # Errors
     /// As [`Transfer::on_body`].
@@ -130,37 +132,38 @@ impl Transfer {
         if !is_whole || !matches!(self.exchange.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }
-        pieces.iter().for_each(|piece| self.show(piece));
-        self.speed.came(bytes, now);
+        pieces.iter().for_each(|piece| self.report_content(piece));
+        self.speed.on_received(bytes, now);
         self.wanted(bytes)?;
         self.body.push_pieces(pieces)
     }
 
-    /// An observer of the content has to see it.
-    fn show(&self, content: &[u8]) {
+    /// Reports content to a trace that observes it.
+    fn report_content(&self, content: &[u8]) {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&Event::Received(content));
         }
     }
 
-    /// Returns true if a trace receives the content.
-    fn is_watched(&self) -> bool {
+    /// Returns true if a trace observes the content.
+    fn is_traced(&self) -> bool {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// The descriptor that body bytes may be moved to, if no code has to see them.
+    /// Returns the descriptor that body bytes may be moved to, if no code has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.exchange.disposition {
-            Disposition::Deliver if self.resume.skip == 0 && !self.is_watched() => self.body.direct(),
+            Disposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
             _ => None,
         }
     }
 
-    /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). Received bytes have to be reported to
+    /// Receives body bytes into memory of the sink; see
+    /// [`Sink::receive`](crate::sink::Sink::receive). The caller reports received bytes to
     /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.exchange.disposition {
-            Disposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_watched() => {
+            Disposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {
                 self.body.receive(socket, most)
             }
             _ => None,
@@ -170,16 +173,16 @@ impl Transfer {
     /// Notes that `bytes` were moved to the descriptor that [`Transfer::direct`] returned.
     ///
     /// # Errors
-    /// The transfer cannot go on: the body is larger than is allowed.
+    /// The body is larger than allowed. The transfer must end.
     pub fn on_moved(&mut self, bytes: u64, now: Instant) -> Result<()> {
-        self.speed.came(bytes, now);
-        self.moved_to(self.resume.range.at + bytes);
+        self.speed.on_received(bytes, now);
+        self.set_position(self.resume.range.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.moved(bytes);
         self.check_size(self.resume.range.at)
     }
 
-    /// The meaning of a failure to move bytes, or more bytes, there.
+    /// Returns the error for a failure to write to the descriptor of [`Transfer::direct`].
     #[must_use]
     pub fn cannot_write(&self, error: io::Error) -> Error {
         self.body.sink().cannot_write(error)

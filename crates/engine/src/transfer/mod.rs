@@ -1,6 +1,8 @@
-//! One transfer: from a target to a delivered body, over as many exchanges as redirects and retries take.
+//! One transfer: from a target to a delivered body, over as many exchanges as redirects and retries
+//! take.
 //!
-//! It holds no socket and never waits. A driver gives it what a connection says, and it answers what to do:
+//! A transfer holds no socket and never waits. A driver reports what happens on a connection, and
+//! the transfer returns the next step:
 //!
 //! ```text
 //!            enqueue              on_head             on_body*           on_complete
@@ -9,54 +11,53 @@
 //!     └─────────────────┴──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! | part | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `state` | groups of its fields, each with one reset |
-//! | `aim` | what the next exchange asks for, and where redirects lead |
-//! | `send`, `fields` | the request of the next exchange, and which fields it has |
-//! | `content` | what the request carries, and whether it can be sent again |
-//! | `coding` | whether compressed content is asked for, and decoded |
-//! | `auth` | in whose name, and how challenges are answered |
-//! | `answer` | what a response's head means |
-//! | `connecting` | the milestones of its connection |
-//! | `leaves` | what a response leaves behind for later requests |
+//! | `state` | groups of the transfer's fields, each with one reset |
+//! | `target_state` | the target of the next exchange, and the redirects that led to it |
+//! | `send`, `request_fields` | the request of the next exchange, and its fields |
+//! | `request_content` | the content of the request, and its repetition |
+//! | `content_coding` | compressed content: requesting and decoding it |
+//! | `auth` | credentials, and answers to challenges |
+//! | `response` | the decision on a response's head |
+//! | `response_state` | state that a response leaves for later requests |
+//! | `connecting` | milestones of the connection |
+//! | `alt_service` | the route of the connection: an alternative service, a proxy |
 //! | `delivery` | the body on its way to the sink |
-//! | `ending`, `outcome` | what becomes of it when an exchange is over |
-//! | `retract` | a response that may be another request's |
-//! | `told` | what is noted on the way, and shown to who watches |
-//! | `extent` | which bytes are delivered, and how a broken body goes on |
-//! | `pace` | how fast it may and must be |
-//! | `part`, `end_offset` | one of several that fetch one body; where it stops because another part begins |
+//! | `delivery_range` | the delivered bytes, and the continuation of a broken body |
+//! | `retry` | the end of an exchange: done, redirected, retried |
+//! | `retract` | a response that may belong to another request |
+//! | `trace` | events for observers |
+//! | `speed_limits` | upper and lower limits on the speed |
+//! | `split_part`, `end_offset` | one of several streams that fetch one body, and its end |
 //!
-//! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
+//! Left out: the choice of the connection ([`crate::net::pool`]), and the time (the drivers).
 
-mod aim;
-mod alternative;
-mod answer;
+mod alt_service;
 mod auth;
-mod coding;
 mod connecting;
-mod content;
+mod content_coding;
 mod delivery;
+mod delivery_range;
 mod end_offset;
-mod ending;
-mod extent;
-mod fields;
-mod leaves;
 mod outcome;
-mod pace;
-mod part;
+mod request_content;
+mod request_fields;
+mod response;
+mod response_state;
 mod retract;
+mod retry;
 mod send;
+mod speed_limits;
+mod split_part;
 mod state;
-mod told;
+mod target_state;
+mod trace;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use haul_policy::retry;
+use haul_policy::retry::is_idempotent;
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
 
@@ -64,46 +65,46 @@ use crate::Error;
 use crate::body::path::BodyPath;
 use crate::facts::Facts;
 use crate::request::{Particulars, RequestOptions, Span, method};
-use aim::Aim;
-use alternative::ConnectionRoute;
-use auth::Login;
-use content::Expectation;
-use extent::Extent;
-use pace::Pace;
-use part::SplitRole;
+use alt_service::ConnectionRoute;
+use auth::AuthState;
+use delivery_range::DeliveryRange;
+use request_content::Expectation;
+use speed_limits::SpeedLimits;
+use split_part::SplitRole;
 use state::{
     AttemptState, ConnectionReuse, ExchangeState, ProxyChallenges, RangeMode, RangeState, RedirectHistory, ResumeState,
 };
+use target_state::TargetState;
 
-pub(crate) use answer::bad_status;
 pub(crate) use end_offset::EndOffset;
 pub use outcome::{After, Broke, Outcome, Redirected};
-pub use pace::Credit;
-pub(crate) use part::{SplitSpeedCheck, SplittableBody};
+pub(crate) use response::bad_status;
+pub use speed_limits::Credit;
+pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::Scheduling;
 
-/// The number of times a transfer may begin anew because the content changed, or the server does
-/// not support ranges after all.
+/// The number of times that a transfer may start over because the content changed, or because the
+/// server does not support ranges after all.
 const MAX_RESTARTS: u32 = 2;
 
-/// The size of redirects' heads from which further ones are not kept for delivery: a hostile server
-/// sends as many as it may.
-const MOST_HEADS: usize = 1 << 20;
+/// The size of kept heads from which on no further head is kept for delivery: a hostile server sends
+/// as many redirects as it may.
+const MAX_KEPT_HEADS: usize = 1 << 20;
 
-/// A transfer under way. Rare state, and state that is handed on, is boxed: glibc's malloc has
-/// memory of up to 1,032 bytes at hand, and takes much longer for more.
+/// A transfer under way. Rare state, and state that moves to another owner, is boxed: glibc's malloc
+/// keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger ones.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     own: Particulars,
-    auth: Login,
+    auth: AuthState,
     /// The target of the next exchange.
-    current: Aim,
+    current: TargetState,
     expectation: Expectation,
     pub(crate) attempt: AttemptState,
     exchange: ExchangeState,
     resume: ResumeState,
     ranges: RangeState,
-    speed: Pace,
+    speed: SpeedLimits,
     split: SplitRole,
     body: BodyPath,
     /// The head of the first response that is delivered.
@@ -121,13 +122,13 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Makes a transfer of `target`'s content along `body`, in the box that it is handed on in.
+    /// Makes a transfer that delivers `target`'s content along `body`. Transfers move as boxes.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Box<Self> {
         Self::with(target, options, Particulars::default(), body, now, tag)
     }
 
-    /// Makes a transfer with the particulars of this request.
+    /// Makes a transfer with settings for this request alone.
     #[must_use]
     pub fn with(
         target: Target,
@@ -146,13 +147,13 @@ impl Transfer {
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
         // Not `Box::new`, which would have it made elsewhere and copied.
         let transfer = Self {
-            auth: Login::new(&target),
-            current: Aim::new(target, method, with_body, options.referer.clone()),
+            auth: AuthState::new(&target),
+            current: TargetState::new(target, method, with_body, options.referer.clone()),
             own,
             expectation: Expectation::None,
             attempt: AttemptState::new(now),
             exchange: ExchangeState::default(),
-            resume: ResumeState::of(Extent::of(&options)),
+            resume: ResumeState::of(DeliveryRange::of(&options)),
             ranges: RangeState {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
                     (false, false) => RangeMode::None,
@@ -164,7 +165,7 @@ impl Transfer {
                 must_continue: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
                 sink_was_asked: options.resume_from.is_some() || options.span.is_some(),
             },
-            speed: Pace::new(&options, now),
+            speed: SpeedLimits::new(&options, now),
             split: SplitRole::None,
             body,
             head: None,
@@ -178,17 +179,17 @@ impl Transfer {
             options,
         };
         let mut transfer = Box::write(place, transfer);
-        transfer.begins_at(now);
+        transfer.begin_attempt(now);
         transfer
     }
 
-    /// Prepares a finished transfer for another try, as if it had received nothing. Returns false
-    /// if that is impossible.
+    /// Prepares a finished transfer for another attempt, as if it had received nothing. Returns
+    /// false if that is impossible.
     pub fn revive(&mut self) -> bool {
-        let may = retry::is_idempotent(&self.current.method) && self.body.restart();
+        let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
             self.start_over();
-            self.go_back();
+            self.return_to_first_target();
         }
         may
     }
@@ -199,26 +200,27 @@ impl Transfer {
         self.facts.body_bytes = 0;
     }
 
-    /// Resets the state of the request, as if nothing had been sent: redirects are forgotten.
-    fn ask_anew(&mut self) {
+    /// Resets the state of the response and of the request, as if nothing had been sent.
+    fn restart_at_first_target(&mut self) {
         self.start_over();
-        self.leave_redirects();
+        self.forget_redirects();
     }
 
-    /// Asks the caller's target for the missing rest, instead of the target of a redirect: that may
-    /// be down, or its address good for one request. Content that was read once, and a request that
-    /// a redirect turned into another (303), are not sent again.
-    fn go_back(&mut self) {
+    /// Requests the missing rest from the caller's target instead of a redirect's target, which may
+    /// be down, or whose address may be good for one request. Content that was already read is not
+    /// sent again, nor is a request whose method a redirect changed (303).
+    fn return_to_first_target(&mut self) {
         let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::Body::is_spent);
-        if self.current.is_led() && self.current.keeps_method() && !is_spent() {
-            self.leave_redirects();
+        if self.current.is_redirected() && self.current.keeps_method() && !is_spent() {
+            self.forget_redirects();
         }
     }
 
-    fn leave_redirects(&mut self) {
+    /// Resets everything that depends on redirects, and returns to the caller's target.
+    fn forget_redirects(&mut self) {
         let with_body = self.own.content(&self.options).is_some();
-        self.current.begin_anew(with_body, self.options.referer.clone());
-        self.auth = Login::new(&self.current.target);
+        self.current.start_over(with_body, self.options.referer.clone());
+        self.auth = AuthState::new(&self.current.target);
         self.facts.forget_redirects();
         self.proxy_auth = ProxyChallenges::default();
         self.history = RedirectHistory::default();
@@ -228,12 +230,11 @@ impl Transfer {
     /// (RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_follow(&self, earlier: &Self) -> bool {
-        let plain = |transfer: &Self| retry::is_idempotent(&transfer.current.method) && !transfer.has_content();
+        let plain = |transfer: &Self| is_idempotent(&transfer.current.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
-    /// Returns true if the request may be sent again when its connection proves to have been closed
-    /// before.
+    /// Returns true if the request may be sent again if the server had already closed its connection.
     #[must_use]
     pub(crate) fn may_be_repeated(&self) -> bool {
         self.options.retry.may_repeat(&self.current.method) && !self.is_once()
@@ -252,7 +253,7 @@ impl Transfer {
         &self.current.target
     }
 
-    /// The method of the next exchange.
+    /// Returns the method of the next exchange.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.current.method
@@ -270,18 +271,18 @@ impl Transfer {
         self.attempt.deadline
     }
 
-    /// An attempt begins.
-    fn begins_at(&mut self, at: Instant) {
+    /// Sets the deadline of an attempt that begins at this time.
+    fn begin_attempt(&mut self, at: Instant) {
         let of_attempt = self.max_time().and_then(|limit| at.checked_add(limit));
         self.attempt.deadline = [of_attempt, self.ends_by()].into_iter().flatten().min();
     }
 
-    /// The time limit of each attempt.
+    /// Returns the time limit of each attempt.
     fn max_time(&self) -> Option<Duration> {
         self.own.max_time.or(self.options.max_time)
     }
 
-    /// The moment by which all attempts, with the pauses between them, must be over.
+    /// Returns the time by which all attempts, with the pauses between them, must be over.
     fn ends_by(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
@@ -304,18 +305,18 @@ impl Transfer {
         self.speed.is_limited()
     }
 
-    /// Notes that a part of the request was sent: the server does not count as silent meanwhile.
+    /// Notes that a part of the request was sent, which restarts the time limit on silence.
     pub fn took_content(&mut self) {
-        self.speed.stirs(Instant::now());
+        self.speed.on_activity(Instant::now());
     }
 
-    /// Returns true if the server's silence has a time limit.
+    /// Returns true if there is a time limit on the server's silence.
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.speed.is_timed()
     }
 
-    /// Returns the time when the server will have been silent for too long, if that is limited.
+    /// Returns the time at which the server's silence exceeds its limit, if it has one.
     #[must_use]
     pub fn silent_until(&self) -> Option<Instant> {
         self.speed.silent_until()
@@ -327,23 +328,16 @@ impl Transfer {
         self.speed.look_at()
     }
 
-    /// Returns an error if the transfer has been too slow for too long.
+    /// Returns an error if the transfer has been too slow for too long, or the server silent.
     pub fn look(&mut self, now: Instant) -> Option<Error> {
         self.speed.look(self.facts.body_bytes, now)
     }
 
-    /// Pauses the limits on slowness while the transfer waits for its sink instead of the server,
-    /// and resumes them.
+    /// Pauses or resumes the limits on slowness. They are paused while the transfer waits for its
+    /// sink instead of the server.
     pub fn is_held_up(&mut self, paused: bool, now: Instant) {
         self.speed.is_held_up(paused, now);
     }
-}
-
-/// The value of `Authorization` for the Basic scheme (RFC 7617).
-#[must_use]
-pub fn basic(user: &[u8], password: &[u8]) -> Vec<u8> {
-    let pair = [user, b":", password].concat();
-    format!("Basic {}", STANDARD.encode(pair)).into_bytes()
 }
 
 #[cfg(test)]
@@ -351,7 +345,7 @@ mod tests {
     use super::Transfer;
 
     #[test]
-    fn a_transfer_is_of_a_size_that_malloc_has_at_hand() {
+    fn transfer_size_stays_within_malloc_thread_cache() {
         assert!(size_of::<Transfer>() <= 1032, "{}", size_of::<Transfer>());
     }
 }

@@ -68,7 +68,7 @@ impl Transfer {
     pub(crate) fn own(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { Stage::Sent } else { Stage::Unknown };
         let error = error.with_url(self.current.target.to_url()).at(stage);
-        if self.current.is_led() { error.asked_as(self.current.asked().to_url()) } else { error }
+        if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A response that may be another request's.
+//! A response that may belong to another request of its connection.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use crate::facts::Phase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
-    /// Takes back a complete response that may belong to another request of its connection: begins
-    /// anew with the first URL, or fails where something of the content has left.
+    /// Discards a complete response that may belong to another request of its connection. Starts
+    /// over with the first URL, or fails if some of the content was already delivered.
     pub fn retract(&mut self, now: Instant) -> After {
         self.exchange = ExchangeState::default();
         if !self.body.restart() {
@@ -17,7 +17,7 @@ impl Transfer {
                            do without pipelining";
             return self.done(Err(Error::new(ErrorKind::Receive, message)), now);
         }
-        self.ask_anew();
+        self.restart_at_first_target();
         self.facts.enter(Phase::Idle, now);
         *self.facts = self.facts.of_next_try(self.facts.started);
         self.head = None;

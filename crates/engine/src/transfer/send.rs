@@ -1,4 +1,4 @@
-//! The request of the next exchange, on its way into the connection's machine.
+//! The request of the next exchange: its assembly, and its transfer to the connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,17 +7,17 @@ use haul_proto::RequestId;
 use haul_proto::request::{Request, RequestError};
 
 use super::Transfer;
-use super::content::Expectation;
-use super::fields::{Callers, Field, Line};
+use super::request_content::Expectation;
+use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ExchangeState;
 use crate::clock;
 use crate::drive::link::Machine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
-/// The error for a request that a protocol machine rejects. The machine knows fields by number; the
-/// message names them.
-fn cannot_be_sent(error: RequestError, fields: &[Line<'_>]) -> Error {
+/// Returns the error for a request that a protocol machine rejects. The machine knows fields by
+/// number; the message names them.
+fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     if error == RequestError::ChunksInHttp10 {
         return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
     }
@@ -35,7 +35,7 @@ fn bytes_of(request: &Request<'_>) -> u64 {
 }
 
 impl Transfer {
-    /// Puts the request into the connection's machine.
+    /// Passes the request to the connection's protocol machine.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the content needs a length;
@@ -48,16 +48,16 @@ impl Transfer {
         outcome
     }
 
-    fn put(&mut self, own: &[Field], conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
+    fn put(&mut self, own: &[OwnedField], conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
         self.exchange = ExchangeState::default();
         self.reuse.wants_fresh = false;
-        self.look_for_partial();
-        if let Some(error) = self.cannot_send_again() {
+        self.find_existing_part();
+        if let Some(error) = self.resend_error() {
             return Err(error);
         }
         let options = Arc::clone(&self.options);
-        let callers = Callers::of(&options, own, &self.current);
-        // The credentials come first: content may have to wait until they are known.
+        let callers = CallerFields::of(&options, own, &self.current);
+        // The credentials come first: they decide whether the content must wait for a challenge.
         let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
         let spelled = self.spelled(&callers);
         let forwarded = self.forwarded(&options, spelled.as_ref())?;
@@ -82,7 +82,7 @@ impl Transfer {
             trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
         }
         let taken = conn.take(clock::time(now), &request);
-        let taken = taken.map_err(|error| cannot_be_sent(error, &fields));
+        let taken = taken.map_err(|error| rejected_request(error, &fields));
         let bytes = bytes_of(&request);
         self.attempt.has_sent |= taken.is_ok();
         if !self.resume.has_begun {
@@ -90,20 +90,20 @@ impl Transfer {
         }
         self.facts.exchange_began(now);
         self.facts.request_bytes += bytes;
-        self.speed.watch(&options, now);
+        self.speed.begin_exchange(&options, now);
         taken
     }
 
-    /// Returns the time to wait for the server's consent to the content, if the request asked for
-    /// it.
+    /// Returns the time to wait for the server's consent to the content, if the request has an
+    /// Expect field.
     #[must_use]
     pub fn asks_for(&self) -> Option<Duration> {
         (self.expectation == Expectation::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Before the first exchange, looks for a part of this very content that an earlier run left,
-    /// to fetch only the rest.
-    fn look_for_partial(&mut self) {
+    /// Before the first exchange, asks the sink for a part of the same content that an earlier run
+    /// left, to fetch only the rest.
+    fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true) || !self.ranges.are_allowed() || self.options.decode
         {
             return;

@@ -8,7 +8,7 @@ use haul_policy::redirect::Hop;
 use haul_proto::head::Head;
 
 use super::Redirected;
-use super::extent::Extent;
+use super::delivery_range::DeliveryRange;
 use crate::Error;
 use crate::request::{RequestOptions, Span};
 
@@ -16,7 +16,7 @@ use crate::request::{RequestOptions, Span};
 /// replaces it by [`ResumeState::fresh`].
 pub(super) struct ResumeState {
     /// The bytes to deliver, and the position in them.
-    pub(super) range: Extent,
+    pub(super) range: DeliveryRange,
     /// Bytes of the current response that an earlier response has delivered already.
     pub(super) skip: u64,
     /// The position at the last failure.
@@ -27,7 +27,7 @@ pub(super) struct ResumeState {
 
 impl ResumeState {
     /// The state of a transfer that has delivered nothing of `range`.
-    pub(super) fn of(range: Extent) -> Self {
+    pub(super) fn of(range: DeliveryRange) -> Self {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
@@ -35,8 +35,8 @@ impl ResumeState {
     /// engine's idea is not requested again; the rest of known content is.
     pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
         Self::of(match options.span {
-            Some(Span::Rest { .. }) => Extent::of(options),
-            _ => Extent::from(start),
+            Some(Span::Rest { .. }) => DeliveryRange::of(options),
+            _ => DeliveryRange::from(start),
         })
     }
 }

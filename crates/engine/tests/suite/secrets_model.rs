@@ -92,7 +92,7 @@ fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions
 
 /// Whether a request carries the secret, in whatever form.
 fn carries(request: &LoggedRequest, mark: &str) -> bool {
-    let coded = haul::transfer::basic(b"user", mark.as_bytes());
+    let coded = haul::request::basic_authorization(b"user", mark.as_bytes());
     let coded = String::from_utf8(coded).unwrap();
     let everywhere = format!("{} {:?} {}", request.target, request.headers, String::from_utf8_lossy(&request.body));
     everywhere.contains(mark) || everywhere.contains(coded.trim_start_matches("Basic "))
@@ -279,7 +279,7 @@ fn cookies_and_netrc_go_only_to_their_hosts() {
             // From TLS into the clear nothing goes along, but back to the first.
             let was_private = at > 0 && (places[at - 1].1 || places[0].1);
             let downgraded = was_private && !place.1 && *place != places[0];
-            let known = haul::transfer::basic(b"netrc", mark_of(place.1).as_bytes());
+            let known = haul::request::basic_authorization(b"netrc", mark_of(place.1).as_bytes());
             let known = (!downgraded).then(|| String::from_utf8(known).unwrap());
             assert_eq!(request.header("authorization"), known.as_deref(), "seed {seed}, {at}: {places:?}");
             withheld += u32::from(downgraded);

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use common::{assert_same, following};
 use haul::buffer::Lease;
+use haul::request::basic_authorization;
 use haul::request::{SpeedLimit, Split};
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
-use haul::transfer::basic;
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
 use tempfile::TempDir;
@@ -289,7 +289,7 @@ fn parts_use_all_addresses_of_a_host() {
 fn with_secrets(origin: &Origin, url: &str) {
     let mut options = splitting();
     options.redirects.follow = true;
-    options.authorization = Some(basic(b"me", b"secret"));
+    options.authorization = Some(basic_authorization(b"me", b"secret"));
     options.cookie = Some(b"session=1".to_vec());
     options.fields.push(("X-Own".into(), b"yes".to_vec()));
     let once = NonRestartableSink::default();

@@ -1,4 +1,4 @@
-//! Content codings of a transfer: whether they are asked for, and whether what comes is decoded.
+//! Content codings of a transfer: requesting compressed content, and decoding it.
 
 use haul_proto::head::Head;
 
@@ -7,8 +7,8 @@ use crate::body::is_decodable;
 
 impl Transfer {
     /// Returns true if the request accepts compressed content. Bytes that continue earlier ones
-    /// must have their coding. A part of compressed content is of no use to a caller who wants a
-    /// part of the plain content.
+    /// need the same coding. A caller who wants a part of the plain content cannot use a part of the
+    /// compressed content.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
         options.decode

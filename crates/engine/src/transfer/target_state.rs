@@ -1,5 +1,5 @@
-//! The target of the next exchange: the caller's, or where redirects have led from there, and which secrets it may
-//! carry.
+//! The target of the next exchange: the caller's target or that of a redirect, and the secrets that
+//! may be sent to it.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,18 @@ use haul_policy::target::{Origin, Target};
 
 use crate::request::method;
 
+/// The target of the next exchange, and the redirects that led to it.
 #[derive(Clone)]
-pub(super) struct Aim {
+pub(super) struct TargetState {
     pub(super) target: Target,
     pub(super) method: Cow<'static, str>,
-    /// Sends the content along.
+    /// The request carries the caller's content.
     pub(super) with_body: bool,
-    /// Decides whether the caller's secrets are sent to the target.
+    /// The rule for sending the caller's secrets to the target.
     pub(super) secrets: Secrets,
-    /// True if the target has the first target's origin.
+    /// The target has the first target's origin.
     pub(super) same_origin: bool,
-    /// True if a redirect led from TLS to plain text.
+    /// A redirect led from TLS to plain text.
     pub(super) is_downgraded: bool,
     pub(super) referer: Option<Vec<u8>>,
     /// The target's origin has answered with HTTP/1.0.
@@ -30,16 +31,16 @@ pub(super) struct Aim {
     /// The number of redirects followed so far.
     pub(super) hops: u32,
     /// The first target's origin.
-    pub(super) first: Origin,
-    /// The caller's target, once a redirect has led elsewhere.
-    left: Option<Box<(Target, Cow<'static, str>)>>,
+    pub(super) first_origin: Origin,
+    /// The caller's target and method, once a redirect has been followed.
+    before_redirects: Option<Box<(Target, Cow<'static, str>)>>,
 }
 
-impl Aim {
-    /// The request that the caller asks for.
+impl TargetState {
+    /// The state of a transfer that has followed no redirect.
     pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
-            first: target.origin(),
+            first_origin: target.origin(),
             target,
             method,
             with_body,
@@ -50,51 +51,51 @@ impl Aim {
             is_http10: false,
             skips_redirects: false,
             hops: 0,
-            left: None,
+            before_redirects: None,
         }
     }
 
-    /// A copy of this target for a part of the content: the place to which redirects have already
-    /// led.
+    /// A copy for a part of a split body: the part begins at the target to which redirects have led.
     pub(super) fn of_part(&self) -> Self {
-        Self { is_http10: false, skips_redirects: false, hops: 0, left: None, ..self.clone() }
+        Self { is_http10: false, skips_redirects: false, hops: 0, before_redirects: None, ..self.clone() }
     }
 
-    /// The target that the caller asked for.
-    pub(super) fn asked(&self) -> &Target {
-        self.left.as_deref().map_or(&self.target, |(target, _)| target)
+    /// Returns the caller's target.
+    pub(super) fn first_target(&self) -> &Target {
+        self.before_redirects.as_deref().map_or(&self.target, |(target, _)| target)
     }
 
-    /// A redirect leads on; `tells` the next server where from.
-    pub(super) fn follow(&mut self, hop: Hop, tells: bool) {
+    /// Moves to the target of a redirect. With `send_referer`, the next request names the URL that
+    /// redirected.
+    pub(super) fn follow(&mut self, hop: Hop, send_referer: bool) {
         self.hops += 1;
-        if tells {
+        if send_referer {
             self.referer = referer(&self.target, &hop.target).map(String::into_bytes);
         }
         self.is_http10 &= hop.target.origin() == self.target.origin();
         let target = std::mem::replace(&mut self.target, hop.target);
         let method = std::mem::replace(&mut self.method, method(&hop.method));
-        self.left.get_or_insert_with(|| Box::new((target, method)));
+        self.before_redirects.get_or_insert_with(|| Box::new((target, method)));
         self.with_body &= hop.keep_body;
         self.secrets = hop.secrets;
         self.same_origin = hop.same_origin;
         self.is_downgraded = hop.downgraded;
     }
 
-    /// Returns true if a redirect has led away from the caller's target.
-    pub(super) fn is_led(&self) -> bool {
-        self.left.is_some()
+    /// Returns true if a redirect has been followed.
+    pub(super) fn is_redirected(&self) -> bool {
+        self.before_redirects.is_some()
     }
 
     /// Returns true if redirects have kept the caller's method.
     pub(super) fn keeps_method(&self) -> bool {
-        self.left.as_deref().is_none_or(|(_, method)| *method == self.method)
+        self.before_redirects.as_deref().is_none_or(|(_, method)| *method == self.method)
     }
 
     /// Starts over at the caller's target, and forgets the redirects.
-    pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
-        let (target, method) = match self.left.take() {
-            Some(left) => *left,
+    pub(super) fn start_over(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
+        let (target, method) = match self.before_redirects.take() {
+            Some(first) => *first,
             None => (self.target.clone(), self.method.clone()),
         };
         *self = Self::new(target, method, with_body, referer);

@@ -2,8 +2,8 @@
 //!
 //! | whose they are | which |
 //! |---|---|
-//! | the caller's | all that may go where the request goes ([`Callers`]) |
-//! | the proxy's | what the one that forwards the request is told, and nobody else ([`Forwarded`]) |
+//! | the caller's | all that may go where the request goes ([`CallerFields`]) |
+//! | the proxy's | what the one that forwards the request is told, and nobody else ([`ForwardedRequest`]) |
 //! | the engine's | the rest, but for those that the caller gives or leaves out |
 
 use std::borrow::Cow;
@@ -17,22 +17,22 @@ use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 
 use super::Transfer;
-use super::aim::Aim;
-use super::content::Expectation;
+use super::request_content::Expectation;
+use super::target_state::TargetState;
 use crate::Result;
 use crate::net::proxy::Via;
 use crate::request::RequestOptions;
 
-pub(super) type Field = (String, Vec<u8>);
+pub(super) type OwnedField = (String, Vec<u8>);
 
 /// A field as a machine takes it.
-pub(super) type Line<'a> = (&'a str, &'a [u8]);
+pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
 /// The caller's fields, as far as they may go to the request's target, and their effect on the
 /// engine's fields.
-pub(super) struct Callers<'a> {
-    shared: &'a [Field],
-    own: &'a [Field],
+pub(super) struct CallerFields<'a> {
+    shared: &'a [OwnedField],
+    own: &'a [OwnedField],
     left_out: &'a [String],
     secrets: Secrets,
     same_origin: bool,
@@ -42,8 +42,8 @@ pub(super) struct Callers<'a> {
     is_empty: bool,
 }
 
-impl<'a> Callers<'a> {
-    pub(super) fn of(options: &'a RequestOptions, own: &'a [Field], aim: &Aim) -> Self {
+impl<'a> CallerFields<'a> {
+    pub(super) fn of(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
         let hands_on = options.as_curl.hands_on_fields;
@@ -54,7 +54,7 @@ impl<'a> Callers<'a> {
 
     /// The fields to send: the shared ones, except for names that this request has fields of its
     /// own for, then its own.
-    pub(super) fn allowed(&self) -> impl Iterator<Item = &'a Field> + use<'a> {
+    pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -77,20 +77,20 @@ impl<'a> Callers<'a> {
 
 /// The target and fields for a proxy that forwards the request; empty without one.
 #[derive(Default)]
-pub(super) struct Forwarded {
+pub(super) struct ForwardedRequest {
     /// The request target, which is absolute there.
     pub(super) uri: Option<String>,
     fields: Fields,
 }
 
-impl Forwarded {
+impl ForwardedRequest {
     fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
     }
 
     /// The fields that have no fixed place among the engine's.
-    fn others(&self) -> impl Iterator<Item = Line<'_>> {
+    fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
         self.fields.iter().filter(move |(name, _)| !is_placed(name)).map(line)
@@ -98,7 +98,7 @@ impl Forwarded {
 }
 
 /// Header values of the engine that must be allocated before the request is written.
-pub(super) struct Written<'a> {
+pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
     /// None where the caller's own fields have it.
     authorization: Option<Vec<u8>>,
@@ -118,21 +118,21 @@ impl Transfer {
     /// Returns the target and fields for the proxy that forwards the request, if there is one. They
     /// follow the same settings as the connection's key, so that data for a proxy reaches no other
     /// server. `spelled` replaces the spelling of the target.
-    pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<Forwarded> {
+    pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
         let via = Via::of(&self.current.target, options);
-        let Some(hop) = via.forwards() else { return Ok(Forwarded::default()) };
+        let Some(hop) = via.forwards() else { return Ok(ForwardedRequest::default()) };
         let (uri, fields) = hop.forwarded(&self.current.method, spelled.unwrap_or(&self.current.target))?;
-        let forwarded = Forwarded { uri: Some(uri), fields };
+        let forwarded = ForwardedRequest { uri: Some(uri), fields };
         self.proxy_auth.is_answered = forwarded.get("Proxy-Authorization").is_some();
         if !self.proxy_auth.is_answered && hop.is_to_ask() {
-            self.waits_to_be_asked();
+            self.withhold_content();
         }
         Ok(forwarded)
     }
 
     /// The caller's fields that go along. Where content cannot be `chunked` its length is said, if that is known.
-    pub(super) fn callers_lines<'a>(&self, callers: &Callers<'a>, chunked: bool) -> Vec<Line<'a>> {
+    pub(super) fn callers_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers.allowed().filter(|(name, _)| !self.is_orphan(name) && is_said(name)).map(line).collect()
     }
@@ -149,12 +149,12 @@ impl Transfer {
     /// Makes the values that must be allocated before the fields can be put in order.
     pub(super) fn written(
         &self,
-        callers: &Callers<'_>,
-        given: &[Line<'_>],
+        callers: &CallerFields<'_>,
+        given: &[FieldLine<'_>],
         framing: BodyLength,
         authorization: Option<Vec<u8>>,
         signature: Option<Signature>,
-    ) -> Written<'_> {
+    ) -> EngineFieldValues<'_> {
         let options = &self.options;
         let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
         let is_framed = given.iter().any(|(name, _)| frames(name));
@@ -163,7 +163,7 @@ impl Transfer {
             Some((_, first)) => [first, b", TE"].concat(),
             None => b"TE".to_vec(),
         });
-        Written {
+        EngineFieldValues {
             authority: self.current.target.authority(),
             authorization: authorization.or(signature),
             signed: signed.unwrap_or_default(),
@@ -190,12 +190,12 @@ impl Transfer {
     /// All of them, in curl's order: servers and tests exist that look at it.
     pub(super) fn in_order<'a>(
         &'a self,
-        callers: &Callers<'a>,
-        given: &[Line<'a>],
-        forwarded: &'a Forwarded,
-        written: &'a Written<'_>,
-    ) -> Vec<Line<'a>> {
-        let mut fields: Vec<Line<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
+        callers: &CallerFields<'a>,
+        given: &[FieldLine<'a>],
+        forwarded: &'a ForwardedRequest,
+        written: &'a EngineFieldValues<'_>,
+    ) -> Vec<FieldLine<'a>> {
+        let mut fields: Vec<FieldLine<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
         // A Host of the caller's stands where the engine's own does.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let host = host.or_else(|| callers.leave_to_engine("Host").then_some(written.authority.as_bytes()));
@@ -221,9 +221,9 @@ impl Transfer {
     /// The engine's fields about the request, in their order.
     fn about_request<'a>(
         &'a self,
-        callers: &Callers<'_>,
-        forwarded: &'a Forwarded,
-        written: &'a Written<'_>,
+        callers: &CallerFields<'_>,
+        forwarded: &'a ForwardedRequest,
+        written: &'a EngineFieldValues<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 11] {
         let options = &self.options;
         let if_range =
@@ -246,8 +246,8 @@ impl Transfer {
     /// The engine's fields about the content, which come last except for Connection.
     fn about_content<'a>(
         &'a self,
-        callers: &Callers<'_>,
-        written: &'a Written<'_>,
+        callers: &CallerFields<'_>,
+        written: &'a EngineFieldValues<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
         let content_type = content_type.filter(|_| self.current.with_body && callers.leave_to_engine("Content-Type"));
@@ -261,7 +261,7 @@ impl Transfer {
         ]
     }
 
-    fn asks_transfer_coding(&self, callers: &Callers<'_>) -> bool {
+    fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
         self.options.liberties.codings && callers.leave_to_engine("TE")
     }
 
@@ -279,7 +279,7 @@ impl Transfer {
     }
 }
 
-fn line((name, value): &Field) -> Line<'_> {
+fn line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }
 
@@ -299,7 +299,7 @@ pub(super) fn is_for_hop(name: &str) -> bool {
 }
 
 /// The caller's Connection fields that name something.
-fn connections<'a>(given: &[Line<'a>]) -> impl Iterator<Item = Line<'a>> {
+fn connections<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }
 

@@ -1,4 +1,4 @@
-//! Events of the connection, recorded for traces and statistics. Nothing here influences the transfer.
+//! Events of a transfer, reported to its trace and counted in its facts.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
 use super::state::Disposition;
-use super::{MOST_HEADS, Outcome, Transfer};
+use super::{MAX_KEPT_HEADS, Outcome, Transfer};
 use crate::net::stream::Stream;
 use crate::trace::Event;
 use crate::{Error, Result};
 
 impl Transfer {
-    /// Notes that the transfer has a connection; `again` if the connection has served before.
+    /// Notes the connection of the exchange; `again` if the connection has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
@@ -82,7 +82,7 @@ impl Transfer {
         }
     }
 
-    /// Content of its request goes out.
+    /// Reports content of the request that is being sent.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;
         self.facts.request_bytes += content.len() as u64;
@@ -91,34 +91,34 @@ impl Transfer {
         }
     }
 
-    /// An interim response (1xx).
+    /// Reports an interim response (1xx).
     pub fn on_interim(&mut self, head: &Head) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Interim { head });
         }
         if self.options.include_head && !self.resume.has_begun {
-            self.keep_aside(head);
+            self.keep_head(head);
         }
     }
 
-    /// Keeps the head, to deliver it with the heads of redirects.
-    pub(super) fn keep_aside(&mut self, head: &Head) {
-        if self.history.heads.len() <= MOST_HEADS {
-            self.history.heads.extend_from_slice(&self.shown(head.raw()));
+    /// Keeps a head that is delivered with the heads of redirects.
+    pub(super) fn keep_head(&mut self, head: &Head) {
+        if self.history.heads.len() <= MAX_KEPT_HEADS {
+            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
             self.history.last_other_head = Some(Box::new(head.clone()));
         }
     }
 
-    /// Fields as they are delivered.
-    pub(super) fn shown<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
+    /// Returns a head as it is delivered: with control characters replaced, if the options say so.
+    pub(super) fn escaped<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
         if self.options.escape_head { for_terminal(raw).into() } else { raw.into() }
     }
 
-    /// The trailer section of the response under way.
+    /// Handles the trailer section of the current response.
     ///
     /// # Errors
-    /// What the sink says, where heads are delivered and these with them.
+    /// The sink's error, if trailers are delivered like heads; the trace's error.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
         if !matches!(self.exchange.disposition, Disposition::Deliver) {
             return Ok(());
@@ -130,8 +130,8 @@ impl Transfer {
             }
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
-        // Behind the body, as it came; the empty line that ends it is none of its fields.
-        let outcome = match shown.map(|raw| self.shown(raw.strip_suffix(b"\r\n").unwrap_or(raw)).into_owned()) {
+        // Trailers follow the body as received, without the empty line that ends them.
+        let outcome = match shown.map(|raw| self.escaped(raw.strip_suffix(b"\r\n").unwrap_or(raw)).into_owned()) {
             Some(shown) => self.body.append(&shown),
             None => Ok(()),
         };

@@ -8,9 +8,9 @@ use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::{Head, Version};
 
-use super::extent::{Extent, Verdict};
+use super::delivery_range::{DeliveryRange, RangeVerdict};
 use super::state::Disposition;
-use super::{MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
+use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Redirected, Transfer};
 use crate::clock;
 use crate::error::Stage;
 use crate::net::proxy::Via;
@@ -27,21 +27,21 @@ impl Transfer {
     /// Handles the head of the final response: decides whether its body is delivered or dropped.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.resume.has_begun;
-        self.is_heard();
+        self.restore_deadline();
         self.current.is_http10 = head.version() == Version::Http10;
         self.facts.head_came(&head, now, continues);
-        self.speed.came(0, now);
+        self.speed.on_received(0, now);
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
-        let untold = self.options.trace.as_ref().and_then(|trace| trace.failure());
-        self.leave_behind(&head);
+        let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
+        self.store_response_state(&head);
         self.exchange.host_pause = self.pause_in(&head);
         let earlier = self.history.heads.len();
         if self.options.include_head {
-            self.history.heads.extend_from_slice(&self.shown(head.raw()));
+            self.history.heads.extend_from_slice(&self.escaped(head.raw()));
         }
-        self.exchange.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
+        self.exchange.disposition = trace_error.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
         if self.options.keep_history && matches!(self.exchange.disposition, Disposition::Follow(_)) {
             self.history.redirects.push(Redirected { target: self.current.target.clone(), head: head.clone() });
         }
@@ -52,7 +52,7 @@ impl Transfer {
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
             _ => false,
         };
-        if !stays || earlier > MOST_HEADS {
+        if !stays || earlier > MAX_KEPT_HEADS {
             self.history.heads.truncate(earlier);
         }
         // The facts of a transfer are those of its first response: how the rest was fetched is internal.
@@ -65,20 +65,20 @@ impl Transfer {
     fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let decided = self
-            .on_other_connection(head, &options)
+            .on_proxy_challenge_or_misdirection(head, &options)
             .or_else(|| self.on_location(head))
             .or_else(|| self.on_challenge(head))
             .or_else(|| self.on_expectation_failed(head))
             .or_else(|| self.on_range(head, framing, &options))
             .or_else(|| self.on_stale_target(head))
             .or_else(|| if head.status() >= 400 { self.on_bad_status(head, &options) } else { None })
-            .or_else(|| self.on_no_part(head, framing, &options))
+            .or_else(|| self.on_missing_range(head, framing, &options))
             .or_else(|| self.on_unwanted(head, framing, &options));
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
     /// A proxy that requires authentication (407), or a server that is not the right one (421): the same request once more.
-    fn on_other_connection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
+    fn on_proxy_challenge_or_misdirection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
             let via = Via::of(&self.current.target, options);
@@ -87,7 +87,7 @@ impl Transfer {
                 return Some(Disposition::Again);
             }
         }
-        if status != 421 || self.cannot_send_again().is_some() {
+        if status != 421 || self.resend_error().is_some() {
             return None;
         }
         // Whatever its method: the server has not acted on it (RFC 9110 section 15.5.20).
@@ -97,7 +97,7 @@ impl Transfer {
             return Some(Disposition::Again);
         }
         // Even on a fresh connection: then the alternative does not serve this origin (RFC 7838 section 6).
-        self.drops_alternative().then_some(Disposition::Again)
+        self.drop_alternative().then_some(Disposition::Again)
     }
 
     /// A redirect that is to be followed, or that cannot be.
@@ -127,18 +127,20 @@ impl Transfer {
             return None;
         }
         match self.resume.range.judge(head, framing) {
-            Verdict::Ordinary => None,
+            RangeVerdict::Ordinary => None,
             // Some servers call everything that they send a part.
             _ if options.as_curl.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
-            Verdict::Refused(_)
-                if options.as_curl.trusts_end && self.ranges.must_continue && self.is_behind_end(head, framing) =>
+            RangeVerdict::Refused(_)
+                if options.as_curl.trusts_end
+                    && self.ranges.must_continue
+                    && self.is_already_complete(head, framing) =>
             {
                 Some(Disposition::Complete)
             }
-            Verdict::Refused(_) if self.ranges.must_continue && self.resume.range.may_look_back(head) => {
+            RangeVerdict::Refused(_) if self.ranges.must_continue && self.resume.range.try_last_byte(head) => {
                 Some(Disposition::Again)
             }
-            verdict => Some(self.go_by(verdict, head, framing)),
+            verdict => Some(self.apply_verdict(verdict, head, framing)),
         }
     }
 
@@ -150,7 +152,7 @@ impl Transfer {
     }
 
     /// Content other than the requested part is not appended to the existing part.
-    fn on_no_part(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+    fn on_missing_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if !self.ranges.must_continue
             || !self.ranges.are_allowed()
@@ -159,7 +161,7 @@ impl Transfer {
         {
             return None;
         }
-        if options.as_curl.trusts_end && self.is_behind_end(head, framing) {
+        if options.as_curl.trusts_end && self.is_already_complete(head, framing) {
             return Some(Disposition::Complete);
         }
         let message = format!("asked for a range, the server answered {status}");
@@ -183,7 +185,7 @@ impl Transfer {
     /// Begins to deliver the body, or ends the transfer if there is none.
     fn deliver(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Disposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
-        match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
+        match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
             // With `fail_with_body` the head alone was to be delivered before the failure.
             Ok(()) if head.status() >= 400 && options.fail => Disposition::Fail(bad_status(head)),
@@ -199,7 +201,7 @@ impl Transfer {
         // Where a status is no failure, one that may not pass is no reason to ask again.
         let is_reason = options.fail || retry::is_transient_status(status);
         let may_retry = self.may_retry(Trouble::Status(status), retry_after);
-        let wait = may_retry.filter(|_| is_reason && self.cannot_send_again().is_none());
+        let wait = may_retry.filter(|_| is_reason && self.resend_error().is_none());
         if let Some(wait) = wait.filter(|_| !options.as_curl.retries_whole) {
             return Some(Disposition::Retry(wait));
         }
@@ -209,7 +211,7 @@ impl Transfer {
         }
         // The head is wanted whatever becomes of the body.
         if options.include_head
-            && let Err(error) = self.begin(head, BodyFraming::None)
+            && let Err(error) = self.begin_delivery(head, BodyFraming::None)
         {
             return Some(Disposition::Fail(error));
         }
@@ -217,7 +219,7 @@ impl Transfer {
     }
 
     /// Returns true if the existing part is as long as the whole, as far as the server shows it.
-    fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
+    fn is_already_complete(&self, head: &Head, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             206 => false,
@@ -226,32 +228,32 @@ impl Transfer {
     }
 
     /// Returns the disposition of a response to a request for a range.
-    fn go_by(&mut self, verdict: Verdict, head: &Head, framing: BodyFraming) -> Disposition {
+    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &Head, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
-            Verdict::Continues => {
+            RangeVerdict::Continues => {
                 self.resume.range.continues(head);
                 if self.resume.has_begun {
                     return Disposition::Deliver;
                 }
-                return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+                return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
             }
-            Verdict::Repeats(there) if self.resume.has_begun && !self.is_part() => {
+            RangeVerdict::Repeats(there) if self.resume.has_begun && !self.is_part() => {
                 self.resume.skip = there;
                 return Disposition::Deliver;
             }
             // A retry in curl's mode continues in the user's file, whatever its server makes of
             // If-Range.
-            Verdict::Repeats(there) if self.ranges.must_continue && self.options.as_curl.retries_whole => {
+            RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.as_curl.retries_whole => {
                 self.resume.skip = there;
-                return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+                return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
             }
-            Verdict::Complete => return Disposition::Complete,
-            Verdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
-            Verdict::Refused(what) if self.resume.range.is_ranged() => {
+            RangeVerdict::Complete => return Disposition::Complete,
+            RangeVerdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
+            RangeVerdict::Refused(what) if self.resume.range.is_ranged() => {
                 (ErrorKind::Range, format!("asked for a range, the server sent {what}"))
             }
-            Verdict::Refused(what) => (ErrorKind::Range, format!("asked for no range, the server sent {what}")),
-            Verdict::Repeats(_) | Verdict::Ordinary => {
+            RangeVerdict::Refused(what) => (ErrorKind::Range, format!("asked for no range, the server sent {what}")),
+            RangeVerdict::Repeats(_) | RangeVerdict::Ordinary => {
                 (ErrorKind::Range, "asked for a range, the server sent the whole".to_owned())
             }
         };
@@ -264,7 +266,7 @@ impl Transfer {
             if head.status() != 200 {
                 return Disposition::Again;
             }
-            return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+            return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
         }
         // What broke off and is out already cannot be completed without a range.
         let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
@@ -275,7 +277,7 @@ impl Transfer {
         })
     }
 
-    fn begin(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
+    fn begin_delivery(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
             BodyFraming::None => Some(0),
@@ -285,7 +287,7 @@ impl Transfer {
             self.resume.range.begins(head, framing);
         } else if self.resume.range.is_opening() {
             // A response that replaces the content has no part of it.
-            self.resume.range = Extent::default();
+            self.resume.range = DeliveryRange::default();
         }
         let length = length.map(|length| length.saturating_sub(self.resume.skip));
         self.check_size(length.map_or(0, |length| length.saturating_add(self.resume.range.at)))?;
@@ -309,7 +311,7 @@ impl Transfer {
         self.body.begin(
             &Begin {
                 head,
-                target: self.current.asked(),
+                target: self.current.first_target(),
                 place: &self.current.target,
                 history: &self.history.redirects,
                 facts: &self.facts,

@@ -1,5 +1,5 @@
-//! The content that goes with the requests of a transfer: whether, how long, whether the server is asked first, whether it
-//! can be sent again.
+//! The content of a transfer's requests: its framing, the expectation of a 100 (Continue), and its
+//! repetition.
 
 use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
@@ -11,12 +11,12 @@ use crate::body::paced::Paced;
 use crate::body::upload::{Body, Upload};
 use crate::{Error, ErrorKind};
 
-/// Content longer than this is announced, and the server may say that it does not want it (RFC 9110 section 10.1.1); curl's
-/// number.
-const WORTH_ASKING: u64 = 1 << 20;
+/// The size of content above which a request waits for the server's consent (RFC 9110 section
+/// 10.1.1), as in curl.
+const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The size of content above which a server that refuses it may have left it unread.
-const READ_ANYWAY: u64 = 64 << 10;
+/// The size of content up to which a server is assumed to read content that it refuses.
+const READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The `Expect: 100-continue` of a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,21 +30,21 @@ pub(super) enum Expectation {
 }
 
 impl Transfer {
-    /// The content that belongs to the method under way.
-    pub(super) fn given(&self) -> Option<&Body> {
+    /// Returns the content of the next request.
+    pub(super) fn content(&self) -> Option<&Body> {
         self.own.content(&self.options).filter(|_| self.current.with_body)
     }
 
     /// Returns true if the next request has content.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        self.given().is_some()
+        self.content().is_some()
     }
 
-    /// The content to put into a connection's machine; `None` if there is nothing to send.
+    /// Returns the content as an upload for the connection; `None` if there is nothing to send.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
-        let upload = self.given().filter(|_| !self.auth.is_probe)?.upload();
+        let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
         let upload = match self.options.limit_rate {
             Some(rate) => Box::new(Paced::new(upload, rate, self.deadline())),
             None => upload,
@@ -52,26 +52,26 @@ impl Transfer {
         if let Some(trailers) = &self.own.trailers {
             return Some(trailers.behind(upload));
         }
-        // Even nothing has a last chunk.
-        (upload.length() != Some(0) || self.names("Transfer-Encoding")).then_some(upload)
+        // Empty chunked content has a last chunk.
+        (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
     }
 
-    /// Returns true if the caller gives the field.
-    fn names(&self, field: &str) -> bool {
+    /// Returns true if the caller has set the field.
+    fn has_caller_field(&self, field: &str) -> bool {
         self.options.fields.iter().chain(&self.own.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
     /// Returns true if the content is sent in chunks without a Transfer-Encoding field of the
     /// caller.
     fn needs_chunks(&self) -> bool {
-        let has_no_length = |body: &Body| body.length().is_none() && !self.names("Content-Length");
+        let has_no_length = |body: &Body| body.length().is_none() && !self.has_caller_field("Content-Length");
         let needs = |body: &Body| self.own.trailers.is_some() || has_no_length(body);
-        self.given().is_some_and(needs) && !self.names("Transfer-Encoding")
+        self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
     /// Returns the framing of the next request's content, as its fields describe it.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
-        let Some(body) = self.given() else {
+        let Some(body) = self.content() else {
             let says_so =
                 !self.options.as_curl.omits_empty && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
@@ -89,8 +89,9 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Returns the next request's expectation: it waits for the server's consent if a field says
-    /// so, or if the content is `worth` it, but not if the target has rejected an expectation.
+    /// Returns the next request's expectation. The request waits for the server's consent if a field
+    /// says so, or if the content is large and `worth` is true, unless the target has rejected an
+    /// expectation.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> Expectation {
         match self.expectation {
             Expectation::Rejected => Expectation::Rejected,
@@ -99,6 +100,7 @@ impl Transfer {
         }
     }
 
+    /// Returns true if the next request waits for the server's consent to its content.
     fn waits_for_consent(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.options.expect_timeout.is_zero() {
             return false;
@@ -114,36 +116,39 @@ impl Transfer {
                 // Without content there is nothing to expect (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
-                    length > WORTH_ASKING || self.options.as_curl.spares_once && self.is_once()
+                    length > MIN_EXPECT_SIZE || self.options.as_curl.spares_once && self.is_once()
                 }
                 // Even if the user asks for chunks, the length may be known.
-                BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
+                BodyLength::Chunked => {
+                    self.content().and_then(Body::length).is_none_or(|length| length > MIN_EXPECT_SIZE)
+                }
             }
     }
 
-    /// A server that does not want to be asked is not (RFC 9110 section 15.5.18).
+    /// Repeats a request without Expect if the server rejects the expectation (RFC 9110 section
+    /// 15.5.18).
     pub(super) fn on_expectation_failed(&mut self, head: &Head) -> Option<Disposition> {
         if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
         }
         self.expectation = Expectation::Rejected;
-        Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
+        Some(self.resend_error().map_or(Disposition::Again, Disposition::Fail))
     }
 
-    /// Returns true if the server may have left the content unread: it answered large content with
-    /// anything but a success. Squid then stops reading, and would not see another request on that
-    /// connection, even if all bytes were written to the socket. A login that is bound to the
-    /// connection is excepted, since it has to stay there.
+    /// Returns true if the server may have left the content unread: it responded to large content
+    /// without a success status. Squid then stops reading, and would not see another request on
+    /// that connection, even if all bytes were written to the socket. Authentication that is bound
+    /// to the connection is excepted, since its next leg needs the same connection.
     pub(crate) fn may_be_unread(&self) -> bool {
-        let sent = self.given().filter(|_| !self.auth.is_probe);
-        // Of content whose length is not known beforehand, what was given to be sent is known by now.
-        let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_ANYWAY;
-        self.facts.status >= 300 && sent.is_some_and(much) && !self.logs_in_its_connection()
+        let sent = self.content().filter(|_| !self.auth.is_probe);
+        // If the length was unknown, the number of bytes passed to the connection is known by now.
+        let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
+        self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
     }
 
-    /// Returns true if the caller itself performs NTLM or Negotiate (RFC 4559): each leg answers
-    /// the one before on the same connection.
-    fn logs_in_its_connection(&self) -> bool {
+    /// Returns true if the caller itself performs NTLM or Negotiate (RFC 4559), whose legs must use
+    /// the same connection.
+    fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
         let mut fields = self.options.fields.iter().chain(&self.own.fields);
@@ -152,17 +157,17 @@ impl Transfer {
 
     /// Returns true if the content can be sent only once.
     pub(crate) fn is_once(&self) -> bool {
-        self.given().is_some_and(|body| !body.is_repeatable())
+        self.content().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Returns the error if no further request can be made with this content: it has already been
-    /// read, or its server does not know chunks (RFC 9112 section 6.1).
-    pub(super) fn cannot_send_again(&self) -> Option<Error> {
+    /// Returns an error if the content cannot be sent with another request: it was already read, or
+    /// the server does not support chunks (RFC 9112 section 6.1).
+    pub(super) fn resend_error(&self) -> Option<Error> {
         if self.current.is_http10 && self.needs_chunks() {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }
-        let is_spent = self.given().is_some_and(Body::is_spent);
+        let is_spent = self.content().is_some_and(Body::is_spent);
         is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
     }
 }

@@ -13,28 +13,28 @@ use crate::{Error, ErrorKind};
 
 /// The pace of one transfer. A transfer and the parts that it is split into share one rate.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
-    slowest: Option<Box<Slowest>>,
-    silence: Option<Silence>,
+    min_speed: Option<Box<MinSpeed>>,
+    silence: Option<SilenceLimit>,
 }
 
 /// The time limit on the server's silence.
-struct Silence {
+struct SilenceLimit {
     limit: Duration,
     since: Instant,
     is_paused: bool,
 }
 
 /// The speed that it must not fall below.
-struct Slowest {
+struct MinSpeed {
     watch: SpeedWatch,
     look_at: Instant,
     is_paused: bool,
     text: String,
 }
 
-impl Slowest {
+impl MinSpeed {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
             watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
@@ -60,26 +60,26 @@ pub enum Credit {
     Until(Instant),
 }
 
-impl Pace {
+impl SpeedLimits {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
         let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::policy_time(now)))));
-        Self { rate, slowest: None, silence: None }
+        Self { rate, min_speed: None, silence: None }
     }
 
     /// Another transfer's, which shares the rate.
-    pub(super) fn sharing(&self) -> Self {
-        Self { rate: self.rate.clone(), slowest: None, silence: None }
+    pub(super) fn sharing_rate(&self) -> Self {
+        Self { rate: self.rate.clone(), min_speed: None, silence: None }
     }
 
     /// An exchange begins: from now on it must not be slower than this.
-    pub(super) fn watch(&mut self, options: &RequestOptions, now: Instant) {
-        self.slowest = options.speed_limit.map(|limit| Box::new(Slowest::new(limit, now)));
-        self.silence = options.read_timeout.map(|limit| Silence { limit, since: now, is_paused: false });
+    pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
+        self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
+        self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
     }
 
     /// From now on it must not be slower than this, whatever was said.
-    pub(super) fn not_below(&mut self, limit: SpeedLimit, now: Instant) {
-        self.slowest = Some(Box::new(Slowest::new(limit, now)));
+    pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
+        self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
 
     /// Returns true if there is a rate limit.
@@ -118,31 +118,31 @@ impl Pace {
             silence.is_paused = paused;
             silence.since = now;
         }
-        if let Some(slowest) = self.slowest.as_mut().filter(|slowest| slowest.is_paused != paused) {
-            slowest.is_paused = paused;
+        if let Some(min_speed) = self.min_speed.as_mut().filter(|min_speed| min_speed.is_paused != paused) {
+            min_speed.is_paused = paused;
             let time = clock::policy_time(now);
-            if paused { slowest.watch.paused(time) } else { slowest.watch.resumed(time) }
+            if paused { min_speed.watch.paused(time) } else { min_speed.watch.resumed(time) }
         }
     }
 
     /// Notes that `bytes` arrived.
-    pub(super) fn came(&mut self, bytes: u64, now: Instant) {
-        self.stirs(now);
+    pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
+        self.on_activity(now);
         if let Some(bucket) = &self.rate {
             bucket.lock().ignore_poison().take(bytes);
         }
     }
 
     /// Notes activity on the connection: the time limit on silence starts anew.
-    pub(super) fn stirs(&mut self, now: Instant) {
+    pub(super) fn on_activity(&mut self, now: Instant) {
         if let Some(silence) = &mut self.silence {
             silence.since = now;
         }
     }
 
-    /// Returns the time of the next call to [`Pace::look`], if one is needed.
+    /// Returns the time of the next call to [`SpeedLimits::look`], if one is needed.
     pub(super) fn look_at(&self) -> Option<Instant> {
-        [self.slowest.as_ref().map(|slowest| slowest.look_at), self.silent_until()].into_iter().flatten().min()
+        [self.min_speed.as_ref().map(|min_speed| min_speed.look_at), self.silent_until()].into_iter().flatten().min()
     }
 
     /// Returns the time when the server will have been silent for too long, if that is limited.
@@ -162,15 +162,15 @@ impl Pace {
             let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);
             return Some(Error::new(ErrorKind::Timeout, format!("the server was silent for {limit:?}")));
         }
-        let slowest = self.slowest.as_mut().filter(|slowest| slowest.look_at <= now)?;
+        let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.look_at <= now)?;
         let time = clock::policy_time(now);
-        slowest.watch.received(time, bytes);
-        match slowest.watch.check(time) {
+        min_speed.watch.received(time, bytes);
+        match min_speed.watch.check(time) {
             Verdict::Fine { next_look } => {
-                slowest.look_at = clock::instant(next_look);
+                min_speed.look_at = clock::instant(next_look);
                 None
             }
-            Verdict::TooSlow => Some(Error::new(ErrorKind::Timeout, slowest.text.clone())),
+            Verdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),
         }
     }
 }

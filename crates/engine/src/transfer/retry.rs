@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::head::Head;
 
-use super::aim::Aim;
-use super::content::Expectation;
+use super::request_content::Expectation;
 use super::state::{Disposition, Scheduling};
-use super::{After, Broke, Outcome, Transfer, answer};
+use super::target_state::TargetState;
+use super::{After, Broke, Outcome, Transfer, response};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
@@ -27,10 +27,10 @@ impl Transfer {
         match std::mem::replace(&mut self.exchange.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
-                if let Some(after) = self.try_behind(now) {
+                if let Some(after) = self.retry_after_body(now) {
                     return after;
                 }
-                self.show_heads();
+                self.deliver_heads();
                 let result = self.body.finish();
                 self.done(result, now)
             }
@@ -39,7 +39,7 @@ impl Transfer {
                 After::Again(Duration::ZERO)
             }
             Disposition::Anew => {
-                self.go_back();
+                self.return_to_first_target();
                 self.current.skips_redirects = false;
                 self.facts.progress = Progress::Connecting;
                 After::Again(Duration::ZERO)
@@ -59,15 +59,15 @@ impl Transfer {
                 self.expectation = Expectation::None;
                 self.auth = self.auth.elsewhere();
                 self.on_redirect();
-                self.leaves_time_for_others(now);
-                if let Some(error) = self.cannot_send_again() {
+                self.limit_mirror_time(now);
+                if let Some(error) = self.resend_error() {
                     return self.done(Err(error), now);
                 }
                 After::Again(Duration::ZERO)
             }
             Disposition::Retry(wait) => {
-                let error = self.head.as_ref().filter(|_| self.options.fail).map(answer::bad_status);
-                self.again(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
+                let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
+                self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
             }
             Disposition::Fail(error) => self.refused(error, now),
             Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
@@ -79,8 +79,8 @@ impl Transfer {
         if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
-        let is_short =
-            self.ranges.are_allowed() && self.resume.range.goal().is_some_and(|goal| self.resume.range.at < goal);
+        let is_short = self.ranges.are_allowed()
+            && self.resume.range.known_end().is_some_and(|known_end| self.resume.range.at < known_end);
         if is_short {
             self.exchange.disposition = Disposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
@@ -92,11 +92,11 @@ impl Transfer {
         if self.ranges.are_allowed()
             && let Some(gap) = self.body.next_gap()
         {
-            self.resume.range.moves_to(gap);
-            self.current.skips_redirects = self.current.is_led();
+            self.resume.range.move_to(gap);
+            self.current.skips_redirects = self.current.is_redirected();
             return After::Again(Duration::ZERO);
         }
-        if let Some(after) = self.try_behind(now) {
+        if let Some(after) = self.retry_after_body(now) {
             return after;
         }
         let result = self.body.finish().and_then(|()| self.failed_status());
@@ -108,12 +108,12 @@ impl Transfer {
     fn refused(&mut self, error: Error, now: Instant) -> After {
         self.exchange.retry_after_body = None;
         // Content that has changed has no rest.
-        let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
+        let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
         match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
             Some(wait) if !self.resume.has_begun || self.body.restart() => {
                 // The existing part remains, and so does its validator.
                 let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
-                let after = self.again(Trouble::Permanent, wait, Some(&error), now);
+                let after = self.schedule_retry(Trouble::Permanent, wait, Some(&error), now);
                 if let Some(rest) = rest {
                     self.resume.range = rest;
                 }
@@ -124,19 +124,19 @@ impl Transfer {
     }
 
     /// Returns the next try, if the delivered response asked for one.
-    fn try_behind(&mut self, now: Instant) -> Option<After> {
+    fn retry_after_body(&mut self, now: Instant) -> Option<After> {
         let wait = self.exchange.retry_after_body.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
         let error = self.failed_status().err();
-        Some(self.again(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
+        Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
     /// The error for a response's status, if its body was wanted anyway.
     fn failed_status(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
-            Some(head) if is_failure => Err(answer::bad_status(head)),
+            Some(head) if is_failure => Err(response::bad_status(head)),
             _ => Ok(()),
         }
     }
@@ -155,11 +155,11 @@ impl Transfer {
             _ => error,
         };
         let error = if broke == Broke::BeforeSending { error.at(Stage::Connecting) } else { error };
-        if broke == Broke::BeforeSending && self.leaves_alternative(&error) {
+        if broke == Broke::BeforeSending && self.drop_alternative_after(&error) {
             return After::Again(Duration::ZERO);
         }
         let trouble = trouble_of(&error, broke);
-        if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
+        if let (Some(_), true) = (self.resend_error(), broke != Broke::BeforeSending) {
             return self.done(Err(error), now);
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
@@ -184,17 +184,17 @@ impl Transfer {
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.resume.has_begun => {
                 self.resume.failed_at = self.resume.range.at;
-                self.again(trouble, wait, Some(&error), now)
+                self.schedule_retry(trouble, wait, Some(&error), now)
             }
-            Some(wait) if self.keeps_on() => {
+            Some(wait) if self.may_extend_file() => {
                 let (rest, at) = (self.resume.range.clone(), self.resume.range.at);
                 self.ranges.start = at;
-                let after = self.again(trouble, wait, Some(&error), now);
+                let after = self.schedule_retry(trouble, wait, Some(&error), now);
                 (self.resume.range, self.ranges.must_continue) = (rest, true);
                 after
             }
             Some(wait) if self.body.restart() => {
-                let after = self.again(trouble, wait, Some(&error), now);
+                let after = self.schedule_retry(trouble, wait, Some(&error), now);
                 self.start_over();
                 after
             }
@@ -204,7 +204,7 @@ impl Transfer {
 
     /// Returns true if a retry of the whole continues in the user's file, as in curl, because the
     /// failed response was delivering content from a server that supports ranges.
-    fn keeps_on(&mut self) -> bool {
+    fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
             200 => head.get("accept-ranges").is_some_and(|unit| unit.trim_ascii().eq_ignore_ascii_case(b"bytes")),
@@ -230,7 +230,7 @@ impl Transfer {
 
     /// Limits a mirror that a redirect named to a quarter of the time that is left, until it answers. A mirror that says nothing would
     /// use up the time of further tries, which may be led to others.
-    fn leaves_time_for_others(&mut self, now: Instant) {
+    fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
         if may_try_others && self.may_retry(Trouble::Timeout, None).is_some() {
@@ -239,39 +239,39 @@ impl Transfer {
     }
 
     /// Gives a server that has answered all the time that is left.
-    pub(super) fn is_heard(&mut self) {
+    pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.ends_by();
         }
     }
 
-    fn again(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
+    fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
         self.on_retry(trouble, wait, error);
-        self.tell_pause(wait, error);
+        self.report_pause(wait, error);
         self.attempt.number += 1;
         self.facts.retries += 1;
         self.facts.enter(Phase::Pause, now);
         self.facts.progress = Progress::Connecting;
         let at = clock::after(now, wait);
-        self.begins_at(at);
+        self.begin_attempt(at);
         if self.options.as_curl.retries_whole {
-            self.ask_anew();
+            self.restart_at_first_target();
             *self.facts = self.facts.of_next_try(at);
         } else {
-            self.go_back();
+            self.return_to_first_target();
         }
         After::Again(wait)
     }
 
     /// Tells the observer of pauses that this one begins.
-    fn tell_pause(&self, wait: Duration, error: Option<&Error>) {
+    fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
-        pauses.begins(&self.current.asked().to_url(), wait, &why);
+        pauses.begins(&self.current.first_target().to_url(), wait, &why);
     }
 
     /// Heads are delivered where they are wanted, though no body follows them.
-    fn show_heads(&mut self) {
+    fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
         }
@@ -279,7 +279,7 @@ impl Transfer {
         self.resume.has_begun = true;
         let begin = Begin {
             head,
-            target: self.current.asked(),
+            target: self.current.first_target(),
             place: &self.current.target,
             history: &self.history.redirects,
             facts: &self.facts,
@@ -300,7 +300,7 @@ impl Transfer {
         }
         self.facts.decoded_bytes = self.body.decoded();
         if result.is_err() {
-            self.show_heads();
+            self.deliver_heads();
         }
         self.facts.finished(now);
         if self.is_part() {
@@ -330,7 +330,7 @@ impl Transfer {
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
-        let Self { current: Aim { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
+        let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
         let Scheduling { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);
         (Outcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)

@@ -22,7 +22,7 @@ use crate::sink::Partial;
 
 /// The bytes that a transfer delivers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Extent {
+pub(super) struct DeliveryRange {
     /// One past the last byte wanted; `None` is the end of the representation.
     pub(super) end: Option<u64>,
     /// The next byte to be delivered.
@@ -36,12 +36,12 @@ pub(super) struct Extent {
     /// True if the extent is a first range of unknown content, which may turn out to be shorter.
     is_opening: bool,
     /// The last byte that is there already is asked for again: the answer says how long the whole is.
-    looks_back: bool,
+    requests_last_byte: bool,
 }
 
 /// The relation of a response to an extent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RangeVerdict {
     /// The response is unrelated to ranges: the status decides.
     Ordinary,
     /// The response brings exactly the requested bytes.
@@ -57,7 +57,7 @@ pub(super) enum Verdict {
     Refused(&'static str),
 }
 
-impl Extent {
+impl DeliveryRange {
     /// All of a representation from this byte on.
     pub(super) fn from(first: u64) -> Self {
         Self { at: first, ..Self::default() }
@@ -100,7 +100,7 @@ impl Extent {
     }
 
     /// Moves the extent to its next gap.
-    pub(super) fn moves_to(&mut self, gap: std::ops::Range<u64>) {
+    pub(super) fn move_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
     }
@@ -136,21 +136,21 @@ impl Extent {
 
     /// The first byte that is asked for.
     fn first(&self) -> u64 {
-        self.at - u64::from(self.looks_back)
+        self.at - u64::from(self.requests_last_byte)
     }
 
     /// Returns true, once, if the request may ask for the last existing byte. A server that reports
     /// neither the rest nor the total length may report them for that byte: Apache and lighttpd
     /// send no Content-Range with a 416, though they should (RFC 9110 section 15.5.17).
-    pub(super) fn may_look_back(&mut self, head: &Head) -> bool {
+    pub(super) fn try_last_byte(&mut self, head: &Head) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
-        let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.looks_back;
-        self.looks_back |= may;
+        let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
+        self.requests_last_byte |= may;
         may
     }
 
     /// Returns the end of the extent, as far as it is known.
-    pub(super) fn goal(&self) -> Option<u64> {
+    pub(super) fn known_end(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
@@ -194,50 +194,50 @@ impl Extent {
     }
 
     /// Returns the relation of this response to the extent.
-    pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> Verdict {
+    pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
             (200, true) if !self.is_opening => self.judge_whole(head, framing),
             (416, true) => self.judge_unsatisfied(head),
-            _ => Verdict::Ordinary,
+            _ => RangeVerdict::Ordinary,
         }
     }
 
-    fn judge_part(&self, head: &Head, framing: BodyFraming) -> Verdict {
+    fn judge_part(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
-            return Verdict::Refused("a part without one valid Content-Range");
+            return RangeVerdict::Refused("a part without one valid Content-Range");
         };
         // Of what nothing is known yet, a part may be the last one though its server does not know how long the whole is.
         let is_all = self.total.is_none() && self.end.is_none() && self.validator.is_none() && !self.is_opening;
         let total = range.total.or_else(|| range.span.as_ref().filter(|_| is_all).map(|span| span.end));
         let (Some(span), Some(total)) = (range.span, total) else {
-            return Verdict::Refused("a part of unknown place or total");
+            return RangeVerdict::Refused("a part of unknown place or total");
         };
         if self.total.is_some_and(|known| known != total) || self.agrees(head) == Agreement::Different {
-            return Verdict::Changed;
+            return RangeVerdict::Changed;
         }
         if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
-            return Verdict::Refused("a part of another content coding");
+            return RangeVerdict::Refused("a part of another content coding");
         }
         if span.start != self.first() || span.end != self.end_within(Some(total)).unwrap_or(total) {
-            return Verdict::Refused("another range than the one that was asked for");
+            return RangeVerdict::Refused("another range than the one that was asked for");
         }
         if self.is_opening && span.end < total && strong_validator(head).is_none() {
-            return Verdict::Refused("a beginning whose rest cannot be told from that of another content");
+            return RangeVerdict::Refused("a beginning whose rest cannot be told from that of another content");
         }
         match framing {
             BodyFraming::Length(length) if length != span.end - span.start => {
-                Verdict::Refused("a part whose length is not that of its range")
+                RangeVerdict::Refused("a part whose length is not that of its range")
             }
-            _ if self.looks_back && span.end == self.at => Verdict::Complete,
-            _ if self.looks_back => Verdict::Changed,
-            _ => Verdict::Continues,
+            _ if self.requests_last_byte && span.end == self.at => RangeVerdict::Complete,
+            _ if self.requests_last_byte => RangeVerdict::Changed,
+            _ => RangeVerdict::Continues,
         }
     }
 
-    fn judge_whole(&self, head: &Head, framing: BodyFraming) -> Verdict {
+    fn judge_whole(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
-            return Verdict::Refused("the whole instead of a range");
+            return RangeVerdict::Refused("the whole instead of a range");
         }
         let other_length = match (framing, self.total) {
             (BodyFraming::Length(length), Some(total)) => length != total,
@@ -245,21 +245,21 @@ impl Extent {
         };
         let other_coding = self.coding.as_ref().is_some_and(|known| *known != coding(head));
         match self.agrees(head) {
-            Agreement::Same if !other_length && !other_coding => Verdict::Repeats(self.at),
-            Agreement::Unsaid => Verdict::Refused("the whole instead of a range, and not of which representation"),
-            _ => Verdict::Changed,
+            Agreement::Same if !other_length && !other_coding => RangeVerdict::Repeats(self.at),
+            Agreement::Unsaid => RangeVerdict::Refused("the whole instead of a range, and not of which representation"),
+            _ => RangeVerdict::Changed,
         }
     }
 
-    fn judge_unsatisfied(&self, head: &Head) -> Verdict {
+    fn judge_unsatisfied(&self, head: &Head) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
-            return Verdict::Refused("no such range, and not how long it is");
+            return RangeVerdict::Refused("no such range, and not how long it is");
         };
         let same = self.total.is_none_or(|known| known == total) && self.agrees(head) != Agreement::Different;
         match () {
-            () if !same => Verdict::Changed,
-            () if self.at == total && self.end.is_none_or(|end| end == total) => Verdict::Complete,
-            () => Verdict::Refused("that there is no such range"),
+            () if !same => RangeVerdict::Changed,
+            () if self.at == total && self.end.is_none_or(|end| end == total) => RangeVerdict::Complete,
+            () => RangeVerdict::Refused("that there is no such range"),
         }
     }
 

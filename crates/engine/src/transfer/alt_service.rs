@@ -1,5 +1,5 @@
-//! Alternative services (RFC 7838): the Alt-Used field of a request, and the return to the origin
-//! when a service fails.
+//! The route of a transfer's connection: an alternative service (RFC 7838) with its Alt-Used field
+//! and the return to the origin when it fails; the proxy.
 
 use haul_policy::alt_svc::Protocol;
 
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind};
 
 /// An alternative service of an origin (RFC 7838): protocol, host and port.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct AltService {
     protocol: Protocol,
     host: String,
     port: u16,
@@ -21,40 +21,41 @@ pub(super) struct Door {
 #[derive(Default)]
 pub(super) struct ConnectionRoute {
     /// The alternative service at its end.
-    pub(super) alternative: Option<Box<Door>>,
+    pub(super) alternative: Option<Box<AltService>>,
     /// The host of the first proxy, for traces.
     pub(super) proxy_host: Option<Box<str>>,
 }
 
 impl Transfer {
-    /// Notes the key of the connection for the next exchange.
+    /// Notes the route of the connection for the next exchange.
     pub fn goes_by(&mut self, key: &Key) {
         self.facts.proxy_used = key.via != Via::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
         self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
-        let door =
-            key.alternative.map(|protocol| Box::new(Door { protocol, host: key.dial.0.clone(), port: key.dial.1 }));
-        if door == self.route.alternative {
+        let service = key
+            .alternative
+            .map(|protocol| Box::new(AltService { protocol, host: key.dial.0.clone(), port: key.dial.1 }));
+        if service == self.route.alternative {
             return;
         }
-        if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, door.as_deref()) {
+        if let (Some(trace), Some(AltService { protocol, host, port })) = (&self.options.trace, service.as_deref()) {
             let (from, to) = (self.current.target.host_text(), protocol.as_str());
             let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.current.target.port());
             trace.event(&Event::Info(text.into()));
         }
-        self.route.alternative = door;
+        self.route.alternative = service;
     }
 
-    /// The Alt-Used field (section 5): which one is asked.
+    /// Returns the value of Alt-Used (section 5): the alternative service that the request goes to.
     pub(super) fn alt_used(&self) -> Option<String> {
-        let Door { host, port, .. } = self.route.alternative.as_deref()?;
+        let AltService { host, port, .. } = self.route.alternative.as_deref()?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 
-    /// Notes that the alternative service could not be reached, so that the origin itself is used.
-    /// Returns false if none was in use, or if the service is not to blame.
-    pub(super) fn leaves_alternative(&mut self, error: &Error) -> bool {
-        let is_its = matches!(
+    /// Stops using the alternative service if the error says that it could not be reached. Returns
+    /// false if none was in use, or if the error has another cause.
+    pub(super) fn drop_alternative_after(&mut self, error: &Error) -> bool {
+        let is_of_service = matches!(
             error.kind(),
             ErrorKind::Resolve
                 | ErrorKind::Connect
@@ -63,13 +64,13 @@ impl Transfer {
                 | ErrorKind::PeerCertificate
                 | ErrorKind::PinnedKey
         );
-        is_its && self.drops_alternative()
+        is_of_service && self.drop_alternative()
     }
 
     /// Stops using the alternative service. Returns false if none was in use.
-    pub(super) fn drops_alternative(&mut self) -> bool {
-        let (Some(door), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
-        known.fails(&self.current.target, door.protocol, &door.host, door.port);
+    pub(super) fn drop_alternative(&mut self) -> bool {
+        let (Some(service), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
+        known.fails(&self.current.target, service.protocol, &service.host, service.port);
         true
     }
 }

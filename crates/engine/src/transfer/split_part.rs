@@ -9,9 +9,9 @@ use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
 
 use super::Transfer;
+use super::delivery_range::DeliveryRange;
 use super::end_offset::EndOffset;
-use super::extent::Extent;
-use super::pace::Pace;
+use super::speed_limits::SpeedLimits;
 use super::state::{Disposition, ResumeState};
 use crate::Result;
 use crate::body::path::BodyPath;
@@ -96,8 +96,8 @@ impl Transfer {
     pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
-        let mut rest = self.speed.sharing();
-        rest.not_below(STALLED, now);
+        let mut rest = self.speed.sharing_rate();
+        rest.set_min_speed(STALLED, now);
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
@@ -106,9 +106,9 @@ impl Transfer {
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
         self.resume.failed_at = self.resume.range.at;
-        self.current.skips_redirects = self.current.is_led();
+        self.current.skips_redirects = self.current.is_redirected();
         if let Some(gap) = self.body.next_gap() {
-            self.resume.range.moves_to(gap);
+            self.resume.range.move_to(gap);
         }
     }
 
@@ -150,8 +150,8 @@ impl Transfer {
         part.auth = self.auth.elsewhere();
         part.current = self.current.of_part();
         (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
-        part.resume = ResumeState::of(Extent::part(span, body.total, body.validator.clone()));
-        part.speed = self.speed.sharing();
+        part.resume = ResumeState::of(DeliveryRange::part(span, body.total, body.validator.clone()));
+        part.speed = self.speed.sharing_rate();
         part.ranges.sink_was_asked = true;
         part.split = SplitRole::Part { id, ordinal };
         part
@@ -168,7 +168,7 @@ impl Transfer {
     #[must_use]
     pub(crate) fn without_http2(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
-            self.offers_no_http2();
+            self.withdraw_http2();
         }
         self
     }
@@ -178,14 +178,14 @@ impl Transfer {
     pub(crate) fn leaves_http2(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
         let is_unanswered = matches!(self.exchange.disposition, Disposition::Unknown);
-        let leaves = offers_both && is_unanswered && self.cannot_send_again().is_none();
+        let leaves = offers_both && is_unanswered && self.resend_error().is_none();
         if leaves {
-            self.offers_no_http2();
+            self.withdraw_http2();
         }
         leaves
     }
 
-    fn offers_no_http2(&mut self) {
+    fn withdraw_http2(&mut self) {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
@@ -240,7 +240,7 @@ impl Transfer {
 }
 
 /// The check on the speed of all parts together.
-pub(crate) struct SplitSpeedCheck(Pace);
+pub(crate) struct SplitSpeedCheck(SpeedLimits);
 
 impl SplitSpeedCheck {
     /// Returns the time of the next call to [`SplitSpeedCheck::check`], if one is needed.

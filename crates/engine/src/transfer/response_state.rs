@@ -1,4 +1,5 @@
-//! State that a response leaves for later requests, and the target of its redirect.
+//! State that a response leaves for later requests (cookies, HSTS, Alt-Svc), and the target of its
+//! redirect.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use super::Transfer;
 
 impl Transfer {
     /// Stores the response's cookies, and its instructions for reaching its host (HSTS, Alt-Svc).
-    pub(super) fn leave_behind(&self, head: &Head) {
+    pub(super) fn store_response_state(&self, head: &Head) {
         let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
@@ -56,7 +57,7 @@ impl Transfer {
                 location,
                 &self.current.method,
                 &self.current.target,
-                &self.current.first,
+                &self.current.first_origin,
             )
         };
         if let Some(hsts) = &self.options.hsts {
