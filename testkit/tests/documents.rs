@@ -1,5 +1,5 @@
-//! docs/design/faults.md and docs/design/trust.md name a test for each fault and each refusal:
-//! every line names one, and each named test exists.
+//! The documents match the repository: each fault and refusal of `docs/design/faults.md` and
+//! `docs/design/trust.md` names an existing test, and links lead to existing files and headings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ fn root() -> PathBuf {
 }
 
 /// The rows of the tables that name tests: the subject of each, and the cell with the tests.
-fn lines(document: &str) -> Vec<(String, String)> {
+fn table_rows(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
     for line in text.lines() {
@@ -45,38 +45,38 @@ fn lines(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A file of a directory of tests, or of the program that joins most of them.
-fn in_directory(directory: &str, name: &str) -> PathBuf {
+/// A file in a directory of tests, or in its `suite`, the program that joins most of them.
+fn in_test_directory(directory: &str, name: &str) -> PathBuf {
     let joined = root().join(directory).join("suite").join(name);
     if joined.exists() { joined } else { root().join(directory).join(name) }
 }
 
 /// The file that a word names, if it names one.
-fn file(word: &str) -> Option<PathBuf> {
+fn named_file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
     }
-    let full = DIRECTORIES.iter().find_map(|(short, long)| Some(in_directory(long, word.strip_prefix(short)?)));
+    let full = DIRECTORIES.iter().find_map(|(short, long)| Some(in_test_directory(long, word.strip_prefix(short)?)));
     if full.is_some() {
         return full;
     }
-    let beside = DIRECTORIES.iter().map(|(_, directory)| in_directory(directory, word)).find(|path| path.exists());
+    let beside = DIRECTORIES.iter().map(|(_, directory)| in_test_directory(directory, word)).find(|path| path.exists());
     Some(beside.unwrap_or_else(|| root().join(word)))
 }
 
-fn is_name(word: &str) -> bool {
+fn is_test_name(word: &str) -> bool {
     word.contains('_') && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         || word.chars().all(|c| c.is_ascii_lowercase())
 }
 
 /// The names of the rows that `faults` runs.
-fn rows() -> BTreeSet<String> {
+fn fault_rows() -> BTreeSet<String> {
     let listed = Command::new(env!("CARGO_BIN_EXE_faults")).arg("--list").output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     listed.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }
 
-fn is_row(word: &str, rows: &BTreeSet<String>) -> bool {
+fn is_fault_row(word: &str, rows: &BTreeSet<String>) -> bool {
     match word.strip_suffix('*') {
         Some(start) => rows.iter().any(|row| row.starts_with(start)),
         None => rows.contains(word),
@@ -84,17 +84,17 @@ fn is_row(word: &str, rows: &BTreeSet<String>) -> bool {
 }
 
 /// Checks the tables of a document; returns how many tests it names.
-fn check(document: &str) -> usize {
-    let (rows, mut named, mut current) = (rows(), 0, None::<(PathBuf, String)>);
+fn check_named_tests(document: &str) -> usize {
+    let (rows, mut named, mut current) = (fault_rows(), 0, None::<(PathBuf, String)>);
     let mut missing = Vec::new();
-    for (about, cell) in lines(document) {
+    for (about, cell) in table_rows(document) {
         let before = named;
         // Words in backquotes are every second piece.
         let pieces: Vec<_> = cell.split('`').collect();
         for (at, word) in pieces.iter().enumerate() {
             let letter =
                 FILES.iter().find(|(letter, _)| at % 2 == 0 && word.trim_start_matches(", ").trim() == *letter);
-            let path = letter.map(|(_, path)| root().join(path)).or_else(|| file(word).filter(|_| at % 2 == 1));
+            let path = letter.map(|(_, path)| root().join(path)).or_else(|| named_file(word).filter(|_| at % 2 == 1));
             if let Some(path) = path {
                 let text = fs::read_to_string(&path).unwrap_or_default();
                 if text.is_empty() {
@@ -104,9 +104,9 @@ fn check(document: &str) -> usize {
                 current = Some((path, text));
             } else if at % 2 == 0 {
                 continue;
-            } else if is_row(word, &rows) || word.starts_with("make ") || word.starts_with("faults --") {
+            } else if is_fault_row(word, &rows) || word.starts_with("make ") || word.starts_with("faults --") {
                 named += 1;
-            } else if is_name(word) {
+            } else if is_test_name(word) {
                 named += 1;
                 let is_there =
                     |text: &str| ["fn", "def"].iter().any(|keyword| text.contains(&format!("{keyword} {word}(")));
@@ -128,10 +128,72 @@ fn check(document: &str) -> usize {
 
 #[test]
 fn faults_and_refusals_name_existing_tests() {
-    assert!(check("docs/design/faults.md") > 100);
+    assert!(check_named_tests("docs/design/faults.md") > 100);
 }
 
 #[test]
-fn every_secret_names_a_test_that_is_there() {
-    assert!(check("docs/design/trust.md") > 40);
+fn trust_tables_name_existing_tests() {
+    assert!(check_named_tests("docs/design/trust.md") > 40);
+}
+
+/// The Markdown files of the repository, relative to its root.
+fn documents() -> Vec<String> {
+    let listed = Command::new("git").args(["ls-files", "*.md"]).current_dir(root()).output();
+    // An unpacked archive has no index: the directories with documents are listed instead.
+    let listed = listed.ok().filter(|listed| listed.status.success()).map(|listed| listed.stdout);
+    if let Some(listed) = listed.filter(|listed| !listed.is_empty()) {
+        return String::from_utf8(listed).unwrap().lines().map(str::to_owned).collect();
+    }
+    let mut found = Vec::new();
+    for directory in ["", "docs/", "docs/design/", "bench/results/"] {
+        for entry in fs::read_dir(root().join(directory)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            found.extend(name.ends_with(".md").then(|| format!("{directory}{name}")));
+        }
+    }
+    found
+}
+
+/// The targets of the links of a text; code blocks have none.
+fn links(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let mut rest = if in_code { "" } else { line };
+        while let Some(at) = rest.find("](") {
+            rest = &rest[at + 2..];
+            found.extend(rest.find(')').map(|end| &rest[..end]));
+        }
+    }
+    found
+}
+
+/// The anchors that GitHub makes of the headings of a text.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings
+        .map(|heading| {
+            let kept = heading.to_lowercase().replace(' ', "-");
+            kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn relative_links_lead_to_files_and_headings() {
+    let mut broken = Vec::new();
+    for document in documents() {
+        let path = root().join(&document);
+        let text = fs::read_to_string(&path).unwrap();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let has_anchor = || anchors(&fs::read_to_string(&target).unwrap_or_default()).contains(anchor);
+            if !target.exists() || !(anchor.is_empty() || has_anchor()) {
+                broken.push(format!("{document}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
