@@ -2,7 +2,7 @@
 //! allow.
 #![no_main]
 
-use haul::body::{DecodeLimits, Decoder};
+use haul::body::{DecodeLimits, BodyDecoder};
 use libfuzzer_sys::fuzz_target;
 
 const CODINGS: [&[u8]; 8] =
@@ -10,7 +10,7 @@ const CODINGS: [&[u8]; 8] =
 
 /// Returns the decoded bytes, and whether the content was complete.
 fn decode(coding: &[u8], pieces: &[&[u8]]) -> (Vec<u8>, bool) {
-    let mut decoder = Decoder::new(coding, DecodeLimits::default()).expect("a known coding").expect("a coding");
+    let mut decoder = BodyDecoder::new(coding, DecodeLimits::default()).expect("a known coding").expect("a coding");
     let mut out = Vec::new();
     for piece in pieces {
         let mut take = |bytes: &[u8]| {

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul::batch::{BatchOptions, Finished, Order};
+use haul::batch::{BatchOptions, BatchOrder, FinishedRequest};
 use pyo3::prelude::*;
 
 use crate::client::{Asked, Client, reply_of};
@@ -53,14 +53,14 @@ impl Batch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn over(&self, py: Python<'_>, finished: Vec<Finished>) -> Vec<Over> {
+    fn over(&self, py: Python<'_>, finished: Vec<FinishedRequest>) -> Vec<Over> {
         let mut pending = self.pending();
         let known: Vec<_> = finished
             .into_iter()
             .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
             .collect();
         drop(pending);
-        let over = |(Pending { url, cookie, raised }, finished): (Pending, Finished)| {
+        let over = |(Pending { url, cookie, raised }, finished): (Pending, FinishedRequest)| {
             let id = finished.id();
             let (outcome, sink) = finished.into_parts::<BytesSink>();
             match reply_of(outcome, url, cookie, &raised) {
@@ -83,7 +83,7 @@ impl Batch {
         let options = BatchOptions {
             max_parallel,
             per_host,
-            order: if ordered { Order::Input } else { Order::Completion },
+            order: if ordered { BatchOrder::Input } else { BatchOrder::Completion },
             memory,
             interrupt: Some(signals()),
             ..BatchOptions::default()

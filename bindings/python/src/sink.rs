@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use haul::body::{DecodeLimits, Decoder};
+use haul::body::{BodyDecoder, DecodeLimits};
 use haul::buffer::Lease;
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -100,7 +100,7 @@ enum Store {
 #[derive(Default)]
 pub(crate) struct BytesSink {
     store: Store,
-    decoder: Option<Decoder>,
+    decoder: Option<BodyDecoder>,
     /// The interpreter must not be entered.
     stays_out: bool,
 }
@@ -143,14 +143,14 @@ impl BytesSink {
 }
 
 /// The decoder for a response. An unknown coding is left to the program, as in requests.
-pub(crate) fn decoder_for(head: &haul::Head) -> Option<Decoder> {
+pub(crate) fn decoder_for(head: &haul::Head) -> Option<BodyDecoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;
     let codings: Vec<&[u8]> = codings.collect();
     let mut limits = DecodeLimits::default();
     // As by urllib3.
     limits.passes_over_rest = true;
-    Decoder::new(&codings.join(&b", "[..]), limits).ok().flatten()
+    BodyDecoder::new(&codings.join(&b", "[..]), limits).ok().flatten()
 }
 
 impl Sink for BytesSink {
@@ -196,6 +196,6 @@ impl Sink for BytesSink {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.decoder.as_mut().map_or(Ok(()), Decoder::finish)
+        self.decoder.as_mut().map_or(Ok(()), BodyDecoder::finish)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use haul::body::Decoder;
+use haul::body::BodyDecoder;
 use haul::{Error, ErrorKind, Head, Response, Version};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ struct Place {
 
 struct State {
     response: Option<Response>,
-    decoder: Option<Decoder>,
+    decoder: Option<BodyDecoder>,
     /// Bytes that were decoded or received and not read yet, and how many of them were taken.
     ready: Vec<u8>,
     at: usize,
@@ -331,7 +331,7 @@ impl State {
     }
 }
 
-fn push(received: &[u8], ready: &mut Vec<u8>, decoder: Option<&mut Decoder>) -> io::Result<()> {
+fn push(received: &[u8], ready: &mut Vec<u8>, decoder: Option<&mut BodyDecoder>) -> io::Result<()> {
     let mut add = |piece: &[u8]| {
         ready.extend_from_slice(piece);
         Ok(())

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::body::upload::{Body, Piece, Source as Repeatable};
+use haul::body::upload::{BodyPiece, BodySource as Repeatable, RequestBody};
 use haul::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ impl Raised {
 }
 
 /// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces; and the value of its `Content-Length`.
-pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(Body, Raised)> {
+pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(RequestBody, Raised)> {
     let raised = Raised::default();
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok((bytes.as_bytes().into(), raised));
@@ -72,7 +72,7 @@ pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyRes
         let end = reader.end();
         end.map_err(|error| raised.take().unwrap_or_else(|| failure(&unreadable(error), Phase::Wait)))?;
     }
-    Ok((rewindable(given, left, &raised).unwrap_or_else(|| Body::reader(reader)), raised))
+    Ok((rewindable(given, left, &raised).unwrap_or_else(|| RequestBody::reader(reader)), raised))
 }
 
 fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
@@ -86,7 +86,7 @@ fn unreadable(error: io::Error) -> Error {
 
 /// A file that is sent from its position any number of times. `None` for what can be read only once: without `read`, `seek` and
 /// `tell`, or where one of them fails.
-fn rewindable(given: &Bound<'_, PyAny>, left: Option<Left>, raised: &Raised) -> Option<Body> {
+fn rewindable(given: &Bound<'_, PyAny>, left: Option<Left>, raised: &Raised) -> Option<RequestBody> {
     let py = given.py();
     let method = |name| given.getattr_opt(name).ok().flatten();
     let (read, seek) = (method(pyo3::intern!(py, "read"))?.unbind(), method(pyo3::intern!(py, "seek"))?.unbind());
@@ -104,7 +104,7 @@ fn rewindable(given: &Bound<'_, PyAny>, left: Option<Left>, raised: &Raised) -> 
         let sending = Sending { file: Arc::clone(&file), number, is_begun: false };
         Ok(Box::new(Reader::new(Source::Sending(sending), left, raised.clone())) as Box<dyn Read + Send>)
     };
-    Some(Body::pieces([Piece::Source(Repeatable::new(None, open))]))
+    Some(RequestBody::pieces([BodyPiece::Source(Repeatable::new(None, open))]))
 }
 
 /// The file of a body that can be sent again.

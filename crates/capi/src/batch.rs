@@ -25,7 +25,7 @@ use std::ffi::{c_int, c_void};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use haul::batch::{Batch, BatchOptions, Finished, Order};
+use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
 use haul::sink::memory::Memory;
 
 use crate::callbacks::User;
@@ -86,7 +86,7 @@ impl haul_batch {
         Ok(batch.next_by(deadline)?.map(|finished| self.taken(finished)))
     }
 
-    fn taken(&self, finished: Finished) -> (User, Box<haul_response>) {
+    fn taken(&self, finished: FinishedRequest) -> (User, Box<haul_response>) {
         let user = self.users.borrow_mut().remove(&finished.id());
         let (user, decodes) = user.unwrap_or((User(std::ptr::null_mut()), false));
         let (outcome, memory) = finished.into_parts::<Memory>();
@@ -142,8 +142,8 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
 pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_int) -> haul_status {
     guard(|| {
         let order = match order {
-            n if n == haul_order::Input as c_int => Order::Input,
-            n if n == haul_order::Completion as c_int => Order::Completion,
+            n if n == haul_order::Input as c_int => BatchOrder::Input,
+            n if n == haul_order::Completion as c_int => BatchOrder::Completion,
             _ => return Err(Fault::setup("order is no haul_order")),
         };
         // SAFETY: the header's contract.

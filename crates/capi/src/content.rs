@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haul::body::upload::{Body, Once, Piece, Source};
+use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
 use haul::request::Form;
 use haul_policy::multipart::{self, Part};
 use haul_policy::urlencode;
@@ -36,7 +36,7 @@ const TOGETHER: usize = 64 << 10;
 pub(crate) enum Content {
     #[default]
     None,
-    Body(Body),
+    Body(RequestBody),
     /// Of the caller's own memory.
     Borrowed(Borrowed),
     Callback(Callback),
@@ -73,12 +73,12 @@ impl Borrowed {
     ///
     /// # Safety
     /// They stay for as long as the body, or anything of it, does.
-    pub(crate) unsafe fn body(self) -> Body {
+    pub(crate) unsafe fn body(self) -> RequestBody {
         if self.len <= TOGETHER {
             // SAFETY: the caller's word.
-            return Body::from(unsafe { self.bytes() });
+            return RequestBody::from(unsafe { self.bytes() });
         }
-        Body::pieces([Piece::Source(Source::new(Some(self.len as u64), move || {
+        RequestBody::pieces([BodyPiece::Source(BodySource::new(Some(self.len as u64), move || {
             Ok(Box::new(BorrowedReader { bytes: self, at: 0 }))
         }))])
     }
@@ -123,7 +123,7 @@ impl Callback {
     }
 
     /// `fields` gets the length where only that says it.
-    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Body {
+    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
         let Some(rewind) = self.rewind else {
@@ -131,10 +131,10 @@ impl Callback {
                 fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
                 fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
             }
-            return Body::pieces([Piece::Once(Once::new(reader))]);
+            return RequestBody::pieces([BodyPiece::Once(OneShotSource::new(reader))]);
         };
         let was_read = Arc::clone(&self.was_read);
-        Body::pieces([Piece::Source(Source::new(self.length, move || {
+        RequestBody::pieces([BodyPiece::Source(BodySource::new(self.length, move || {
             let user = user;
             // SAFETY: a function of the caller's, with its own pointer.
             if was_read.swap(true, Ordering::Relaxed) && unsafe { rewind(user.0) } != 0 {
@@ -166,7 +166,7 @@ impl Read for CallbackReader {
 
 impl Content {
     /// As the engine has it. `fields` get the type of a form.
-    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<Body>, Fault> {
+    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, Fault> {
         Ok(Some(match self {
             Self::None => return Ok(None),
             Self::Body(body) => body.clone(),
@@ -176,7 +176,7 @@ impl Content {
             Self::Callback(callback) => callback.body(fields),
             Self::Pairs(pairs) => {
                 of_type(fields, "application/x-www-form-urlencoded");
-                Body::from(pairs.as_str())
+                RequestBody::from(pairs.as_str())
             }
             Self::Form(form) => {
                 let (content_type, body) = form.finish()?;
@@ -198,7 +198,7 @@ impl Content {
     pub(crate) fn owned(&self) -> Result<Self, Fault> {
         Ok(match self {
             // SAFETY: as in `body`.
-            Self::Borrowed(bytes) => Self::Body(Body::from(unsafe { bytes.bytes() })),
+            Self::Borrowed(bytes) => Self::Body(RequestBody::from(unsafe { bytes.bytes() })),
             Self::Callback(_) => return Err(Fault::setup("a batch takes no body by callback")),
             other => other.clone(),
         })
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn haul_request_set_body(
     // all functions here.
     unsafe {
         change(request, |request| {
-            request.content = Content::Body(Body::from(text::counted(data.cast(), len, "data")?));
+            request.content = Content::Body(RequestBody::from(text::counted(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = Content::Body(Body::pieces([file_piece(path)?]));
+            request.content = Content::Body(RequestBody::pieces([file_piece(path)?]));
             Ok(())
         })
     }
@@ -372,10 +372,10 @@ unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Faul
 
 /// # Safety
 /// `path` is NULL or ends with NUL.
-unsafe fn file_piece(path: *const c_char) -> Result<Piece, Fault> {
+unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, Fault> {
     // SAFETY: the caller's word.
     let path = unsafe { file(path) }?;
-    Piece::file(path).map_err(|error| {
+    BodyPiece::file(path).map_err(|error| {
         haul::Error::with_source(haul::ErrorKind::Read, format!("cannot read {}", path.display()), error).into()
     })
 }

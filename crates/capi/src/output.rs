@@ -7,7 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use haul::buffer::{Lease, is_worth_a_detour};
+use haul::buffer::{Lease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -164,7 +164,7 @@ impl Sink for Filler {
             // A function is given its bytes: there is no memory of the caller's to receive them into.
             self.output.reserve?;
             let room = self.room.checked_sub(self.len)?.min(most);
-            if room == 0 || is_worth_a_detour(self.start, room) {
+            if room == 0 || should_receive_via_buffer(self.start, room) {
                 return None;
             }
             // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else

@@ -22,7 +22,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haul::body::upload::Once;
+use haul::body::upload::OneShotSource;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, retry_on_intr};
@@ -139,10 +139,10 @@ impl Write for Stdout {
 
 /// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless
 /// some of it was read before.
-pub(crate) fn stdin_content() -> Once {
+pub(crate) fn stdin_content() -> OneShotSource {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
-    unread.map_or_else(|| Once::new(StdIn::new()), Once::file)
+    unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
 }
 
 /// Standard input, at most one line at a time.

@@ -3,7 +3,7 @@
 //!
 //! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when their interpreter has
 //! the word again. With a hook, a wait asks it at once when a signal has come, and every 50 ms or so otherwise: a handler
-//! without `EINTR` (a thread got the signal, or it restarts calls) is found, too. Without one nothing is asked, and a wait
+//! without `EINTR` (a thread got the signal, or it restarts calls) is found, too. Without one nothing is last_call, and a wait
 //! is one system call.
 //!
 //! ```
@@ -54,19 +54,19 @@ impl fmt::Debug for Interrupt {
 
 /// Calls a hook at intervals, if there is one.
 #[derive(Debug)]
-pub(crate) struct Ticker {
+pub(crate) struct InterruptTimer {
     hook: Option<Interrupt>,
-    asked: Option<Instant>,
+    last_call: Option<Instant>,
 }
 
-impl Ticker {
+impl InterruptTimer {
     pub(crate) fn new(hook: Option<&Interrupt>) -> Self {
-        Self { hook: hook.cloned(), asked: None }
+        Self { hook: hook.cloned(), last_call: None }
     }
 
     /// Returns the time until which a wait may last: `end`, or earlier if the hook must be called
     /// before.
-    pub(crate) fn cut(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
+    pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
             Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
             None => end,
@@ -77,15 +77,15 @@ impl Ticker {
     /// starts the interval.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         // A wait may end a little before its time.
-        self.hook.is_some() && now.saturating_duration_since(*self.asked.get_or_insert(now)) >= TICK * 3 / 4
+        self.hook.is_some() && now.saturating_duration_since(*self.last_call.get_or_insert(now)) >= TICK * 3 / 4
     }
 
     /// Calls the hook, since a signal has come.
     ///
     /// # Errors
     /// [`ErrorKind::Interrupted`] when the call is to end.
-    pub(crate) fn signalled(&mut self, now: Instant) -> Result<()> {
-        self.asked = Some(now);
+    pub(crate) fn on_signal(&mut self, now: Instant) -> Result<()> {
+        self.last_call = Some(now);
         match &self.hook {
             Some(hook) if hook.wants_to_stop() => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
             _ => Ok(()),
@@ -95,22 +95,22 @@ impl Ticker {
     /// Calls the hook if that [is due](Self::is_due).
     ///
     /// # Errors
-    /// As [`Ticker::signalled`].
+    /// As [`InterruptTimer::on_signal`].
     pub(crate) fn tick(&mut self, now: Instant) -> Result<()> {
-        if self.is_due(now) { self.signalled(now) } else { Ok(()) }
+        if self.is_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
     /// Sleeps until `until`.
     ///
     /// # Errors
-    /// As [`Ticker::signalled`].
+    /// As [`InterruptTimer::on_signal`].
     pub(crate) fn sleep(&mut self, until: Instant) -> Result<()> {
         loop {
             let now = Instant::now();
             if now >= until {
                 return Ok(());
             }
-            let end = self.cut(Some(until), now).unwrap_or(until);
+            let end = self.limit_wait(Some(until), now).unwrap_or(until);
             std::thread::sleep(end.saturating_duration_since(now));
             self.tick(Instant::now())?;
         }
@@ -124,22 +124,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hook_is_asked_after_a_while_and_at_once_when_a_signal_came() {
+    fn hook_is_called_periodically_and_after_signals() {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
         let hook = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
-        let mut ticker = Ticker::new(Some(&hook));
+        let mut timer = InterruptTimer::new(Some(&hook));
         let now = Instant::now();
-        ticker.tick(now).unwrap();
-        ticker.tick(now + TICK / 2).unwrap();
+        timer.tick(now).unwrap();
+        timer.tick(now + TICK / 2).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 0);
-        ticker.tick(now + TICK).unwrap();
+        timer.tick(now + TICK).unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1);
-        assert_eq!(ticker.signalled(now + TICK).unwrap_err().kind(), ErrorKind::Interrupted);
-        assert_eq!(ticker.cut(None, now), Some(now + TICK));
-        assert_eq!(ticker.cut(Some(now), now), Some(now));
-        let mut nobody = Ticker::new(None);
-        assert_eq!(nobody.cut(None, now), None);
-        nobody.tick(now + TICK * 100).unwrap();
+        assert_eq!(timer.on_signal(now + TICK).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(timer.limit_wait(None, now), Some(now + TICK));
+        assert_eq!(timer.limit_wait(Some(now), now), Some(now));
+        let mut no_hook = InterruptTimer::new(None);
+        assert_eq!(no_hook.limit_wait(None, now), None);
+        no_hook.tick(now + TICK * 100).unwrap();
     }
 }

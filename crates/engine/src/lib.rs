@@ -28,12 +28,12 @@
 //!
 //! ```no_run
 //! use haul::Client;
-//! use haul::fleet::{Destination, Fleet, FleetOptions, Item, Quiet, Stage};
+//! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
 //! use haul::sink::output::Output;
 //!
-//! let pages = (1..=1_000_000).map(|i| Ok(Item { url: format!("http://example.test/{i}"), destination: Destination::Output }));
-//! let fleet = Fleet::new(vec![Stage::default()], FleetOptions::default());
-//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), Quiet)?;
+//! let pages = (1..=1_000_000).map(|i| Ok(FleetItem { url: format!("http://example.test/{i}"), destination: BodyDestination::Output }));
+//! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
+//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), NoReport)?;
 //! std::process::exit(summary.exit_code.into());
 //! # #[expect(unreachable_code)]
 //! # Ok::<(), haul::Error>(())

@@ -13,16 +13,16 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 /// The system has no thread left.
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A thread begins with the mask of the one that starts it: there is no moment in which it takes any.
-    let _deaf = Deaf::new();
+    let _deaf = SignalBlock::new();
     Builder::new().name(name.into()).spawn(work)
 }
 
 /// A guard that blocks signals in this thread until it is dropped.
-struct Deaf {
+struct SignalBlock {
     before: SigSet,
 }
 
-impl Deaf {
+impl SignalBlock {
     /// Signals that report a fault of the thread itself. Their delivery cannot be deferred.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
@@ -33,7 +33,7 @@ impl Deaf {
     }
 }
 
-impl Drop for Deaf {
+impl Drop for SignalBlock {
     fn drop(&mut self) {
         let _ = self.before.thread_set_mask();
     }

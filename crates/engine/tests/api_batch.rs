@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{BufferSink, PanickingContent, bounded, http2_origin, start_origin, trusting};
-use haul::batch::{BatchOptions, Order};
+use haul::batch::{BatchOptions, BatchOrder};
 use haul::buffer::Lease;
 use haul::interrupt::Interrupt;
 use haul::net::pool::PoolLimits;
@@ -38,7 +38,7 @@ fn batch_delivers_in_input_or_completion_order() {
             assert_eq!(index, place as u64);
             assert_eq!(reply.unwrap().body, format!("small {place}\n").into_bytes());
         }
-        let options = BatchOptions { order: Order::Completion, ..BatchOptions::default() };
+        let options = BatchOptions { order: BatchOrder::Completion, ..BatchOptions::default() };
         let replies: Vec<_> = client.fetch_all((0..300).map(get), options).collect();
         for (index, reply) in &replies {
             assert_eq!(reply.as_ref().unwrap().body, format!("small {index}\n").into_bytes());
@@ -64,7 +64,7 @@ fn batch_delivers_several_results_per_call() {
         while batch.outstanding() > 0 {
             let bunch = batch.next_bunch(7, None).unwrap();
             assert!((1..=7).contains(&bunch.len()));
-            seen.extend(bunch.iter().map(haul::batch::Finished::id));
+            seen.extend(bunch.iter().map(haul::batch::FinishedRequest::id));
         }
         assert!(seen.iter().copied().eq(0..100));
         assert!(batch.next_bunch(7, None).unwrap().is_empty() && batch.try_bunch(7).is_empty());
@@ -97,7 +97,7 @@ fn batch_memory_limit_bounds_bodies_and_delivers_all() {
     bounded("memory", move || {
         let size = 600_000;
         let content = origin.pattern().slice(0, size);
-        for order in [Order::Input, Order::Completion] {
+        for order in [BatchOrder::Input, BatchOrder::Completion] {
             let batch = client.batch(BatchOptions { order, memory: 1 << 20, ..BatchOptions::default() });
             let url = origin.url(&format!("/bytes/{size}"));
             for _ in 0..40 {
@@ -167,7 +167,8 @@ fn cancelled_request_frees_its_connection_or_stream() {
     let plain = Client::new();
     bounded("giving up", move || {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
-        let batch = plain.batch(BatchOptions { max_parallel: 1, order: Order::Completion, ..BatchOptions::default() });
+        let batch =
+            plain.batch(BatchOptions { max_parallel: 1, order: BatchOrder::Completion, ..BatchOptions::default() });
         let hangs = batch.submit(plain.get(&peer.url("/")).build().unwrap());
         let waits = batch.submit(plain.get(&peer.url("/")).build().unwrap());
         let fine = batch.submit(plain.get(&origin.url("/small/1")).build().unwrap());
@@ -183,7 +184,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
         assert!(!batch.cancel(fine) && !batch.cancel(99));
 
         // Of HTTP/2 the stream is given up, and not the connection.
-        let batch = client.batch(BatchOptions { order: Order::Completion, ..BatchOptions::default() });
+        let batch = client.batch(BatchOptions { order: BatchOrder::Completion, ..BatchOptions::default() });
         batch.submit(client.get(&http2.url("/small/1")).build().unwrap());
         batch.next().unwrap().unwrap().into_reply().unwrap();
         let slow = batch.submit(client.get(&http2.url("/delay/30000/small")).build().unwrap());

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use common::{FleetRunResult, fetching, run_reading, threads};
-use haul::fleet::{Destination, FleetOptions, Item};
+use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::file::FileOptions;
 use haul::{Client, RequestOptions};
@@ -49,9 +49,9 @@ fn child_process_with_few_descriptors_fetches_all() {
     let dir = tempfile::tempdir().unwrap();
     let path = |i: usize| -> PathBuf { dir.path().join(i.to_string()) };
     for count in [1, 4] {
-        let file = |i| Item {
+        let file = |i| FleetItem {
             url: url(&port, i),
-            destination: Destination::File { path: path(i), options: FileOptions::default() },
+            destination: BodyDestination::File { path: path(i), options: FileOptions::default() },
         };
         let done = limited(24, threads(count), (0..URLS).map(file).collect());
         let failure = done.reports.iter().find(|got| got.exit != 0).map(|got| got.message.as_str());
@@ -70,7 +70,7 @@ fn url(port: &str, i: usize) -> String {
 }
 
 /// A run that has so many descriptors more than are open now.
-fn limited(room: u64, options: FleetOptions, items: Vec<Item>) -> FleetRunResult {
+fn limited(room: u64, options: FleetOptions, items: Vec<FleetItem>) -> FleetRunResult {
     let client =
         Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
     let before = getrlimit(Resource::Nofile);

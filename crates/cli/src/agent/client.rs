@@ -408,14 +408,14 @@ impl Mover {
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         while self.buffer.is_none() {
-            use haul::drive::direct;
+            use haul::drive::zero_copy;
             use rustix::pipe::{SpliceFlags, splice};
             match splice(pipe, None, out, None, PIECE, SpliceFlags::MOVE) {
                 Ok(moved) => return Ok(moved),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => wait_for_room(out)?,
                 // A terminal, a file for appending, a sandbox: by hand.
-                Err(error) if direct::is_not_done(error) => break,
+                Err(error) if zero_copy::is_not_done(error) => break,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use haul::fleet::{ByValue, Destination};
-use haul::pipeline::Pattern;
+use haul::fleet::{BodyDestination, ValueMapper};
+use haul::pipeline::ExtractPattern;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{Placeholder, fill_by_value, placeholders};
 use haul_policy::urlencode::percent;
@@ -33,7 +33,7 @@ impl LaterStage {
     pub(super) fn new(
         operation: &Operation,
         number: usize,
-        before: Option<&Pattern>,
+        before: Option<&ExtractPattern>,
         names: &OutputNames,
     ) -> Result<Self> {
         if let Output::File(template) = &operation.stages[number].output {
@@ -86,7 +86,7 @@ impl LaterStage {
     }
 }
 
-impl ByValue for LaterStage {
+impl ValueMapper for LaterStage {
     fn url(&self, value: &[u8], url: String) -> String {
         match &self.operation.stages[self.number].request.query {
             Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
@@ -94,7 +94,7 @@ impl ByValue for LaterStage {
         }
     }
 
-    fn destination(&self, value: &[u8], target: &Target) -> Result<Option<Destination>> {
+    fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>> {
         let stage = &self.operation.stages[self.number];
         refuse_protocol(stage, target)?;
         refuse_login(stage, target)?;
@@ -103,12 +103,12 @@ impl ByValue for LaterStage {
         if has_control && self.has_field_by_value() {
             return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
         }
-        let Some(path) = self.file(value, target)? else { return Ok(Some(Destination::Output)) };
+        let Some(path) = self.file(value, target)? else { return Ok(Some(BodyDestination::Output)) };
         if !takes_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
             return Ok(None);
         }
         let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
-        Ok(Some(Destination::File { path, options }))
+        Ok(Some(BodyDestination::File { path, options }))
     }
 
     fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {

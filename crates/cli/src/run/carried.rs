@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
-use haul::body::upload::{Body, Piece};
+use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{Auth, Netrc};
 use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{Boundary, Layout};
@@ -36,7 +36,7 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
         // Its stage fills it in for each page.
         plan::Body::ByValue(text) => text.template().as_slice().into(),
         plan::Body::File(path) => file(path)?,
-        plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
+        plan::Body::Stdin => RequestBody::pieces([BodyPiece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,
     };
     // A range asks for a part of the content only without a request body (RFC 9110 section 14.2).
@@ -50,7 +50,7 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
 /// The content that `-T` sends: a file or a part of it.
 pub(super) struct Part {
     /// The bytes that are sent.
-    pub(super) body: Body,
+    pub(super) body: RequestBody,
     /// The value of `Content-Range`, if the request has one.
     pub(super) range: Option<String>,
 }
@@ -61,17 +61,17 @@ impl Part {
     /// # Errors
     /// The error of [`Part::of`] for content without a length.
     pub(super) fn stdin(request: &RequestArgs) -> Result<Self> {
-        Self::of_no_length(Piece::Once(stdin_content()), request)
+        Self::of_no_length(BodyPiece::Once(stdin_content()), request)
     }
 
     /// Makes content of unknown length. As in curl, the request names the range of `-r`, without a
     /// complete length (RFC 9110 section 14.4).
-    fn of_no_length(piece: Piece, request: &RequestArgs) -> Result<Self> {
+    fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
         if let Some(ContinueAt::Offset(_)) = request.continue_at {
             return Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"));
         }
         let range = request.range.as_ref().map(|range| format!("{range}/*"));
-        Ok(Self { body: Body::pieces([piece]), range })
+        Ok(Self { body: RequestBody::pieces([piece]), range })
     }
 
     /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but
@@ -81,8 +81,8 @@ impl Part {
     /// The file cannot be read, or has no bytes behind that offset: the upload is complete already,
     /// as curl's exit code says.
     pub(super) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
-        let mut piece = Piece::file(path).map_err(|error| unreadable(path, error))?;
-        let Piece::File { offset, length, .. } = &mut piece else {
+        let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
+        let BodyPiece::File { offset, length, .. } = &mut piece else {
             return Self::of_no_length(piece, request);
         };
         let total = *length;
@@ -105,26 +105,26 @@ impl Part {
             (None, Some(range)) => Some(format!("{range}/{total}")),
             (None, None) => None,
         };
-        Ok(Self { body: Body::pieces([piece]), range })
+        Ok(Self { body: RequestBody::pieces([piece]), range })
     }
 }
 
 /// A file as content.
-fn file(path: &Path) -> Result<Body> {
-    Body::file(path).map_err(|error| unreadable(path, error))
+fn file(path: &Path) -> Result<RequestBody> {
+    RequestBody::file(path).map_err(|error| unreadable(path, error))
 }
 
-fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
+fn multipart(options: &mut RequestOptions, form: &Form) -> Result<RequestBody> {
     let mut form = Cow::Borrowed(form);
     if form.parts.iter().any(is_encoded) {
         encode(&mut form.to_mut().parts)?;
     }
     let piece = |source: &&Source| match source {
-        Source::Stdin => Ok(Piece::Once(stdin_content())),
-        Source::File(path) => Piece::file(path).map_err(|error| unreadable(path, error)),
+        Source::Stdin => Ok(BodyPiece::Once(stdin_content())),
+        Source::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
     };
     let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;
-    let lengths: Vec<_> = pieces.iter().map(|piece| Body::pieces([piece.clone()]).length()).collect();
+    let lengths: Vec<_> = pieces.iter().map(|piece| RequestBody::pieces([piece.clone()]).length()).collect();
     let random = RandomState::new();
     let mut entropy = [0; 16];
     for (half, number) in entropy.chunks_exact_mut(8).zip([1_u64, 2]) {
@@ -146,7 +146,7 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
         Some(own) => format!("{own}; {boundary}"),
         None => layout.content_type.clone(),
     });
-    Body::multipart(&layout, &pieces).map_err(refused)
+    RequestBody::multipart(&layout, &pieces).map_err(refused)
 }
 
 /// Returns true if the part, or a part inside it, goes through an encoder.

@@ -17,8 +17,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use haul::body::upload::Upload;
-use haul::buffer::{Lease, Shelf};
+use haul::body::upload::BodyUpload;
+use haul::buffer::{BufferPool, Lease};
 use haul::facts::Facts;
 use haul::sink::{Begin, Sink};
 use haul::transfer::Outcome;
@@ -204,7 +204,7 @@ impl Reading<'_> {
 
     /// Reads to the end.
     fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
-        let mut buffer = Shelf::new(BLOCK).take();
+        let mut buffer = BufferPool::new(BLOCK).take();
         loop {
             let count = match from.read(&mut buffer) {
                 Ok(0) => return self.sink.finish(),
@@ -246,7 +246,7 @@ fn names(directory: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// `-T`: writes the file anew, or appends to it where `-C` resumes.
-fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mut u64) -> Result<()> {
+fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
     let unwritable =
         |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
     let goes_on = operation.stages[0].request.continue_at;
@@ -278,7 +278,7 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mu
 }
 
 /// Reads the next bytes of the content; 0 is the end. Waits for a pipe that has no bytes yet.
-fn next(content: &mut dyn Upload, buffer: &mut [u8]) -> io::Result<usize> {
+fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match (content.read(buffer), content.source()) {
             (Err(error), Some(source)) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haul::body::path::Searches;
-use haul::fleet::{ByValue, Fleet, FleetOptions, Stage};
-use haul::pipeline::Pattern;
+use haul::body::delivery::SearchInput;
+use haul::fleet::{Fleet, FleetOptions, FleetStage, ValueMapper};
+use haul::pipeline::ExtractPattern;
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::Output as Descriptor;
@@ -31,20 +31,20 @@ pub(super) fn run(
     let mut stages = Vec::new();
     for (number, stage) in operation.stages.iter().enumerate() {
         options::resolve(client, stage)?;
-        let before = stages.last().and_then(|stage: &Stage| stage.extract.as_ref());
-        let by_value: Option<Arc<dyn ByValue>> = match number {
+        let before = stages.last().and_then(|stage: &FleetStage| stage.extract.as_ref());
+        let value_mapper: Option<Arc<dyn ValueMapper>> = match number {
             0 => None,
             _ => Some(Arc::new(LaterStage::new(operation, number, before, reporter.names())?)),
         };
         let mut request = options::request(&plan.global, stage, reporter.trace(number), stores)?;
         request.pauses = Reporter::pauses(reporter);
         request.escape_head = request.include_head && single::shows_content(operation);
-        stages.push(Stage {
+        stages.push(FleetStage {
             options: Arc::new(request),
-            extract: (!stage.extract.is_empty()).then(|| Pattern::all_of(&stage.extract)).transpose()?,
-            searches: if stage.extract_bytes { Searches::Bytes } else { Searches::Text },
+            extract: (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?,
+            search_in: if stage.extract_bytes { SearchInput::Bytes } else { SearchInput::Text },
             template: stage.template.clone().map(Arc::new),
-            by_value,
+            value_mapper,
             unique: stage.unique,
             sort: stage.sort,
         });
@@ -60,7 +60,7 @@ pub(super) fn run(
             max_memory: global.max_memory,
             unordered: global.unordered,
             fail_early: global.fail_early,
-            pace: reporter.pace().filter(|_| !is_curls_parallel(plan, operation)).cloned(),
+            start_rate: reporter.pace().filter(|_| !is_curls_parallel(plan, operation)).cloned(),
             interrupt: reporter.interrupt().cloned(),
             slow_input: operation.urls.iter().any(may_wait),
             ..FleetOptions::default()

@@ -47,7 +47,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use haul::fleet::Pace;
+use haul::fleet::StartRate;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{Glob, GlobValues};
 
@@ -78,7 +78,7 @@ pub fn run(plan: Plan) -> u8 {
     let signals = has_last_words(&plan).then(Signals::watch).flatten();
     let mut before = Before {
         interrupt: signals.as_ref().map(Signals::interrupt),
-        pace: plan.global.pace.map(Pace::new),
+        pace: plan.global.pace.map(StartRate::new),
         ..Before::default()
     };
     for operation in &plan.operations {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use haul::fleet::{Destination, Job, Pace, Report};
+use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
 use haul::interrupt::Interrupt;
 use haul::request::Pauses;
 use haul::sink::output::Output;
@@ -49,7 +49,7 @@ pub(super) struct Before {
     pub(super) urls: u64,
     pub(super) transfers: Arc<AtomicU64>,
     /// `--rate`: when another transfer may begin.
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<StartRate>,
     /// The names of the run's files.
     pub(super) names: OutputNames,
     /// Says when the run is to end.
@@ -89,7 +89,7 @@ impl Reporter {
     }
 
     /// `--rate`, which holds over all operations.
-    pub(super) fn pace(&self) -> Option<&Pace> {
+    pub(super) fn pace(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
 
@@ -290,11 +290,11 @@ impl Pauses for Reporter {
     }
 }
 
-impl Report for ReporterRef {
-    fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>> {
+impl TransferReporter for ReporterRef {
+    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>> {
         let file = match &job.destination {
-            Destination::File { path, .. } => Some(path.as_path()),
-            Destination::Output => None,
+            BodyDestination::File { path, .. } => Some(path.as_path()),
+            BodyDestination::Output => None,
         };
         let method = self.methods.get(job.stage).map_or("GET", String::as_str);
         let number = match job.stage {

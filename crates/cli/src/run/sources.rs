@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use haul::fleet::{Destination, Item};
+use haul::fleet::{BodyDestination, FleetItem};
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::glob::{Expansions, GlobValues};
 use haul_policy::protocols::Protocols;
@@ -53,7 +53,7 @@ impl Sources {
     }
 
     /// The item of a URL; `None` if there is nothing to do for it.
-    fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<Item>> {
+    fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
         let stage = &self.operation.stages[0];
@@ -62,12 +62,12 @@ impl Sources {
         {
             refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
         }
-        Ok(Some(Item { url, destination }))
+        Ok(Some(FleetItem { url, destination }))
     }
 
     /// Returns the destination of a URL's content; `None` if the file exists and existing files are
     /// skipped.
-    fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<Destination>> {
+    fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
         let output = self.operation.output_of(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
@@ -75,7 +75,7 @@ impl Sources {
                 let message = "the checksums of many bodies are compared only where each goes to a file of its own";
                 return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(url)));
             }
-            return Ok(Some(Destination::Output));
+            return Ok(Some(BodyDestination::Output));
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
         // another one cannot.
@@ -92,11 +92,11 @@ impl Sources {
                     let checksum =
                         list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
-                    Destination::File { path, options }
+                    BodyDestination::File { path, options }
                 }
-                None => Destination::Output,
+                None => BodyDestination::Output,
             },
-            Err(_) => Destination::Output,
+            Err(_) => BodyDestination::Output,
         }))
     }
 
@@ -117,7 +117,7 @@ impl Sources {
     }
 
     /// Opens the next source. `None` when there is no other.
-    fn open_next(&mut self) -> Option<Result<Option<Item>>> {
+    fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         let index = self.at;
         let source = self.operation.urls.get(index)?;
         self.at += 1;
@@ -146,7 +146,7 @@ impl Sources {
         })
     }
 
-    fn pull(&mut self) -> Option<Result<Item>> {
+    fn pull(&mut self) -> Option<Result<FleetItem>> {
         loop {
             let found = match self.next_of_current() {
                 Some(found) => found,
@@ -159,7 +159,7 @@ impl Sources {
     }
 
     /// The next item of the open source; `None` at its end, or without one.
-    fn next_of_current(&mut self) -> Option<Result<Option<Item>>> {
+    fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
             Current::None => return None,
@@ -178,7 +178,7 @@ impl Sources {
 }
 
 impl Iterator for Sources {
-    type Item = Result<Item>;
+    type Item = Result<FleetItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.pull()?;

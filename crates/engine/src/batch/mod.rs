@@ -20,11 +20,11 @@
 //! A [`Batch`] is the same without the iterator, and for foreign event loops: [`Batch::fd`] can be read when
 //! [`Batch::try_next`] has something.
 
-mod bell;
-mod budget;
-mod fetch;
-pub(crate) mod hall;
-mod tray;
+mod completion_queue;
+pub(crate) mod executor;
+mod fetch_all;
+mod memory_budget;
+mod notifier;
 
 use std::any::Any;
 use std::io;
@@ -35,24 +35,24 @@ use std::time::{Duration, Instant};
 
 use haul_policy::queue::Caps;
 
-pub use fetch::FetchAll;
+pub use fetch_all::FetchAll;
 
 use crate::fork;
-use crate::interrupt::{Interrupt, Ticker};
+use crate::interrupt::{Interrupt, InterruptTimer};
 use crate::request::Request;
 use crate::response::Reply;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
 use crate::transfer::Outcome;
 use crate::{Client, Error, ErrorKind, Result};
-use budget::Counted;
-use hall::{Counts, Hall};
-use tray::{State, Tray};
+use completion_queue::{CompletionQueue, CompletionState};
+use executor::{Executor, TimedWait};
+use memory_budget::BudgetedSink;
 
 /// The order in which responses are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Order {
+pub enum BatchOrder {
     /// In the order of the requests. The default.
     #[default]
     Input,
@@ -73,7 +73,7 @@ pub struct BatchOptions {
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
     pub pipeline: usize,
     /// The order of the responses.
-    pub order: Order,
+    pub order: BatchOrder,
     /// Memory for bodies in bytes, both those in progress and those waiting to be taken; one body may exceed it. Default 64
     /// MiB.
     pub memory: u64,
@@ -83,7 +83,7 @@ pub struct BatchOptions {
 
 impl Default for BatchOptions {
     fn default() -> Self {
-        Self { max_parallel: 64, per_host: 6, pipeline: 1, order: Order::Input, memory: 64 << 20, interrupt: None }
+        Self { max_parallel: 64, per_host: 6, pipeline: 1, order: BatchOrder::Input, memory: 64 << 20, interrupt: None }
     }
 }
 
@@ -94,21 +94,21 @@ impl Default for BatchOptions {
 /// fails.
 pub struct Batch {
     client: Client,
-    hall: Arc<Hall>,
-    tray: Arc<Tray>,
+    executor: Arc<Executor>,
+    queue: Arc<CompletionQueue>,
     interrupt: Option<Interrupt>,
     generation: u32,
 }
 
 /// A finished request of a [`Batch`].
-pub struct Finished {
+pub struct FinishedRequest {
     id: u64,
     outcome: Outcome,
     sink: Option<Box<dyn Sink>>,
     cost: u64,
 }
 
-impl Finished {
+impl FinishedRequest {
     /// Returns the number that [`Batch::submit`] gave the request.
     #[must_use]
     pub fn id(&self) -> u64 {
@@ -143,9 +143,9 @@ impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
         let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
         let caps = Caps { total: max_parallel.max(1), per_host: per_host.max(1) };
-        let tray = Tray::new(order, memory);
-        let hall = Hall::new(caps, pipeline, Counts::Pauses, Some(tray.clone()));
-        Self { client: client.clone(), hall, tray, interrupt, generation: fork::generation() }
+        let queue = CompletionQueue::new(order, memory);
+        let executor = Executor::new(caps, pipeline, TimedWait::Pauses, Some(queue.clone()));
+        Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
     }
 
     /// Adds a request whose response body is kept in memory. Never waits. Returns its number, counted from 0.
@@ -153,47 +153,47 @@ impl Batch {
         self.submit_into(request, Box::new(Memory::default()))
     }
 
-    /// Adds a request whose response body goes into this sink, which is returned with the result ([`Finished::into_parts`]).
+    /// Adds a request whose response body goes into this sink, which is returned with the result ([`FinishedRequest::into_parts`]).
     /// The sink is used on another thread.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
         }
-        self.tray.lock().outstanding += 1;
-        self.hall.submit(&self.client, request, |id| {
-            let sink = Counted::new(sink, id, Arc::clone(&self.tray.budget));
-            let tray = Arc::clone(&self.tray);
-            (Box::new(sink), Box::new(move |outcome, sink| tray.put(id, outcome, sink)))
+        self.queue.lock().outstanding += 1;
+        self.executor.submit(&self.client, request, |id| {
+            let sink = BudgetedSink::new(sink, id, Arc::clone(&self.queue.budget));
+            let queue = Arc::clone(&self.queue);
+            (Box::new(sink), Box::new(move |outcome, sink| queue.put(id, outcome, sink)))
         })
     }
 
     /// Cancels a request and closes its connection or stream. It still appears among the results, as a failure
     /// ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
     pub fn cancel(&self, id: u64) -> bool {
-        !self.is_inherited() && self.hall.cancel(id)
+        !self.is_inherited() && self.executor.cancel(id)
     }
 
     /// Returns the number of results that the program has not taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        if self.is_inherited() { 0 } else { self.tray.lock().outstanding }
+        if self.is_inherited() { 0 } else { self.queue.lock().outstanding }
     }
 
     /// Returns the next finished request, if there is one now.
-    pub fn try_next(&self) -> Option<Finished> {
+    pub fn try_next(&self) -> Option<FinishedRequest> {
         self.try_bunch(1).pop()
     }
 
     /// Returns all finished requests that can be taken now, at most `most`.
-    pub fn try_bunch(&self, most: usize) -> Vec<Finished> {
-        if self.is_inherited() { Vec::new() } else { self.take(&mut self.tray.lock(), most) }
+    pub fn try_bunch(&self, most: usize) -> Vec<FinishedRequest> {
+        if self.is_inherited() { Vec::new() } else { self.take(&mut self.queue.lock(), most) }
     }
 
     /// Waits for the next finished request. `None` when all have been taken.
     ///
     /// # Errors
     /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost. [`ErrorKind::Receive`] in a forked child.
-    pub fn next(&self) -> Result<Option<Finished>> {
+    pub fn next(&self) -> Result<Option<FinishedRequest>> {
         self.next_by(None)
     }
 
@@ -201,7 +201,7 @@ impl Batch {
     ///
     /// # Errors
     /// As [`next`](Self::next).
-    pub fn next_by(&self, deadline: Option<Instant>) -> Result<Option<Finished>> {
+    pub fn next_by(&self, deadline: Option<Instant>) -> Result<Option<FinishedRequest>> {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
@@ -210,15 +210,15 @@ impl Batch {
     ///
     /// # Errors
     /// As [`next`](Self::next).
-    pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<Finished>> {
+    pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<FinishedRequest>> {
         if self.is_inherited() {
             return Err(Error::new(
                 ErrorKind::Receive,
                 "the requests of this batch belong to the parent of this process",
             ));
         }
-        let mut ticker = Ticker::new(self.interrupt.as_ref());
-        let mut state = self.tray.lock();
+        let mut timer = InterruptTimer::new(self.interrupt.as_ref());
+        let mut state = self.queue.lock();
         loop {
             let taken = self.take(&mut state, most);
             if !taken.is_empty() || most == 0 || state.outstanding == 0 {
@@ -228,14 +228,14 @@ impl Batch {
             if deadline.is_some_and(|at| at <= now) {
                 return Ok(taken);
             }
-            if ticker.is_due(now) {
+            if timer.is_due(now) {
                 drop(state);
-                ticker.tick(now)?;
-                state = self.tray.lock();
+                timer.tick(now)?;
+                state = self.queue.lock();
                 continue;
             }
-            let wait = ticker.cut(deadline, now).map_or(Duration::MAX, |at| at.saturating_duration_since(now));
-            state = self.tray.wait(state, wait);
+            let wait = timer.limit_wait(deadline, now).map_or(Duration::MAX, |at| at.saturating_duration_since(now));
+            state = self.queue.wait(state, wait);
         }
     }
 
@@ -245,7 +245,7 @@ impl Batch {
     /// # Errors
     /// The system has no descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
-        self.tray.fd()
+        self.queue.fd()
     }
 
     /// Returns whether this process was forked from the one that made the batch. Another thread of
@@ -254,10 +254,10 @@ impl Batch {
         self.generation != fork::generation()
     }
 
-    fn take(&self, state: &mut State, most: usize) -> Vec<Finished> {
-        let (taken, may_start) = self.tray.take(state, most);
+    fn take(&self, state: &mut CompletionState, most: usize) -> Vec<FinishedRequest> {
+        let (taken, may_start) = self.queue.take(state, most);
         if may_start {
-            self.hall.rouse();
+            self.executor.wake_workers();
         }
         taken
     }
@@ -268,7 +268,7 @@ impl Drop for Batch {
         if !self.is_inherited() {
             // Joined, since a thread must not use what the program unloads after this. It waits only in its event loop, so it ends at once. A panic
             // was reported already.
-            let _ = self.hall.close().map(JoinHandle::join);
+            let _ = self.executor.close().map(JoinHandle::join);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The single content codings, each behind [`Coding`]: input in, output into the caller's buffer.
+//! The single content codings, each behind [`CodingDecoder`]: input in, output into the caller's buffer.
 //!
 //! Every coding has the same shape, so a stack of them needs no special cases; a body of zero bytes is an empty body in
 //! all of them (a reply to HEAD or a 304 names the coding, too).
@@ -14,15 +14,15 @@ use crate::{Error, ErrorKind, Result};
 
 /// The numbers of bytes that one decoding step consumed and produced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct DecodeStep {
     pub(super) consumed: usize,
     pub(super) produced: usize,
 }
 
 /// One coding's decoder.
-pub(super) trait Coding: fmt::Debug + Send + Sync {
+pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// Decodes some input into `out`. When all input is consumed and `out` is not full, nothing more is waiting inside.
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step>;
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
     /// Returns whether the input may end here.
     fn is_complete(&self) -> bool;
@@ -43,7 +43,7 @@ pub(super) trait Coding: fmt::Debug + Send + Sync {
 }
 
 /// The codings that there is a decoder for.
-enum Known {
+enum KnownCoding {
     Gzip,
     Deflate,
     Brotli,
@@ -52,17 +52,17 @@ enum Known {
     Identity,
 }
 
-impl Known {
+impl KnownCoding {
     /// By its name (case-insensitive, RFC 9110 section 8.4.1).
     fn named(name: &[u8]) -> Option<Self> {
-        const NAMES: [(&str, Known); 7] = [
-            ("gzip", Known::Gzip),
-            ("x-gzip", Known::Gzip),
-            ("deflate", Known::Deflate),
-            ("br", Known::Brotli),
-            ("zstd", Known::Zstd),
-            ("identity", Known::Identity),
-            ("none", Known::Identity),
+        const NAMES: [(&str, KnownCoding); 7] = [
+            ("gzip", KnownCoding::Gzip),
+            ("x-gzip", KnownCoding::Gzip),
+            ("deflate", KnownCoding::Deflate),
+            ("br", KnownCoding::Brotli),
+            ("zstd", KnownCoding::Zstd),
+            ("identity", KnownCoding::Identity),
+            ("none", KnownCoding::Identity),
         ];
         NAMES.into_iter().find_map(|(known, coding)| name.eq_ignore_ascii_case(known.as_bytes()).then_some(coding))
     }
@@ -70,34 +70,36 @@ impl Known {
 
 /// Returns whether [`by_name`] has a decoder for this name, or the coding needs none.
 pub(super) fn is_known(name: &[u8]) -> bool {
-    Known::named(name).is_some()
+    KnownCoding::named(name).is_some()
 }
 
 /// The decoder for a coding's name, `None` for identity.
-pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn Coding>>> {
+pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
-    let coding: Box<dyn Coding> = match Known::named(name).ok_or_else(unknown)? {
-        Known::Gzip => Box::new(Gzip { inflate: Decompress::new_gzip(15), state: Member::Empty }),
-        Known::Deflate => Box::new(Deflate::Empty),
-        Known::Brotli => return Ok(Some(Box::new(Brotli::new()))),
-        Known::Zstd => return Ok(Some(Box::new(Zstd::new(limits)?))),
-        Known::Identity => return Ok(None),
+    let coding: Box<dyn CodingDecoder> = match KnownCoding::named(name).ok_or_else(unknown)? {
+        KnownCoding::Gzip => Box::new(Gzip { inflate: Decompress::new_gzip(15), state: DecodeState::Empty }),
+        KnownCoding::Deflate => Box::new(Deflate::Empty),
+        KnownCoding::Brotli => return Ok(Some(Box::new(Brotli::new()))),
+        KnownCoding::Zstd => return Ok(Some(Box::new(Zstd::new(limits)?))),
+        KnownCoding::Identity => return Ok(None),
     };
-    Ok(Some(if limits.passes_over_rest { Box::new(PassingOver { coding, has_begun: false }) } else { coding }))
+    Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataIgnored { coding, has_begun: false }) } else { coding }))
 }
 
 /// A coding whose content may be followed by anything.
 #[derive(Debug)]
-struct PassingOver {
-    coding: Box<dyn Coding>,
+struct TrailingDataIgnored {
+    coding: Box<dyn CodingDecoder>,
     has_begun: bool,
 }
 
-impl Coding for PassingOver {
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+impl CodingDecoder for TrailingDataIgnored {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         match self.coding.step(input, out) {
             // A stream that breaks off is not at its end.
-            Err(_) if self.has_begun && self.coding.is_complete() => Ok(Step { consumed: input.len(), produced: 0 }),
+            Err(_) if self.has_begun && self.coding.is_complete() => {
+                Ok(DecodeStep { consumed: input.len(), produced: 0 })
+            }
             step => {
                 self.has_begun |= !input.is_empty();
                 step
@@ -119,7 +121,7 @@ fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Member {
+enum DecodeState {
     Empty,
     Open,
     Done,
@@ -129,31 +131,31 @@ enum Member {
 /// they are for curl: ignoring them would call a body complete whose rest was not understood.
 struct Gzip {
     inflate: Decompress,
-    state: Member,
+    state: DecodeState,
 }
 
-impl Coding for Gzip {
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
-        if input.is_empty() && self.state != Member::Open {
-            return Ok(Step::default());
+impl CodingDecoder for Gzip {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
+        if input.is_empty() && self.state != DecodeState::Open {
+            return Ok(DecodeStep::default());
         }
-        if self.state == Member::Done {
+        if self.state == DecodeState::Done {
             // The header's own check would come only with its second byte.
             if input[0] != 0x1f {
                 return Err(corrupt("gzip", "bytes after the end"));
             }
             self.inflate = Decompress::new_gzip(15);
         }
-        self.state = Member::Open;
+        self.state = DecodeState::Open;
         let (step, ended) = inflate(&mut self.inflate, input, out).map_err(|cause| corrupt("gzip", cause))?;
         if ended {
-            self.state = Member::Done;
+            self.state = DecodeState::Done;
         }
         Ok(step)
     }
 
     fn is_complete(&self) -> bool {
-        self.state != Member::Open
+        self.state != DecodeState::Open
     }
 
     fn name(&self) -> &'static str {
@@ -167,11 +169,17 @@ impl fmt::Debug for Gzip {
     }
 }
 
-fn inflate(state: &mut Decompress, input: &[u8], out: &mut [u8]) -> Result<(Step, bool), flate2::DecompressError> {
+fn inflate(
+    state: &mut Decompress,
+    input: &[u8],
+    out: &mut [u8],
+) -> Result<(DecodeStep, bool), flate2::DecompressError> {
     let before = (state.total_in(), state.total_out());
     let status = state.decompress(input, out, FlushDecompress::None)?;
-    let step =
-        Step { consumed: (state.total_in() - before.0) as usize, produced: (state.total_out() - before.1) as usize };
+    let step = DecodeStep {
+        consumed: (state.total_in() - before.0) as usize,
+        produced: (state.total_out() - before.1) as usize,
+    };
     Ok((step, status == Status::StreamEnd))
 }
 
@@ -185,18 +193,18 @@ enum Deflate {
     Done,
 }
 
-impl Coding for Deflate {
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+impl CodingDecoder for Deflate {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
         let Some(&next) = input.first() else {
             return match self {
                 Self::Open(state) => Ok(inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?.0),
-                _ => Ok(Step::default()),
+                _ => Ok(DecodeStep::default()),
             };
         };
         match self {
             Self::Empty => {
                 *self = Self::First(next);
-                Ok(Step { consumed: 1, produced: 0 })
+                Ok(DecodeStep { consumed: 1, produced: 0 })
             }
             Self::First(first) => {
                 let head = [*first, next];
@@ -205,7 +213,7 @@ impl Coding for Deflate {
                 // Two bytes cannot fill `out`, so both are taken.
                 let (step, ended) = inflate(&mut state, &head, out).map_err(|cause| corrupt("deflate", cause))?;
                 *self = if ended { Self::Done } else { Self::Open(state) };
-                Ok(Step { consumed: 1, ..step })
+                Ok(DecodeStep { consumed: 1, ..step })
             }
             Self::Open(state) => {
                 let (step, ended) = inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?;
@@ -241,14 +249,18 @@ impl fmt::Debug for Deflate {
 /// brotli (RFC 7932), without the large-window extension: its windows of up to 1 GiB are not in the RFC.
 struct Brotli {
     state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
-    progress: Member,
+    progress: DecodeState,
     window: u64,
 }
 
 impl Brotli {
     fn new() -> Self {
         let alloc = StandardAlloc::default;
-        Self { state: Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())), progress: Member::Empty, window: 0 }
+        Self {
+            state: Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())),
+            progress: DecodeState::Empty,
+            window: 0,
+        }
     }
 
     /// The window that the first byte of a stream announces (RFC 7932 section 9.1).
@@ -263,18 +275,18 @@ impl Brotli {
     }
 }
 
-impl Coding for Brotli {
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
-        if input.is_empty() && self.progress != Member::Open {
-            return Ok(Step::default());
+impl CodingDecoder for Brotli {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
+        if input.is_empty() && self.progress != DecodeState::Open {
+            return Ok(DecodeStep::default());
         }
-        if self.progress == Member::Done {
+        if self.progress == DecodeState::Done {
             return Err(corrupt("brotli", "bytes after the end"));
         }
-        if self.progress == Member::Empty {
+        if self.progress == DecodeState::Empty {
             self.window = Self::window_of(input[0]);
         }
-        self.progress = Member::Open;
+        self.progress = DecodeState::Open;
         let (mut left, mut consumed) = (input.len(), 0);
         let (mut room, mut produced, mut total) = (out.len(), 0, 0);
         let result = BrotliDecompressStream(
@@ -288,15 +300,15 @@ impl Coding for Brotli {
             &mut self.state,
         );
         match result {
-            BrotliResult::ResultSuccess => self.progress = Member::Done,
+            BrotliResult::ResultSuccess => self.progress = DecodeState::Done,
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
             BrotliResult::ResultFailure => return Err(corrupt("brotli", "corrupt stream")),
         }
-        Ok(Step { consumed, produced })
+        Ok(DecodeStep { consumed, produced })
     }
 
     fn is_complete(&self) -> bool {
-        self.progress != Member::Open
+        self.progress != DecodeState::Open
     }
 
     fn name(&self) -> &'static str {
@@ -321,7 +333,7 @@ impl fmt::Debug for Brotli {
 /// zstd (RFC 8878): frames and skippable frames, one after another.
 struct Zstd {
     state: ZstdDecoder<'static>,
-    progress: Member,
+    progress: DecodeState,
     /// The largest window that is accepted.
     most: u64,
     /// The largest so far.
@@ -345,7 +357,7 @@ impl Zstd {
         })?;
         Ok(Self {
             state,
-            progress: Member::Empty,
+            progress: DecodeState::Empty,
             most: 1 << limits.max_window_log.min(31),
             window: 0,
             header: Vec::new(),
@@ -370,12 +382,12 @@ impl Zstd {
     }
 }
 
-impl Coding for Zstd {
-    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
-        if input.is_empty() && self.progress != Member::Open {
-            return Ok(Step::default());
+impl CodingDecoder for Zstd {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep> {
+        if input.is_empty() && self.progress != DecodeState::Open {
+            return Ok(DecodeStep::default());
         }
-        if self.progress != Member::Open {
+        if self.progress != DecodeState::Open {
             self.header.clear();
         }
         if self.header.len() < LONGEST_HEADER {
@@ -387,13 +399,13 @@ impl Coding for Zstd {
         let mut target = OutBuffer::around(out);
         // 0 means that a frame has ended and all of it was output; anything else is a hint about the rest.
         let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt("zstd", cause))?;
-        let step = Step { consumed: source.pos(), produced: target.pos() };
-        self.progress = if hint == 0 { Member::Done } else { Member::Open };
+        let step = DecodeStep { consumed: source.pos(), produced: target.pos() };
+        self.progress = if hint == 0 { DecodeState::Done } else { DecodeState::Open };
         Ok(step)
     }
 
     fn is_complete(&self) -> bool {
-        self.progress != Member::Open
+        self.progress != DecodeState::Open
     }
 
     fn name(&self) -> &'static str {

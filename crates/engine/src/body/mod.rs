@@ -7,9 +7,9 @@
 //! Transfer codings are the framing's business, not this module's; what the decoded bytes are for is the sink's.
 //!
 //! ```
-//! use haul::body::{DecodeLimits, Decoder};
+//! use haul::body::{DecodeLimits, BodyDecoder};
 //!
-//! let mut decoder = Decoder::new(b"deflate", DecodeLimits::default())?.expect("a coding");
+//! let mut decoder = BodyDecoder::new(b"deflate", DecodeLimits::default())?.expect("a coding");
 //! let mut text = Vec::new();
 //! let coded = [0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x06, 0x2c, 0x02, 0x15];
 //! decoder.push(&coded, &mut |piece| {
@@ -18,31 +18,31 @@
 //! })?;
 //! decoder.finish()?;
 //! assert_eq!(text, b"hello");
-//! assert!(Decoder::new(b"identity", DecodeLimits::default())?.is_none());
+//! assert!(BodyDecoder::new(b"identity", DecodeLimits::default())?.is_none());
 //! # Ok::<(), haul::Error>(())
 //! ```
 
 mod coding;
-mod guard;
-pub mod memory;
-pub(crate) mod paced;
-pub mod path;
+pub mod decoder_memory;
+pub mod delivery;
+mod expansion_guard;
+pub(crate) mod rate_limited;
 #[cfg(test)]
 mod tests;
 mod text;
 pub mod trailers;
 pub mod upload;
 
-pub use guard::DecodeLimits;
+pub use expansion_guard::DecodeLimits;
 
-use coding::Coding;
-use guard::Guard;
+use coding::CodingDecoder;
+use expansion_guard::ExpansionGuard;
 
 use haul_proto::head::Head;
 
 use crate::{Error, ErrorKind, Result};
 
-/// The value of `Accept-Encoding` that names what [`Decoder`] understands.
+/// The value of `Accept-Encoding` that names what [`BodyDecoder`] understands.
 #[must_use]
 pub fn accept_encoding() -> &'static str {
     "deflate, gzip, br, zstd"
@@ -66,18 +66,18 @@ fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 ///
 /// Its memory: one buffer of 64 KiB a coding and the coding's window (deflate 32 KiB, zstd up to
 /// [`DecodeLimits::max_window_log`], brotli up to 16 MiB), all windows together at most 32 MiB. Many decoders can share a
-/// [`DecoderMemory`](memory::DecoderMemory).
+/// [`DecoderMemory`](decoder_memory::DecoderMemory).
 #[derive(Debug)]
-pub struct Decoder {
+pub struct BodyDecoder {
     /// In the order of decoding: the last coding named in the field was applied last and comes off first.
-    stages: Vec<Stage>,
-    guard: Guard,
+    stages: Vec<DecoderStage>,
+    guard: ExpansionGuard,
     handed_out: u64,
 }
 
 #[derive(Debug)]
-struct Stage {
-    coding: Box<dyn Coding>,
+struct DecoderStage {
+    coding: Box<dyn CodingDecoder>,
     buffer: Vec<u8>,
     decoded: u64,
     /// The size of the coding's window, as far as it is known.
@@ -86,7 +86,7 @@ struct Stage {
 
 const BUFFER: usize = 64 * 1024;
 
-impl Decoder {
+impl BodyDecoder {
     /// The decoder for a `Content-Encoding` value (several fields joined by commas), or `None` when there is nothing to
     /// decode.
     ///
@@ -102,9 +102,9 @@ impl Decoder {
                     format!("more than {} content codings", limits.max_codings),
                 ));
             }
-            stages.push(Stage { coding, buffer: vec![0; BUFFER], decoded: 0, window: 0 });
+            stages.push(DecoderStage { coding, buffer: vec![0; BUFFER], decoded: 0, window: 0 });
         }
-        Ok((!stages.is_empty()).then(|| Self { stages, guard: Guard::new(limits), handed_out: 0 }))
+        Ok((!stages.is_empty()).then(|| Self { stages, guard: ExpansionGuard::new(limits), handed_out: 0 }))
     }
 
     /// Decodes what was received, handing out every piece (at most 64 KiB) as it comes.
@@ -165,9 +165,9 @@ impl Decoder {
 
 /// `is_received`: the input is what was received, not what another coding gave.
 fn run(
-    stages: &mut [Stage],
+    stages: &mut [DecoderStage],
     mut input: &[u8],
-    guard: &mut Guard,
+    guard: &mut ExpansionGuard,
     is_received: bool,
     out: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
@@ -191,7 +191,7 @@ fn run(
         if input.is_empty() && step.produced < stage.buffer.len() {
             return Ok(());
         }
-        if step == coding::Step::default() {
+        if step == coding::DecodeStep::default() {
             return Err(Error::new(ErrorKind::ContentCoding, format!("{} body stands still", stage.coding.name())));
         }
     }

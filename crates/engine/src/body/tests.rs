@@ -7,7 +7,7 @@ use super::*;
 const ALL: [Coding; 5] = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Br, Coding::Zstd];
 
 fn decode(field: &str, pieces: &[&[u8]], limits: DecodeLimits) -> Result<Vec<u8>> {
-    let mut decoder = Decoder::new(field.as_bytes(), limits)?.expect("a coding");
+    let mut decoder = BodyDecoder::new(field.as_bytes(), limits)?.expect("a coding");
     let mut text = Vec::new();
     for piece in pieces {
         decoder.push(piece, &mut |piece| {
@@ -29,7 +29,7 @@ fn sample(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_coding_at_every_split() {
+fn every_coding_decodes_at_every_split() {
     let text = sample(300);
     for coding in ALL {
         let coded = coding.encode(&text);
@@ -47,7 +47,7 @@ fn every_coding_at_every_split() {
 }
 
 #[test]
-fn bodies_around_the_buffer_size_come_whole() {
+fn bodies_around_the_buffer_size_decode_completely() {
     for length in [1, BUFFER - 1, BUFFER, BUFFER + 1, 2 * BUFFER, 300_000] {
         let text = sample(length);
         for coding in ALL {
@@ -62,7 +62,7 @@ fn bodies_around_the_buffer_size_come_whole() {
 }
 
 #[test]
-fn a_stack_comes_off_in_reverse() {
+fn stacked_codings_are_decoded_in_reverse_order() {
     let text = sample(5000);
     let coded = Coding::Zstd.encode(&Coding::Br.encode(&Coding::Gzip.encode(&text)));
     for field in ["gzip, br, zstd", "X-GZIP,identity ,, Br\t,ZSTD"] {
@@ -74,35 +74,35 @@ fn a_stack_comes_off_in_reverse() {
 }
 
 #[test]
-fn five_codings_are_allowed_and_a_sixth_is_not() {
+fn more_than_five_codings_are_refused() {
     let mut coded = sample(100);
     for _ in 0..5 {
         coded = Coding::Gzip.encode(&coded);
     }
     let five = ["gzip"; 5].join(",");
     assert_eq!(decode(&five, &[&coded], DecodeLimits::default()).unwrap(), sample(100));
-    let six = Decoder::new(["gzip"; 6].join(",").as_bytes(), DecodeLimits::default()).unwrap_err();
+    let six = BodyDecoder::new(["gzip"; 6].join(",").as_bytes(), DecodeLimits::default()).unwrap_err();
     assert_eq!((six.exit_code(), six.to_string()), (61, "more than 5 content codings".to_owned()));
 }
 
 #[test]
-fn an_unknown_coding_is_named_without_its_control_bytes() {
-    let error = Decoder::new(b"gzip, comp\x1bress", DecodeLimits::default()).unwrap_err();
+fn unknown_coding_error_escapes_control_bytes() {
+    let error = BodyDecoder::new(b"gzip, comp\x1bress", DecodeLimits::default()).unwrap_err();
     assert_eq!((error.exit_code(), error.to_string()), (61, "unknown content coding: comp\\x1bress".to_owned()));
     for field in ["", " , ", "identity", "Identity, none"] {
-        assert!(Decoder::new(field.as_bytes(), DecodeLimits::default()).unwrap().is_none(), "{field:?}");
+        assert!(BodyDecoder::new(field.as_bytes(), DecodeLimits::default()).unwrap().is_none(), "{field:?}");
     }
 }
 
 #[test]
-fn what_is_announced_can_be_decoded() {
+fn accept_encoding_names_only_decodable_codings() {
     for name in accept_encoding().split(", ") {
-        assert!(Decoder::new(name.as_bytes(), DecodeLimits::default()).unwrap().is_some(), "{name}");
+        assert!(BodyDecoder::new(name.as_bytes(), DecodeLimits::default()).unwrap().is_some(), "{name}");
     }
 }
 
 #[test]
-fn an_empty_body_is_empty_in_every_coding() {
+fn empty_body_decodes_to_nothing_in_every_coding() {
     for field in ["gzip", "deflate", "br", "zstd", "gzip, br, zstd"] {
         assert_eq!(decode(field, &[], DecodeLimits::default()).unwrap(), b"");
         assert_eq!(decode(field, &[b"", b""], DecodeLimits::default()).unwrap(), b"");
@@ -113,7 +113,7 @@ fn an_empty_body_is_empty_in_every_coding() {
 }
 
 #[test]
-fn a_body_cut_anywhere_is_an_error() {
+fn truncated_body_is_an_error_at_every_length() {
     let text = sample(400);
     for coding in ALL {
         let coded = coding.encode(&text);
@@ -125,7 +125,7 @@ fn a_body_cut_anywhere_is_an_error() {
 }
 
 #[test]
-fn the_inner_coding_cut_short_is_an_error_too() {
+fn truncated_inner_coding_is_an_error() {
     let inner = Coding::Br.encode(&sample(400));
     let coded = Coding::Gzip.encode(&inner[..inner.len() - 1]);
     let error = decode("br, gzip", &[&coded], DecodeLimits::default()).unwrap_err();
@@ -133,7 +133,7 @@ fn the_inner_coding_cut_short_is_an_error_too() {
 }
 
 #[test]
-fn bytes_after_the_end_are_an_error() {
+fn trailing_bytes_are_an_error() {
     for coding in ALL {
         let mut coded = coding.encode(&sample(400));
         let end = coded.len();
@@ -147,7 +147,7 @@ fn bytes_after_the_end_are_an_error() {
 }
 
 #[test]
-fn bytes_after_the_end_are_passed_over_where_that_is_wanted() {
+fn trailing_bytes_are_ignored_on_request() {
     let lenient = DecodeLimits { passes_over_rest: true, ..DecodeLimits::default() };
     for coding in [Coding::Gzip, Coding::Deflate] {
         let mut coded = coding.encode(&sample(400));
@@ -170,7 +170,7 @@ fn bytes_after_the_end_are_passed_over_where_that_is_wanted() {
 }
 
 #[test]
-fn members_and_frames_follow_one_another() {
+fn gzip_members_and_zstd_frames_are_concatenated() {
     for coding in [Coding::Gzip, Coding::Zstd] {
         let mut coded = coding.encode(b"one ");
         coded.extend(coding.encode(b""));
@@ -185,7 +185,7 @@ fn members_and_frames_follow_one_another() {
 }
 
 #[test]
-fn a_changed_byte_never_gives_another_text_where_the_coding_has_a_sum() {
+fn checksum_detects_every_changed_byte() {
     let text = sample(300);
     for coding in [Coding::Gzip, Coding::Deflate] {
         let coded = coding.encode(&text);
@@ -201,7 +201,7 @@ fn a_changed_byte_never_gives_another_text_where_the_coding_has_a_sum() {
 }
 
 #[test]
-fn noise_ends_in_an_error_and_never_in_a_panic() {
+fn random_input_never_panics() {
     let mut state = 1_u32;
     for field in ["gzip", "deflate", "br", "zstd", "deflate, br", "zstd, gzip"] {
         for length in 1..200 {
@@ -219,7 +219,7 @@ fn noise_ends_in_an_error_and_never_in_a_panic() {
 }
 
 fn delivered_of_a_bomb(field: &str, coded: &[u8], limits: DecodeLimits) -> (u64, Error) {
-    let mut decoder = Decoder::new(field.as_bytes(), limits).unwrap().unwrap();
+    let mut decoder = BodyDecoder::new(field.as_bytes(), limits).unwrap().unwrap();
     let mut delivered = 0;
     let error = coded
         .chunks(64 << 10)
@@ -235,7 +235,7 @@ fn delivered_of_a_bomb(field: &str, coded: &[u8], limits: DecodeLimits) -> (u64,
 }
 
 #[test]
-fn bombs_end_early_in_every_coding() {
+fn decompression_bombs_are_stopped_in_every_coding() {
     let limits = DecodeLimits::default();
     let zeros = vec![0; 64 << 20];
     let gzip = testkit::coding::bomb(64).concat();
@@ -257,7 +257,7 @@ fn bombs_end_early_in_every_coding() {
 }
 
 #[test]
-fn a_bomb_that_shrinks_again_is_found_within_the_stack() {
+fn bomb_in_an_inner_coding_is_stopped() {
     // Empty gzip members: the outer coding makes much of little, the inner one nothing of much.
     let empty = Coding::Gzip.encode(b"").repeat(1 << 20);
     let (delivered, error) = delivered_of_a_bomb("gzip, zstd", &Coding::Zstd.encode(&empty), DecodeLimits::default());
@@ -265,7 +265,7 @@ fn a_bomb_that_shrinks_again_is_found_within_the_stack() {
 }
 
 #[test]
-fn regular_pages_pass_the_guard() {
+fn repetitive_pages_pass_the_expansion_guard() {
     let row = b"<tr><td class=\"alignright\"><a href=\"/about/\">0</a></td></tr>\n";
     let page = row.repeat((6 << 20) / row.len());
     for coding in ALL {
@@ -275,7 +275,7 @@ fn regular_pages_pass_the_guard() {
 }
 
 #[test]
-fn one_line_over_and_over_passes_the_guard() {
+fn repetitive_logs_pass_the_expansion_guard() {
     for line in [&b"GET / 200\n"[..], b"2026-01-01T00:00:00Z INFO healthcheck ok from 10.0.0.1\n"] {
         let log = line.repeat((32 << 20) / line.len());
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -287,7 +287,7 @@ fn one_line_over_and_over_passes_the_guard() {
 }
 
 #[test]
-fn the_users_limit_is_exact() {
+fn max_output_is_exact() {
     let coded = Coding::Gzip.encode(&sample(1000));
     let limits = |most| DecodeLimits { max_output: Some(most), ..DecodeLimits::default() };
     assert_eq!(decode("gzip", &[&coded], limits(1000)).unwrap().len(), 1000);
@@ -299,7 +299,7 @@ fn the_users_limit_is_exact() {
 }
 
 #[test]
-fn no_ratio_means_no_ratio() {
+fn ratio_zero_turns_the_guard_off() {
     let limits = DecodeLimits { max_ratio: 0, ..DecodeLimits::default() };
     let coded = Coding::Zstd.encode(&vec![0; 20 << 20]);
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
@@ -311,7 +311,7 @@ fn zstd_with_window(log: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_zstd_window_above_the_limit_is_refused() {
+fn zstd_window_above_the_limit_is_refused() {
     assert_eq!(decode("zstd", &[&zstd_with_window(23)], DecodeLimits::default()).unwrap(), b"");
     assert_eq!(kind(decode("zstd", &[&zstd_with_window(24)], DecodeLimits::default())), ErrorKind::ContentCoding);
     let wide = DecodeLimits { max_window_log: 24, ..DecodeLimits::default() };
@@ -319,8 +319,8 @@ fn a_zstd_window_above_the_limit_is_refused() {
 }
 
 #[test]
-fn an_error_of_the_taker_is_passed_on() {
-    let mut decoder = Decoder::new(b"gzip", DecodeLimits::default()).unwrap().unwrap();
+fn decoder_returns_the_error_of_its_receiver() {
+    let mut decoder = BodyDecoder::new(b"gzip", DecodeLimits::default()).unwrap().unwrap();
     let coded = Coding::Gzip.encode(&sample(200_000));
     let error = decoder.push(&coded, &mut |_| Err(Error::new(ErrorKind::Write, "full"))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Write);
@@ -334,7 +334,7 @@ fn widest_brotli(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn windows_of_a_stack_are_bounded_together() {
+fn windows_of_stacked_codings_share_one_limit() {
     let text = b"some text";
     let two = widest_brotli(&widest_brotli(text));
     assert_eq!(decode("br, br", &[&two], DecodeLimits::default()).unwrap(), text);
@@ -343,7 +343,7 @@ fn windows_of_a_stack_are_bounded_together() {
 }
 
 #[test]
-fn a_frame_header_tells_the_window_at_every_split() {
+fn zstd_window_is_known_at_every_split() {
     // A window of 8 MiB, one of 1.5 MiB; single segments of 5 and of 300 bytes.
     for (header, length, window) in [
         (&[0, 13 << 3][..], 4, 8 << 20),
@@ -354,7 +354,7 @@ fn a_frame_header_tells_the_window_at_every_split() {
         let block = (length as u32) << 3 | 1;
         let frame = [&[0x28, 0xb5, 0x2f, 0xfd], header, &block.to_le_bytes()[..3], &vec![b'x'; length]].concat();
         for split in 1..frame.len() {
-            let mut decoder = Decoder::new(b"zstd", DecodeLimits::default()).unwrap().unwrap();
+            let mut decoder = BodyDecoder::new(b"zstd", DecodeLimits::default()).unwrap().unwrap();
             for piece in [&frame[..split], &frame[split..]] {
                 decoder.push(piece, &mut |_| Ok(())).unwrap();
             }

@@ -30,12 +30,12 @@ type OnText<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 pub(super) struct TextReader {
     declared: Option<&'static Encoding>,
     may_be_markup: bool,
-    state: State,
+    state: CharsetState,
     /// Bytes that wait for those behind them.
     held: Vec<u8>,
 }
 
-enum State {
+enum CharsetState {
     /// The beginning, until it shows the charset.
     Opening,
     /// No charset is declared. All bytes so far are ASCII, or are held and valid UTF-8 up to index
@@ -55,7 +55,7 @@ impl TextReader {
         let media_type = content_type.unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
         let media_type = media_type.trim_ascii().to_ascii_lowercase();
         let may_be_markup = media_type.is_empty() || media_type.ends_with(b"html") || media_type.ends_with(b"xml");
-        Self { declared, may_be_markup, state: State::Opening, held: Vec::new() }
+        Self { declared, may_be_markup, state: CharsetState::Opening, held: Vec::new() }
     }
 
     /// The next bytes of the body.
@@ -63,7 +63,7 @@ impl TextReader {
     /// # Errors
     /// Only what `on_text` gives.
     pub(super) fn push(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
-        if !matches!(self.state, State::Opening) {
+        if !matches!(self.state, CharsetState::Opening) {
             return self.read(piece, on_text);
         }
         if self.held.is_empty() && self.settles(piece) {
@@ -84,20 +84,20 @@ impl TextReader {
     /// # Errors
     /// Only what `on_text` gives.
     pub(super) fn finish(&mut self, on_text: &mut OnText<'_>) -> Result<()> {
-        if matches!(self.state, State::Opening) {
+        if matches!(self.state, CharsetState::Opening) {
             let held = std::mem::take(&mut self.held);
             self.open(&held);
             self.read(&held, on_text)?;
         }
         let held = std::mem::take(&mut self.held);
         match &mut self.state {
-            State::Opening => Ok(()),
-            State::Undeclared { valid } if *valid == held.len() => hand_on(&held, on_text),
-            State::Undeclared { .. } => {
+            CharsetState::Opening => Ok(()),
+            CharsetState::Undeclared { valid } if *valid == held.len() => hand_on(&held, on_text),
+            CharsetState::Undeclared { .. } => {
                 decode(&mut WINDOWS_1252.new_decoder_without_bom_handling(), &held, true, on_text)
             }
-            State::Utf8 { is_declared } => substitute(&held, *is_declared, on_text),
-            State::Other(decoder) => decode(decoder, &held, true, on_text),
+            CharsetState::Utf8 { is_declared } => substitute(&held, *is_declared, on_text),
+            CharsetState::Other(decoder) => decode(decoder, &held, true, on_text),
         }
     }
 
@@ -118,24 +118,24 @@ impl TextReader {
         let in_page = || self.may_be_markup.then(|| declared_in(&start[..start.len().min(PRESCAN)])).flatten();
         let encoding = mark(start).or(self.declared).or_else(in_page);
         self.state = match encoding {
-            None => State::Undeclared { valid: 0 },
+            None => CharsetState::Undeclared { valid: 0 },
             Some(encoding) if encoding == UTF_8 && !start.starts_with(b"\xef\xbb\xbf") => {
-                State::Utf8 { is_declared: true }
+                CharsetState::Utf8 { is_declared: true }
             }
             // It takes the mark away.
-            Some(encoding) => State::Other(Box::new(encoding.new_decoder())),
+            Some(encoding) => CharsetState::Other(Box::new(encoding.new_decoder())),
         };
     }
 
     fn read(&mut self, piece: &[u8], on_text: &mut OnText<'_>) -> Result<()> {
         match &mut self.state {
-            State::Opening => Ok(()),
-            State::Other(decoder) => decode(decoder, piece, false, on_text),
-            State::Utf8 { is_declared } => {
+            CharsetState::Opening => Ok(()),
+            CharsetState::Other(decoder) => decode(decoder, piece, false, on_text),
+            CharsetState::Utf8 { is_declared } => {
                 let is_declared = *is_declared;
                 read_utf8(&mut self.held, piece, is_declared, on_text)
             }
-            State::Undeclared { valid } => {
+            CharsetState::Undeclared { valid } => {
                 let mut rest = piece;
                 if self.held.is_empty() {
                     let ascii = Encoding::ascii_valid_up_to(piece);
@@ -153,13 +153,13 @@ impl TextReader {
                     let mut decoder = Box::new(WINDOWS_1252.new_decoder_without_bom_handling());
                     let held = std::mem::take(&mut self.held);
                     let outcome = decode(&mut decoder, &held, false, on_text);
-                    self.state = State::Other(decoder);
+                    self.state = CharsetState::Other(decoder);
                     return outcome;
                 }
                 if *valid >= UNDECIDED {
                     let valid = *valid;
                     let held = std::mem::take(&mut self.held);
-                    self.state = State::Utf8 { is_declared: false };
+                    self.state = CharsetState::Utf8 { is_declared: false };
                     hand_on(&held[..valid], on_text)?;
                     return read_utf8(&mut self.held, &held[valid..], false, on_text);
                 }
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn charset_of_the_field_decides_unless_there_is_a_mark() {
+    fn byte_order_mark_overrides_the_content_type_charset() {
         reads(Some("text/html; charset=iso-8859-1"), b"caf\xe9 \x80", "caf\u{e9} \u{20ac}");
         reads(Some("text/plain; charset=Shift_JIS"), b"\x93\xfa\x96\x7b", "\u{65e5}\u{672c}");
         reads(Some("text/plain; charset=utf-16le"), b"a\0\xe9\0", "a\u{e9}");
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn charset_of_the_page_decides_where_the_field_has_none() {
+    fn page_declares_its_charset_without_a_field() {
         for meta in [
             "<meta charset=\"koi8-r\">",
             "<META CharSet = koi8-r >",

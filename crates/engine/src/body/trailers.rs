@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use super::upload::Upload;
+use super::upload::BodyUpload;
 
 /// A field: its name and its value.
 pub type Field = (String, Vec<u8>);
@@ -37,8 +37,8 @@ impl Trailers {
     }
 
     /// Content being sent, followed by these.
-    pub(crate) fn behind(&self, content: Box<dyn Upload>) -> Box<dyn Upload> {
-        Box::new(Trailed { content, trailers: self.clone() })
+    pub(crate) fn after(&self, content: Box<dyn BodyUpload>) -> Box<dyn BodyUpload> {
+        Box::new(UploadWithTrailers { content, trailers: self.clone() })
     }
 }
 
@@ -48,12 +48,12 @@ impl fmt::Debug for Trailers {
     }
 }
 
-struct Trailed {
-    content: Box<dyn Upload>,
+struct UploadWithTrailers {
+    content: Box<dyn BodyUpload>,
     trailers: Trailers,
 }
 
-impl Upload for Trailed {
+impl BodyUpload for UploadWithTrailers {
     /// Unknown, since it must not be announced.
     fn length(&self) -> Option<u64> {
         None
@@ -75,8 +75,8 @@ impl Upload for Trailed {
         self.content.waits()
     }
 
-    fn attend(&mut self, waker: Waker) {
-        self.content.attend(waker);
+    fn set_waker(&mut self, waker: Waker) {
+        self.content.set_waker(waker);
     }
 
     fn source(&self) -> Option<BorrowedFd<'_>> {

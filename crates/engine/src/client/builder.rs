@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haul_policy::proxy::Proxy;
 
-use super::{Client, MOST_AT_ONCE};
+use super::{Client, MAX_REQUESTS};
 use crate::body::DecodeLimits;
 use crate::interrupt::Interrupt;
 use crate::net::dns::Resolver;
@@ -46,7 +46,7 @@ impl Default for ClientBuilder {
     fn default() -> Self {
         let mut options = RequestOptions { decode: true, keep_history: true, ..RequestOptions::default() };
         options.redirects.follow = true;
-        Self { options, resolver: None, limits: PoolLimits::default(), max_requests: MOST_AT_ONCE }
+        Self { options, resolver: None, limits: PoolLimits::default(), max_requests: MAX_REQUESTS }
     }
 }
 

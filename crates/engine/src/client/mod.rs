@@ -30,14 +30,14 @@ use haul_policy::target::{Origin, Scheme, Target, TargetError};
 pub use builder::ClientBuilder;
 
 use crate::Result;
-use crate::batch::hall::{Counts, Hall};
+use crate::batch::executor::{Executor, TimedWait};
 use crate::batch::{Batch, BatchOptions, FetchAll};
-use crate::body::path::BodyPath;
-use crate::buffer::Shelf;
+use crate::body::delivery::BodyDelivery;
+use crate::buffer::BufferPool;
 use crate::drive::blocking;
-use crate::drive::inbox::{Inbox, Message};
-use crate::drive::link::Link;
-use crate::drive::link::h2::Windows;
+use crate::drive::connection::HttpConnection;
+use crate::drive::connection::h2::RecvMemory;
+use crate::drive::inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
 use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
@@ -53,60 +53,60 @@ use crate::transfer::{Outcome, Transfer};
 const READ_BUFFER: usize = 128 << 10;
 
 /// The default number of concurrent asynchronous requests: each may need a descriptor.
-const MOST_AT_ONCE: usize = 1024;
+const MAX_REQUESTS: usize = 1024;
 
 /// A client, shared by all transfers. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientOwner>,
 }
 
 /// State shared by the clones of a client that have the same owner: the program, or a thread of the
 /// client.
-struct Inner {
-    core: Arc<Core>,
-    is_the_program_s: bool,
+struct ClientOwner {
+    core: Arc<ClientCore>,
+    is_program_owned: bool,
 }
 
-impl Drop for Inner {
+impl Drop for ClientOwner {
     fn drop(&mut self) {
-        if self.is_the_program_s
-            && let Some(hall) = self.core.known().and_then(|parts| parts.hall.get())
+        if self.is_program_owned
+            && let Some(executor) = self.core.existing_parts().and_then(|parts| parts.executor.get())
         {
-            hall.retire();
+            executor.retire();
         }
     }
 }
 
-struct Core {
+struct ClientCore {
     options: Arc<RequestOptions>,
     limits: PoolLimits,
     max_requests: usize,
-    first: Parts,
+    first: ProcessState,
 }
 
 /// The part of the client that belongs to one process.
-struct Parts {
+struct ProcessState {
     generation: u32,
     resolver: Resolver,
     tls: TlsContexts,
-    pool: Pool<Link>,
-    shelf: Arc<Shelf>,
-    windows: Windows,
+    pool: Pool<HttpConnection>,
+    buffer_pool: Arc<BufferPool>,
+    recv_memory: RecvMemory,
     stats: Stats,
     /// Origin of the last URL.
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
-    hall: OnceLock<Arc<Hall>>,
+    executor: OnceLock<Arc<Executor>>,
     /// The client's event loops.
-    loops: Mutex<Vec<Weak<Inbox>>>,
+    inboxes: Mutex<Vec<Weak<WorkerInbox>>>,
     /// Number of times that the client's idle connections were closed.
-    closings: AtomicU32,
+    close_count: AtomicU32,
     /// The parts for a child of this process.
-    child: OnceLock<Box<Parts>>,
+    child: OnceLock<Box<ProcessState>>,
 }
 
-impl Parts {
+impl ProcessState {
     fn new(resolver: Resolver, limits: PoolLimits) -> Self {
         fork::watch();
         Self {
@@ -114,35 +114,35 @@ impl Parts {
             resolver,
             tls: TlsContexts::default(),
             pool: Pool::new(limits),
-            shelf: Shelf::new(READ_BUFFER),
-            windows: Windows::default(),
+            buffer_pool: BufferPool::new(READ_BUFFER),
+            recv_memory: RecvMemory::default(),
             stats: Stats::default(),
             last_origin: Mutex::default(),
-            hall: OnceLock::new(),
-            loops: Mutex::default(),
-            closings: AtomicU32::new(0),
+            executor: OnceLock::new(),
+            inboxes: Mutex::default(),
+            close_count: AtomicU32::new(0),
             child: OnceLock::new(),
         }
     }
 }
 
-impl Core {
+impl ClientCore {
     /// Returns the parts of this process. Makes them at the first use in a forked child.
-    fn parts(&self) -> &Parts {
+    fn parts(&self) -> &ProcessState {
         let mut parts = &self.first;
         let generation = fork::generation();
         while parts.generation != generation {
             parts = parts.child.get_or_init(|| {
                 // Closed by the descriptor alone: on the wire nothing is said.
                 drop(parts.pool.try_drain());
-                Box::new(Parts::new(parts.resolver.after_fork(), self.limits))
+                Box::new(ProcessState::new(parts.resolver.after_fork(), self.limits))
             });
         }
         parts
     }
 
     /// Returns the parts of this process, if it has used the client.
-    fn known(&self) -> Option<&Parts> {
+    fn existing_parts(&self) -> Option<&ProcessState> {
         let generation = fork::generation();
         let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
         all.find(|parts| parts.generation == generation)
@@ -181,18 +181,18 @@ impl Client {
     }
 
     fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
-        let core = Core { options, limits, max_requests, first: Parts::new(resolver, limits) };
-        Self { inner: Arc::new(Inner { core: Arc::new(core), is_the_program_s: true }) }
+        let core = ClientCore { options, limits, max_requests, first: ProcessState::new(resolver, limits) };
+        Self { inner: Arc::new(ClientOwner { core: Arc::new(core), is_program_owned: true }) }
     }
 
-    fn parts(&self) -> &Parts {
+    fn parts(&self) -> &ProcessState {
         self.inner.core.parts()
     }
 
     /// Returns a clone for a thread of the client. Such a clone does not keep the client alive:
     /// once all of the program's clones are gone, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
-        Self { inner: Arc::new(Inner { core: Arc::clone(&self.inner.core), is_the_program_s: false }) }
+        Self { inner: Arc::new(ClientOwner { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
     /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same origin as the previous one,
@@ -293,10 +293,10 @@ impl Client {
     }
 
     /// Returns the executor for asynchronous requests. The first call makes it.
-    pub(crate) fn hall(&self) -> &Arc<Hall> {
+    pub(crate) fn executor(&self) -> &Arc<Executor> {
         let most = self.inner.core.max_requests;
         let caps = Caps { total: most, per_host: most };
-        self.parts().hall.get_or_init(|| Hall::new(caps, 1, Counts::All, None))
+        self.parts().executor.get_or_init(|| Executor::new(caps, 1, TimedWait::All, None))
     }
 
     /// Sends many requests at the same time and returns whole responses; see [`batch`](crate::batch).
@@ -319,7 +319,7 @@ impl Client {
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
         let now = Instant::now();
-        blocking::run(self, Transfer::new(target, options, BodyPath::new(sink), now, 0))
+        blocking::run(self, Transfer::new(target, options, BodyDelivery::new(sink), now, 0))
     }
 
     /// Returns the options that requests begin with.
@@ -344,26 +344,31 @@ impl Client {
         &self.parts().tls
     }
 
-    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
-        &self.parts().shelf
+    pub(crate) fn buffer_pool(&self) -> &Arc<BufferPool> {
+        &self.parts().buffer_pool
     }
 
     /// Returns the limits on the memory of the client's HTTP/2 connections.
-    pub(crate) fn windows(&self) -> &Windows {
-        &self.parts().windows
+    pub(crate) fn recv_memory(&self) -> &RecvMemory {
+        &self.parts().recv_memory
     }
 
-    pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<Link> {
+    pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<HttpConnection> {
         self.parts().pool.take(key, now)
     }
 
-    pub(crate) fn take_idle_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<Link> {
+    pub(crate) fn take_idle_for(
+        &self,
+        target: &Target,
+        options: &RequestOptions,
+        now: Instant,
+    ) -> Option<HttpConnection> {
         self.parts().pool.take_for(target, options, now)
     }
 
-    pub(crate) fn put_idle(&self, link: Link, now: Instant) {
+    pub(crate) fn put_idle(&self, connection: HttpConnection, now: Instant) {
         let parts = self.parts();
-        if let Some(surplus) = parts.pool.put(Arc::clone(link.key()), link, now) {
+        if let Some(surplus) = parts.pool.put(Arc::clone(connection.key()), connection, now) {
             parts.stats.connection_closed(&surplus);
         }
     }
@@ -381,15 +386,15 @@ impl Client {
     }
 
     /// Registers an event loop with separate connections.
-    pub(crate) fn joined(&self, inbox: &Arc<Inbox>) {
-        let mut loops = self.parts().loops.lock().ignore_poison();
-        loops.retain(|inbox| inbox.strong_count() > 0);
-        loops.push(Arc::downgrade(inbox));
+    pub(crate) fn register_inbox(&self, inbox: &Arc<WorkerInbox>) {
+        let mut inboxes = self.parts().inboxes.lock().ignore_poison();
+        inboxes.retain(|inbox| inbox.strong_count() > 0);
+        inboxes.push(Arc::downgrade(inbox));
     }
 
     /// Returns the number of times that the idle connections were closed.
-    pub(crate) fn closings(&self) -> u32 {
-        self.parts().closings.load(Ordering::Acquire)
+    pub(crate) fn close_count(&self) -> u32 {
+        self.parts().close_count.load(Ordering::Acquire)
     }
 
     /// Closes idle connections, also those kept by the event loops of `send_async` and of batches; [`Client::stats`] then
@@ -397,16 +402,16 @@ impl Client {
     pub fn close_idle(&self) {
         let parts = self.parts();
         // An event loop looks at this before it uses an idle connection, and before it leaves one in the pool.
-        parts.closings.fetch_add(1, Ordering::AcqRel);
-        let loops: Vec<_> = {
-            let loops = parts.loops.lock().ignore_poison();
-            loops.iter().filter_map(Weak::upgrade).collect()
+        parts.close_count.fetch_add(1, Ordering::AcqRel);
+        let inboxes: Vec<_> = {
+            let inboxes = parts.inboxes.lock().ignore_poison();
+            inboxes.iter().filter_map(Weak::upgrade).collect()
         };
-        for inbox in loops {
-            inbox.send(Message::Look);
+        for inbox in inboxes {
+            inbox.send(WorkerMessage::CheckWork);
         }
-        for link in parts.pool.drain() {
-            parts.stats.connection_closed(&link);
+        for connection in parts.pool.drain() {
+            parts.stats.connection_closed(&connection);
         }
     }
 }

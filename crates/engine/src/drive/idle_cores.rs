@@ -27,7 +27,7 @@ impl IdleCores {
     }
 }
 
-/// Idle time and time that waits for a disk, of all cores.
+/// Returns the ticks that all cores were idle or waited for a disk.
 fn idle_ticks(stat: &str) -> Option<u64> {
     let mut figures = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().skip(3);
     let (idle, waiting): (u64, u64) = (figures.next()?.parse().ok()?, figures.next()?.parse().ok()?);
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_time_is_the_fourth_and_fifth_figure() {
+    fn idle_ticks_are_the_fourth_and_fifth_figures() {
         assert_eq!(idle_ticks("cpu  10 20 30 400 50 6 7 0 0 0\ncpu0 1 2 3 4 5\n"), Some(450));
         assert_eq!(idle_ticks("intr 1 2 3"), None);
     }
 
     #[test]
-    fn the_first_look_says_no() {
+    fn first_check_finds_no_idle_core() {
         let mut cores = IdleCores { ticks: None };
         if std::fs::exists("/proc/stat").unwrap_or(false) {
             assert!(!cores.is_one_idle(Duration::from_secs(1)));

@@ -1,7 +1,8 @@
-//! Messages to a worker from other threads: a sink has room again, a name is resolved, there is work.
+//! The inbox of a worker: messages from other threads, for example that a sink has room again, that
+//! a name is resolved, or that there is work.
 //!
-//! A worker that is awake is not woken: it looks into its inbox before it sleeps, so a message costs a lock and, only
-//! when the worker sleeps, one system call.
+//! A message to a worker that is awake costs a lock and no system call, since the worker looks into
+//! its inbox before it sleeps. A message to a sleeping worker costs one system call.
 
 use std::io;
 use std::sync::Mutex;
@@ -14,14 +15,14 @@ use crate::sync::IgnorePoison;
 
 /// Messages to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Message {
-    /// The sink of this lane's transfer has credit again.
+pub enum WorkerMessage {
+    /// The sink of a transfer on this connection slot has credit again.
     Resume(usize),
-    /// The name that this lane waits for is resolved.
+    /// The name that this connection slot waits for is resolved.
     Resolved(usize),
-    /// The worker is to check for work, and for the end of the run.
-    Look,
-    /// The transfer of this mark is not wanted any more.
+    /// The worker must check for work, and for the end of the run.
+    CheckWork,
+    /// The transfer with this tag is cancelled.
     Cancel(u64),
     /// The output is full: watch for room.
     WatchOutput,
@@ -29,14 +30,14 @@ pub enum Message {
 
 /// A worker's inbox.
 #[derive(Debug)]
-pub struct Inbox {
-    messages: Mutex<Vec<Message>>,
+pub struct WorkerInbox {
+    messages: Mutex<Vec<WorkerMessage>>,
     asleep: AtomicBool,
     waker: mio::Waker,
 }
 
-impl Inbox {
-    /// An inbox for the loop of this registry.
+impl WorkerInbox {
+    /// Makes an inbox for the event loop of this registry.
     ///
     /// # Errors
     /// When the system has no descriptor left for the inbox.
@@ -46,7 +47,7 @@ impl Inbox {
     }
 
     /// Leaves a message, and wakes the worker if it sleeps.
-    pub fn send(&self, message: Message) {
+    pub fn send(&self, message: WorkerMessage) {
         let mut messages = self.messages.lock().ignore_poison();
         if messages.last() != Some(&message) {
             messages.push(message);
@@ -64,8 +65,8 @@ impl Inbox {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// The worker goes to sleep; `false` if there are messages.
-    pub fn falls_asleep(&self) -> bool {
+    /// Marks the worker as asleep. Returns `false`, and leaves it awake, if there are messages.
+    pub fn try_sleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         let empty = self.messages.lock().ignore_poison().is_empty();
         if !empty {
@@ -74,15 +75,15 @@ impl Inbox {
         empty
     }
 
-    /// The worker is awake: its messages, moved into `to`.
-    pub fn collect(&self, to: &mut Vec<Message>) {
+    /// Marks the worker as awake, and moves its messages into `to`.
+    pub fn take_all(&self, to: &mut Vec<WorkerMessage>) {
         self.asleep.store(false, Ordering::SeqCst);
         to.append(&mut self.messages.lock().ignore_poison());
     }
 }
 
-impl Wake for Inbox {
+impl Wake for WorkerInbox {
     fn wake(&self, token: usize) {
-        self.send(Message::Resume(token));
+        self.send(WorkerMessage::Resume(token));
     }
 }

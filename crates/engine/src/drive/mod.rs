@@ -1,24 +1,24 @@
-//! The drivers: what moves bytes between sockets, the protocol machine and the transfers.
+//! The drivers: they move bytes between sockets, the protocol machines and the transfers.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`link`] | one open connection, its machine and its transfers; both drivers use it |
-//! | [`blocking`] | one transfer on one socket, waiting: no event loop, no thread |
-//! | [`direct`] | body bytes from the socket to the sink, past our memory |
-//! | [`bulk`] | when a socket is to wake us for large pieces only |
+//! | [`connection`] | an open connection, its protocol machine and its transfers; both drivers use it |
+//! | [`blocking`] | one transfer on one socket with blocking calls: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
-//! | [`lane`] | a connection of a worker from its name to its first request |
+//! | [`connection_slot`] | a worker's connection from the name lookup on |
+//! | [`inbox`] | messages to a worker from other threads |
+//! | [`zero_copy`] | body bytes that the kernel moves from the socket to the sink |
+//! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
 //! | `idle_cores` | whether another thread would have a core to run on |
-//! | [`inbox`] | how other threads reach a worker |
 //!
-//! No policy lives here: what to fetch, in which order and what becomes of it is the caller's ([`worker::Supply`]) and
-//! the transfer's.
+//! The drivers contain no policy. The caller ([`worker::Scheduler`]) and the transfer decide what
+//! to fetch, in which order, and what happens to it.
 
 pub mod blocking;
-pub mod bulk;
-pub mod direct;
+pub mod connection;
+pub mod connection_slot;
 mod idle_cores;
 pub mod inbox;
-pub mod lane;
-pub mod link;
+pub mod rcvlowat;
 pub mod worker;
+pub mod zero_copy;

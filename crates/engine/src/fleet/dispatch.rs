@@ -14,24 +14,24 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
-use super::outlet::Tail;
-use super::pace::Pace;
-use super::source::{Pulled, Source};
-use super::window::Window;
-use super::{FleetOptions, Stage};
+use super::item_source::{ItemSource, NextItem};
+use super::stage_sink::FinalValues;
+use super::start_rate::StartRate;
+use super::window::OrderedWindow;
+use super::{FleetOptions, FleetStage};
 use crate::clock;
 use crate::sink::file::FileOptions;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
 /// The queue is filled up to this many transfers from the input.
-const FILL: usize = 256;
+const QUEUE_TARGET: usize = 256;
 /// A stage with this many waiting transfers takes no more values from the one before, until half of them have started.
-const APPETITE: usize = 4096;
+const MAX_STAGE_BACKLOG: usize = 4096;
 
 /// The destination of one transfer's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Destination {
+pub enum BodyDestination {
     /// The run's output, in its turn.
     Output,
     /// A separate file for this transfer.
@@ -45,7 +45,7 @@ pub enum Destination {
 
 /// One transfer to do.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct FleetJob {
     /// The URL as it was given to the stage.
     pub url: String,
     /// The number of the transfer in its stage, from 0.
@@ -58,13 +58,13 @@ pub struct Job {
     /// The destination of the content. For a finished transfer, the path is the file's final one
     /// ([`FileOptions::named_by_response`],
     /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
-    pub destination: Destination,
+    pub destination: BodyDestination,
     pub(super) slot: u64,
 }
 
 /// A waiting job. Boxed in the queue, because the queue moves its entries.
-pub(super) struct Waiting {
-    job: Job,
+pub(super) struct QueuedJob {
+    job: FleetJob,
     target: Target,
     /// The value that made its URL, if its stage asks for it.
     value: Option<Box<[u8]>>,
@@ -72,40 +72,40 @@ pub(super) struct Waiting {
 
 /// The parts of a job from which its transfer is made. The job itself is kept under its key until
 /// it ends.
-pub(super) struct Started {
+pub(super) struct StartedJob {
     pub(super) key: usize,
     pub(super) stage: usize,
     pub(super) slot: u64,
     pub(super) order: Arc<[u64]>,
-    pub(super) destination: Destination,
+    pub(super) destination: BodyDestination,
     pub(super) target: Target,
     pub(super) value: Option<Box<[u8]>>,
 }
 
 /// A job that cannot be begun, and why.
-pub(super) struct Broken {
-    pub(super) job: Job,
+pub(super) struct InvalidJob {
+    pub(super) job: FleetJob,
     pub(super) target: Target,
     pub(super) error: Error,
 }
 
-pub(super) struct Dispatch {
-    state: Mutex<State>,
+pub(super) struct Dispatcher {
+    state: Mutex<DispatchState>,
     stages: usize,
-    pace: Option<Pace>,
+    start_rate: Option<StartRate>,
 }
 
-pub(super) struct State {
-    queue: Queue<Box<Waiting>>,
-    running: Slab<Job>,
-    source: Option<Box<dyn Source>>,
+pub(super) struct DispatchState {
+    queue: Queue<Box<QueuedJob>>,
+    running: Slab<FleetJob>,
+    source: Option<Box<dyn ItemSource>>,
     /// Values that a stage can pass to the next only at its end.
-    tails: Vec<Option<Tail>>,
+    final_values: Vec<Option<FinalValues>>,
     /// Transfers of each stage that wait.
     waiting: Vec<usize>,
-    /// Transfers of each stage that wait or run, or are broken and not yet reported.
+    /// Transfers of each stage that wait or run, or are invalid and not yet reported.
     outstanding: Vec<usize>,
-    broken: VecDeque<Broken>,
+    invalid: VecDeque<InvalidJob>,
     /// True if a stage was full, so that the one before may wait for it.
     full: Vec<bool>,
     numbers: Vec<u64>,
@@ -121,24 +121,24 @@ pub(super) struct State {
 }
 
 /// The windows and stages, as far as the queue needs them.
-pub(super) struct View<'a> {
-    pub(super) windows: &'a [Arc<Window>],
-    pub(super) stages: &'a [Stage],
+pub(super) struct StageView<'a> {
+    pub(super) windows: &'a [Arc<OrderedWindow>],
+    pub(super) stages: &'a [FleetStage],
 }
 
-impl Dispatch {
-    pub(super) fn new(caps: Caps, options: &FleetOptions, stages: usize, source: Box<dyn Source>) -> Self {
+impl Dispatcher {
+    pub(super) fn new(caps: Caps, options: &FleetOptions, stages: usize, source: Box<dyn ItemSource>) -> Self {
         let pipeline = options.pipeline.max(1);
         let caps = Caps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(DispatchState {
                 queue: Queue::new(caps),
                 running: Slab::new(),
                 source: Some(source),
-                tails: (0..stages).map(|_| None).collect(),
+                final_values: (0..stages).map(|_| None).collect(),
                 waiting: vec![0; stages],
                 outstanding: vec![0; stages],
-                broken: VecDeque::new(),
+                invalid: VecDeque::new(),
                 full: vec![false; stages],
                 numbers: vec![0; stages],
                 first_origin: None,
@@ -149,11 +149,11 @@ impl Dispatch {
                 lendable: if caps.total == pipeline { 0 } else { caps.total },
             }),
             stages,
-            pace: options.pace.clone(),
+            start_rate: options.start_rate.clone(),
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, DispatchState> {
         self.state.lock().ignore_poison()
     }
 
@@ -163,49 +163,56 @@ impl Dispatch {
     }
 
     /// Adds a value of the stage before to the transfers of the stage with this number.
-    pub(super) fn feed(&self, number: usize, stage: &Stage, window: &Window, value: &[u8], order: Arc<[u64]>) {
-        self.enlist(&mut self.lock(), number, stage, window, value, order);
-    }
-
-    fn enlist(
+    pub(super) fn feed(
         &self,
-        state: &mut State,
         number: usize,
-        stage: &Stage,
-        window: &Window,
+        stage: &FleetStage,
+        window: &OrderedWindow,
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        match made_by(stage, value) {
+        self.add_value(&mut self.lock(), number, stage, window, value, order);
+    }
+
+    fn add_value(
+        &self,
+        state: &mut DispatchState,
+        number: usize,
+        stage: &FleetStage,
+        window: &OrderedWindow,
+        value: &[u8],
+        order: Arc<[u64]>,
+    ) {
+        match job_from_value(stage, value) {
             Ok(Some((url, target, destination))) => {
                 let job = state.job(number, url, order, destination, window.reserve());
-                let value = stage.by_value.is_some().then(|| value.into());
-                self.push(state, Waiting { job, target, value });
+                let value = stage.value_mapper.is_some().then(|| value.into());
+                self.push(state, QueuedJob { job, target, value });
             }
             Ok(None) => {}
             Err(error) => {
                 let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
-                let job = state.job(number, shown, order, Destination::Output, window.reserve());
-                state.broken.push_back(Broken { job, target: nowhere(), error });
+                let job = state.job(number, shown, order, BodyDestination::Output, window.reserve());
+                state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
             }
         }
     }
 
-    fn push(&self, state: &mut State, waiting: Waiting) {
+    fn push(&self, state: &mut DispatchState, waiting: QueuedJob) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
         let origin = waiting.target.origin();
         state.queue.push(&origin, priority, Box::new(waiting));
-        if state.waiting[stage] >= APPETITE {
+        if state.waiting[stage] >= MAX_STAGE_BACKLOG {
             state.full[stage] = true;
         }
     }
 
     /// Returns true if a stage takes more values.
-    pub(super) fn has_appetite(&self, stage: usize) -> bool {
+    pub(super) fn accepts_values(&self, stage: usize) -> bool {
         let state = self.lock();
-        !state.full[stage] && state.broken.len() < APPETITE
+        !state.full[stage] && state.invalid.len() < MAX_STAGE_BACKLOG
     }
 
     /// Takes URLs from the input, or from the values that a stage kept to its end, until the queue
@@ -213,21 +220,21 @@ impl Dispatch {
     ///
     /// # Errors
     /// When a value cannot be read back from disk.
-    fn fill(&self, state: &mut State, view: &View<'_>) -> Result<()> {
-        while state.queue.len() + state.broken.len() < FILL * state.pipeline {
-            if let Some(stage) = state.tails.iter().rposition(Option::is_some) {
-                let value = match &mut state.tails[stage] {
+    fn fill(&self, state: &mut DispatchState, view: &StageView<'_>) -> Result<()> {
+        while state.queue.len() + state.invalid.len() < QUEUE_TARGET * state.pipeline {
+            if let Some(stage) = state.final_values.iter().rposition(Option::is_some) {
+                let value = match &mut state.final_values[stage] {
                     Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
                     None => None,
                 };
                 let Some(value) = value else {
-                    state.tails[stage] = None;
+                    state.final_values[stage] = None;
                     continue;
                 };
                 if let Some(next) = view.stages.get(stage + 1) {
                     // These come after all that the stage passed on at once.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
-                    self.enlist(state, stage + 1, next, &view.windows[stage + 1], &value, order);
+                    self.add_value(state, stage + 1, next, &view.windows[stage + 1], &value, order);
                 }
                 continue;
             }
@@ -236,7 +243,7 @@ impl Dispatch {
                 break;
             }
             match source.pull() {
-                Pulled::Item(item) => {
+                NextItem::Item(item) => {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
                     let last = state.last_origin.as_ref();
@@ -251,17 +258,17 @@ impl Dispatch {
                             state.first_origin.get_or_insert_with(|| target.origin());
                             state.last_origin = Some(target.origin());
                             let job = state.job(0, item.url, [number].into(), item.destination, slot);
-                            self.push(state, Waiting { job, target, value: None });
+                            self.push(state, QueuedJob { job, target, value: None });
                         }
                         Err(error) => {
                             let url = error.url().unwrap_or_default().to_owned();
-                            let job = state.job(0, url, [number].into(), Destination::Output, slot);
-                            state.broken.push_back(Broken { job, target: nowhere(), error });
+                            let job = state.job(0, url, [number].into(), BodyDestination::Output, slot);
+                            state.invalid.push_back(InvalidJob { job, target: placeholder_target(), error });
                         }
                     }
                 }
-                Pulled::Later => break,
-                Pulled::End => state.source = None,
+                NextItem::Later => break,
+                NextItem::End => state.source = None,
             }
         }
         Ok(())
@@ -271,15 +278,15 @@ impl Dispatch {
     ///
     /// # Errors
     /// As `fill`.
-    pub(super) fn next(&self, now: Instant, view: &View<'_>) -> Result<Option<(HostId, Started)>> {
+    pub(super) fn next(&self, now: Instant, view: &StageView<'_>) -> Result<Option<(HostId, StartedJob)>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
-        if self.may_begin_at(now).is_some() {
+        if self.earliest_start(now).is_some() {
             return Ok(None);
         }
         let Some(head) = self.allowed_head(&state, view) else { return Ok(None) };
         let Some((host, _, waiting)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
-        self.begins(now);
+        self.note_start(now);
         Ok(Some((host, state.started(*waiting))))
     }
 
@@ -287,11 +294,11 @@ impl Dispatch {
     ///
     /// # Errors
     /// As `fill`.
-    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &View<'_>) -> Result<Option<Started>> {
+    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &StageView<'_>) -> Result<Option<StartedJob>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let found = match self.allowed_head(&state, view) {
-            Some(_) if self.may_begin_at(now).is_some() => None,
+            Some(_) if self.earliest_start(now).is_some() => None,
             Some(head) => state.queue.next_for(host, clock::policy_time(now), head),
             None => None,
         };
@@ -299,18 +306,18 @@ impl Dispatch {
             state.queue.release(host);
             return Ok(None);
         };
-        self.begins(now);
+        self.note_start(now);
         Ok(Some(state.started(*waiting)))
     }
 
-    /// The time before which the pace lets no transfer begin.
-    fn may_begin_at(&self, now: Instant) -> Option<Instant> {
-        self.pace.as_ref()?.wait_until(now)
+    /// The time before which the start_rate lets no transfer begin.
+    fn earliest_start(&self, now: Instant) -> Option<Instant> {
+        self.start_rate.as_ref()?.wait_until(now)
     }
 
-    fn begins(&self, now: Instant) {
-        if let Some(pace) = &self.pace {
-            pace.begin(now);
+    fn note_start(&self, now: Instant) {
+        if let Some(start_rate) = &self.start_rate {
+            start_rate.begin(now);
         }
     }
 
@@ -319,7 +326,7 @@ impl Dispatch {
     /// runs, for then all slots may belong to pages that wait for it. The outer `None`: nothing may start, for the window
     /// is full and what waits is not its head.
     #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
-    fn allowed_head(&self, state: &State, view: &View<'_>) -> Option<Option<u64>> {
+    fn allowed_head(&self, state: &DispatchState, view: &StageView<'_>) -> Option<Option<u64>> {
         let stage = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
         let is_stuck = state.full[stage] && state.outstanding[stage] == state.waiting[stage];
@@ -334,20 +341,20 @@ impl Dispatch {
     }
 
     /// Returns the time of the next attempt to start a transfer, even without an event: the end of
-    /// a host's pause, or the time when the pace allows another transfer. `None` if no transfer may
+    /// a host's pause, or the time when the start_rate allows another transfer. `None` if no transfer may
     /// start in any case: a pause that has ended by then would leave no time to sleep.
-    pub(super) fn wakes_at(&self, now: Instant, view: &View<'_>) -> Option<Instant> {
+    pub(super) fn next_timeout(&self, now: Instant, view: &StageView<'_>) -> Option<Instant> {
         let state = self.lock();
         self.allowed_head(&state, view)?;
-        if let Some(at) = self.may_begin_at(now) {
+        if let Some(at) = self.earliest_start(now) {
             return Some(at);
         }
         state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
     }
 
     /// A job that could not be begun, to be reported.
-    pub(super) fn take_broken(&self) -> Option<Broken> {
-        self.lock().broken.pop_front()
+    pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
+        self.lock().invalid.pop_front()
     }
 
     /// Gives a slot back.
@@ -360,43 +367,50 @@ impl Dispatch {
         let state = self.lock();
         state.source.is_none()
             && state.outstanding[..=stage].iter().all(|&outstanding| outstanding == 0)
-            && state.tails[..stage].iter().all(Option::is_none)
+            && state.final_values[..stage].iter().all(Option::is_none)
     }
 }
 
-impl State {
-    fn job(&mut self, stage: usize, url: String, order: Arc<[u64]>, destination: Destination, slot: u64) -> Job {
+impl DispatchState {
+    fn job(
+        &mut self,
+        stage: usize,
+        url: String,
+        order: Arc<[u64]>,
+        destination: BodyDestination,
+        slot: u64,
+    ) -> FleetJob {
         let number = self.numbers[stage];
         self.numbers[stage] += 1;
         self.outstanding[stage] += 1;
-        Job { url, number, order, stage, destination, slot }
+        FleetJob { url, number, order, stage, destination, slot }
     }
 
-    fn started(&mut self, Waiting { job, target, value }: Waiting) -> Started {
-        let Job { stage, slot, .. } = job;
+    fn started(&mut self, QueuedJob { job, target, value }: QueuedJob) -> StartedJob {
+        let FleetJob { stage, slot, .. } = job;
         self.waiting[stage] -= 1;
-        if self.waiting[stage] < APPETITE / 2 {
+        if self.waiting[stage] < MAX_STAGE_BACKLOG / 2 {
             self.full[stage] = false;
         }
         let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
-        Started { key: self.running.insert(job), stage, slot, order, destination, target, value }
+        StartedJob { key: self.running.insert(job), stage, slot, order, destination, target, value }
     }
 
     /// Removes a finished job, and returns it.
-    pub(super) fn ended(&mut self, key: usize) -> Job {
+    pub(super) fn remove_running(&mut self, key: usize) -> FleetJob {
         self.running.remove(key)
     }
 
     /// Notes that a job has been reported, and that its slot in the window is closed.
-    pub(super) fn settled(&mut self, stage: usize) {
+    pub(super) fn job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }
 
-    pub(super) fn set_tail(&mut self, stage: usize, tail: Tail) {
-        self.tails[stage] = Some(tail);
+    pub(super) fn set_final_values(&mut self, stage: usize, tail: FinalValues) {
+        self.final_values[stage] = Some(tail);
     }
 
-    pub(super) fn queue(&mut self) -> &mut Queue<Box<Waiting>> {
+    pub(super) fn queue(&mut self) -> &mut Queue<Box<QueuedJob>> {
         &mut self.queue
     }
 
@@ -419,7 +433,7 @@ impl State {
     }
 
     /// Takes a lent slot back, because its transfer continues.
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn end_lend(&mut self) {
         self.lent -= 1;
         let total = self.queue.caps().total;
         self.queue.set_total(total.saturating_sub(1));
@@ -436,20 +450,20 @@ impl State {
 }
 
 /// The URL that a value makes in a stage, its target and the destination of its page; `None` if the page need not be fetched.
-fn made_by(stage: &Stage, value: &[u8]) -> Result<Option<(String, Target, Destination)>> {
+fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template
         .expand(value)
         .map_err(|error| Error::with_source(ErrorKind::Url, "the value cannot be made a URL", error))?;
-    let url = match &stage.by_value {
-        Some(by_value) => by_value.url(value, url),
+    let url = match &stage.value_mapper {
+        Some(value_mapper) => value_mapper.url(value, url),
         None => url,
     };
     let target = Target::parse_with(&url, Scheme::Http, stage.options.path_as_is);
     let target = target.map_err(|error| url_error(&url, error))?;
-    let destination = match &stage.by_value {
-        Some(by_value) => by_value.destination(value, &target)?,
-        None => Some(Destination::Output),
+    let destination = match &stage.value_mapper {
+        Some(value_mapper) => value_mapper.destination(value, &target)?,
+        None => Some(BodyDestination::Output),
     };
     Ok(destination.map(|destination| (url, target, destination)))
 }
@@ -460,6 +474,6 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
 }
 
 /// Stands in for the target of a job that has none.
-fn nowhere() -> Target {
+fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

@@ -1,7 +1,7 @@
 //! Many URLs: fetched side by side, delivered in order, extracted and fed to further stages, in bounded memory.
 //!
 //! ```text
-//!  Items ─▶ dispatch ─▶ workers ─▶ window 0 ─▶ sift ─▶ feed ─┐      (a stage with a next one)
+//!  FleetItems ─▶ dispatch ─▶ workers ─▶ window 0 ─▶ sift ─▶ feed ─┐      (a stage with a next one)
 //!              ▲                                             │
 //!              └──────────── transfers of stage 1 ◀──────────┘
 //!              └▶ workers ─▶ window 1 ─▶ [sift] ─▶ print            (the last stage)
@@ -10,25 +10,25 @@
 //! Nothing here is ever a list of all URLs, all bodies or all matches.
 //!
 //! ```no_run
-//! use haul::fleet::{Destination, Fleet, FleetOptions, Item, Quiet, Stage};
+//! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
 //! use haul::sink::output::Output;
 //! use haul::Client;
 //!
-//! let pages = (1..=3).map(|i| Ok(Item { url: format!("http://127.0.0.1/{i}"), destination: Destination::Output }));
-//! let fleet = Fleet::new(vec![Stage::default()], FleetOptions::default());
-//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), Quiet)?;
+//! let pages = (1..=3).map(|i| Ok(FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output }));
+//! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
+//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), NoReport)?;
 //! assert_eq!(summary.failed, 0);
 //! # Ok::<(), haul::Error>(())
 //! ```
 
-mod by_value;
 mod dispatch;
-mod outlet;
-mod pace;
+mod item_source;
 mod run;
-mod sink;
-mod source;
+mod stage_sink;
+mod start_rate;
+mod value_mapper;
 mod window;
+mod window_sink;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,15 +37,15 @@ use std::thread::available_parallelism;
 use haul_policy::queue::Caps;
 use haul_policy::template::Template;
 
-pub use by_value::ByValue;
-pub use dispatch::{Destination, Job};
-pub use pace::Pace;
-pub use source::{Item, Items};
+pub use dispatch::{BodyDestination, FleetJob};
+pub use item_source::{FleetItem, FleetItems};
+pub use start_rate::StartRate;
+pub use value_mapper::ValueMapper;
 
-use crate::body::path::Searches;
-use crate::drive::worker::{self, Workers};
+use crate::body::delivery::SearchInput;
+use crate::drive::worker::{self, WorkerOptions};
 use crate::interrupt::Interrupt;
-use crate::pipeline::Pattern;
+use crate::pipeline::ExtractPattern;
 use crate::request::RequestOptions;
 use crate::sink::output::Output;
 use crate::transfer::Outcome;
@@ -53,19 +53,19 @@ use crate::{Client, Error, Result};
 
 /// One stage of a run: how it requests pages, and which values it takes from them.
 #[derive(Clone, Default)]
-pub struct Stage {
+pub struct FleetStage {
     /// The options for requesting pages.
     pub options: Arc<RequestOptions>,
     /// The pattern to extract from pages; without it, a stage outputs the pages themselves.
     /// Required for a stage that feeds another.
-    pub extract: Option<Pattern>,
+    pub extract: Option<ExtractPattern>,
     /// The form of pages in which values are searched for. Default: text.
-    pub searches: Searches,
+    pub search_in: SearchInput,
     /// The template that makes a URL of this stage from a value of the previous one. Required for
     /// every stage but the first.
     pub template: Option<Arc<Template>>,
     /// The parts of a request, and the destination of its page, that depend on the value. Default: none.
-    pub by_value: Option<Arc<dyn ByValue>>,
+    pub value_mapper: Option<Arc<dyn ValueMapper>>,
     /// Print each value once. A value that feeds a stage does so once in any case.
     pub unique: bool,
     /// Print values sorted by bytes.
@@ -93,7 +93,7 @@ pub struct FleetOptions {
     pub fail_early: bool,
     /// The least time between the beginnings of two transfers, of all stages together. A retry counts as part of its transfer.
     /// Default: none.
-    pub pace: Option<Pace>,
+    pub start_rate: Option<StartRate>,
     /// A callback that is called some 20 times a second, and returns true to stop. The run then
     /// outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
@@ -115,7 +115,7 @@ impl Default for FleetOptions {
             max_memory: 64 << 20,
             unordered: false,
             fail_early: false,
-            pace: None,
+            start_rate: None,
             interrupt: None,
             slow_input: false,
             temporary: std::env::temp_dir(),
@@ -124,24 +124,24 @@ impl Default for FleetOptions {
 }
 
 /// Receives a report of every finished transfer, from any worker's thread, in any order.
-pub trait Report: Send + Sync {
+pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
-    fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>>;
+    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>>;
 }
 
 /// Reports nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct Quiet;
+pub struct NoReport;
 
-impl Report for Quiet {
-    fn finished(&self, _job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
+impl TransferReporter for NoReport {
+    fn finished(&self, _job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
         None
     }
 }
 
 /// The result of a run.
 #[derive(Debug, Default, Clone)]
-pub struct Summary {
+pub struct FleetSummary {
     /// Transfers that succeeded.
     pub succeeded: u64,
     /// Transfers that failed.
@@ -154,7 +154,7 @@ pub struct Summary {
 
 /// A run that is ready to start.
 pub struct Fleet {
-    stages: Vec<Stage>,
+    stages: Vec<FleetStage>,
     options: FleetOptions,
 }
 
@@ -164,7 +164,7 @@ impl Fleet {
     /// # Panics
     /// Without a stage.
     #[must_use]
-    pub fn new(stages: Vec<Stage>, options: FleetOptions) -> Self {
+    pub fn new(stages: Vec<FleetStage>, options: FleetOptions) -> Self {
         assert!(!stages.is_empty(), "a run has a stage");
         Self { stages, options }
     }
@@ -177,20 +177,23 @@ impl Fleet {
     pub fn run(
         self,
         client: &Client,
-        items: Items,
+        items: FleetItems,
         output: Output,
-        report: impl Report + 'static,
-    ) -> Result<Summary, Error> {
+        report: impl TransferReporter + 'static,
+    ) -> Result<FleetSummary, Error> {
         let Self { stages, options } = self;
         let cores = available_parallelism().map_or(1, usize::from);
         // Pipelining is for round trips that are long; more threads would only spread its few connections thin.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
-        let workers =
-            Workers { threads: threads.max(1), depth: options.pipeline.max(1), per_host: options.per_host.max(1) };
+        let workers = WorkerOptions {
+            threads: threads.max(1),
+            depth: options.pipeline.max(1),
+            per_host: options.per_host.max(1),
+        };
         let caps = Caps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
-        let run = run::Run::new(stages, &options, caps, items, output, Box::new(report))?;
-        let supply: Arc<dyn worker::Supply> = run.clone();
+        let run = run::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
+        let supply: Arc<dyn worker::Scheduler> = run.clone();
         worker::run(client, &supply, workers)?;
-        run.conclude()
+        run.finish()
     }
 }

@@ -11,18 +11,18 @@ use haul_policy::redirect::Secrets;
 use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
-use super::dispatch::{Broken, Destination, Dispatch, Job, Started, View};
-use super::outlet::{Feed, Print, Sift};
-use super::sink::{KeptPage, WindowSink};
-use super::source::{Bell, Items, ReadAhead, Ready, Source};
-use super::window::{Order, Outlet, Window};
-use super::{FleetOptions, Report, Stage, Summary};
-use crate::body::memory::DecoderMemory;
-use crate::body::path::BodyPath;
+use super::dispatch::{BodyDestination, Dispatcher, FleetJob, InvalidJob, StageView, StartedJob};
+use super::item_source::{FleetItems, ImmediateSource, InputWaker, ItemSource, ReadAheadSource};
+use super::stage_sink::{NextStageSink, PrintSink, UniqueSortSink};
+use super::window::{OrderedWindow, StageSink, WindowOrder};
+use super::window_sink::{PageFileSink, WindowSink};
+use super::{FleetOptions, FleetStage, FleetSummary, TransferReporter};
+use crate::body::decoder_memory::DecoderMemory;
+use crate::body::delivery::BodyDelivery;
 use crate::buffer::Lease;
 use crate::clock;
-use crate::drive::inbox::{Inbox, Message};
-use crate::drive::worker::{Another, Supply};
+use crate::drive::inbox::{WorkerInbox, WorkerMessage};
+use crate::drive::worker::{Scheduler, SlotUse};
 use crate::interrupt::{Interrupt, TICK};
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
@@ -37,34 +37,34 @@ use crate::{Error, ErrorKind, Result};
 /// The number of extractors kept for later bodies; each has its own scratch space.
 const SPARE_EXTRACTORS: usize = 64;
 
-pub(super) struct Run {
-    stages: Vec<Stage>,
+pub(super) struct FleetRun {
+    stages: Vec<FleetStage>,
     /// The options of each stage without its secrets, for targets that were not given by hand.
-    bare: Vec<Arc<RequestOptions>>,
-    windows: Vec<Arc<Window>>,
+    secretless: Vec<Arc<RequestOptions>>,
+    windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
-    dispatch: Arc<Dispatch>,
-    report: Box<dyn Report>,
+    dispatch: Arc<Dispatcher>,
+    report: Box<dyn TransferReporter>,
     output_fd: i32,
     fail_early: bool,
     interrupt: Option<Interrupt>,
     heavy: bool,
-    colleagues: Mutex<Vec<Colleague>>,
+    peers: Mutex<Vec<Peer>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
     /// Devices that transfers write to, such as /dev/null: opened once.
     devices: Arc<Devices>,
-    tally: Mutex<Tally>,
+    tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
 
 /// A worker, as the others see it.
-struct Colleague {
-    inbox: Arc<Inbox>,
+struct Peer {
+    inbox: Arc<WorkerInbox>,
     running: usize,
 }
 
 #[derive(Default)]
-struct Tally {
+struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
@@ -74,29 +74,29 @@ struct Tally {
     ended: usize,
 }
 
-impl Run {
+impl FleetRun {
     pub(super) fn new(
-        stages: Vec<Stage>,
+        stages: Vec<FleetStage>,
         options: &FleetOptions,
         caps: Caps,
-        items: Items,
+        items: FleetItems,
         output: Output,
-        report: Box<dyn Report>,
+        report: Box<dyn TransferReporter>,
     ) -> Result<Arc<Self>> {
-        let bell = Bell::default();
-        let source: Box<dyn Source> = if options.slow_input {
-            let started = ReadAhead::start(items, Arc::clone(&bell));
+        let waker = InputWaker::default();
+        let source: Box<dyn ItemSource> = if options.slow_input {
+            let started = ReadAheadSource::start(items, Arc::clone(&waker));
             Box::new(started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the input", error))?)
         } else {
-            Box::new(Ready(items))
+            Box::new(ImmediateSource(items))
         };
-        let dispatch = Arc::new(Dispatch::new(caps, options, stages.len(), source));
+        let dispatch = Arc::new(Dispatcher::new(caps, options, stages.len(), source));
         let output_fd = output.as_fd().as_raw_fd();
         let decoders = Arc::new(DecoderMemory::new(options.max_memory / 2));
         let windows = windows(&stages, options, &dispatch, output, &decoders);
         let run = Arc::new(Self {
             heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
-            bare: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
+            secretless: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
             extractors: stages.iter().map(|_| Mutex::default()).collect(),
             stages,
             windows,
@@ -106,34 +106,34 @@ impl Run {
             output_fd,
             fail_early: options.fail_early,
             interrupt: options.interrupt.clone(),
-            colleagues: Mutex::default(),
+            peers: Mutex::default(),
             devices: Arc::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&run);
-        *bell.lock().ignore_poison() = Some(Box::new(move || {
+        *waker.lock().ignore_poison() = Some(Box::new(move || {
             if let Some(run) = weak.upgrade() {
-                run.rouse();
+                run.wake_workers();
             }
         }));
         Ok(run)
     }
 
     /// The end of it all, when the workers are gone.
-    pub(super) fn conclude(&self) -> Result<Summary> {
+    pub(super) fn finish(&self) -> Result<FleetSummary> {
         let fatal = self.tally().fatal.take();
         if let Some(error) = fatal {
             if let Some(window) = self.windows.last().filter(|_| error.is_interrupted()) {
-                window.rest()?;
+                window.finish_stage()?;
             }
             return Err(error);
         }
         if let Some(window) = self.windows.last() {
-            window.rest()?;
+            window.finish_stage()?;
         }
         let tally = self.tally();
-        Ok(Summary {
+        Ok(FleetSummary {
             succeeded: tally.succeeded,
             failed: tally.causes.values().sum(),
             exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
@@ -141,38 +141,38 @@ impl Run {
         })
     }
 
-    fn view(&self) -> View<'_> {
-        View { windows: &self.windows, stages: &self.stages }
+    fn stage_view(&self) -> StageView<'_> {
+        StageView { windows: &self.windows, stages: &self.stages }
     }
 
-    fn tally(&self) -> MutexGuard<'_, Tally> {
+    fn tally(&self) -> MutexGuard<'_, FleetTally> {
         self.tally.lock().ignore_poison()
     }
 
     /// Makes all workers look for work, including those that are awake: one may have looked already
     /// and be about to sleep.
-    fn rouse(&self) {
-        for colleague in self.colleagues().iter() {
-            colleague.inbox.send(Message::Look);
+    fn wake_workers(&self) {
+        for peer in self.peers().iter() {
+            peer.inbox.send(WorkerMessage::CheckWork);
         }
     }
 
-    fn colleagues(&self) -> MutexGuard<'_, Vec<Colleague>> {
-        self.colleagues.lock().ignore_poison()
+    fn peers(&self) -> MutexGuard<'_, Vec<Peer>> {
+        self.peers.lock().ignore_poison()
     }
 
-    fn colleague(&self, worker: usize, change: impl FnOnce(&mut Colleague)) {
-        if let Some(colleague) = self.colleagues().get_mut(worker) {
-            change(colleague);
+    fn with_peer(&self, worker: usize, change: impl FnOnce(&mut Peer)) {
+        if let Some(peer) = self.peers().get_mut(worker) {
+            change(peer);
         }
     }
 
     /// Returns true if a sleeping worker has fewer transfers than this one, so that it should get
     /// the next.
-    fn has_hungry_colleague(&self, worker: usize) -> bool {
-        let colleagues = self.colleagues();
-        let mine = colleagues.get(worker).map_or(0, |colleague| colleague.running);
-        colleagues.iter().any(|other| other.running < mine && other.inbox.is_asleep())
+    fn has_idle_peer(&self, worker: usize) -> bool {
+        let peers = self.peers();
+        let mine = peers.get(worker).map_or(0, |peer| peer.running);
+        peers.iter().any(|other| other.running < mine && other.inbox.is_asleep())
     }
 
     /// Ends the run: nothing more is begun.
@@ -181,37 +181,37 @@ impl Run {
             self.tally().fatal.get_or_insert(error);
         }
         self.over.store(true, Ordering::SeqCst);
-        self.rouse();
+        self.wake_workers();
     }
 
     /// Stops the run if `outcome` is an error, and returns the value otherwise.
-    fn guard<T>(&self, outcome: Result<T>) -> Option<T> {
+    fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn transfer(&self, started: Started, host: HostId, now: Instant) -> Box<Transfer> {
-        let Started { key, stage: number, slot, order, destination, target, value } = started;
+    fn transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
+        let StartedJob { key, stage: number, slot, order, destination, target, value } = started;
         let stage = &self.stages[number];
-        let options = if self.is_trusted(number, &target) { &stage.options } else { &self.bare[number] };
-        let filled = match (&stage.by_value, value) {
-            (Some(by_value), Some(value)) => by_value.options(&value, options),
+        let options = if self.is_trusted(number, &target) { &stage.options } else { &self.secretless[number] };
+        let filled = match (&stage.value_mapper, value) {
+            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
             _ => None,
         };
         let options = filled.map_or_else(|| Arc::clone(options), Arc::new);
         let feeds = number + 1 < self.stages.len();
         let in_window = || WindowSink::new(Arc::clone(&self.windows[number]), slot, order);
         let sink: Box<dyn Sink> = match destination {
-            Destination::Output => Box::new(in_window()),
-            Destination::File { path, options } => {
+            BodyDestination::Output => Box::new(in_window()),
+            BodyDestination::File { path, options } => {
                 let file = FileSink::with(path, options).sharing(&self.devices);
-                if feeds { Box::new(KeptPage::new(in_window(), file)) } else { Box::new(file) }
+                if feeds { Box::new(PageFileSink::new(in_window(), file)) } else { Box::new(file) }
             }
         };
-        let mut path = BodyPath::new(sink).sharing(&self.decoders);
+        let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
         if let Some(pattern) = &stage.extract {
             let spare = self.spare_extractors(number).pop();
             let extractor = spare.unwrap_or_else(|| Extractor::new(pattern.clone()));
-            path = path.extracting(extractor, stage.searches);
+            path = path.with_extractor(extractor, stage.search_in);
         }
         let mut transfer = Transfer::new(target, options, path, now, key as u64);
         transfer.scheduling.host_slot = Some(host);
@@ -234,7 +234,7 @@ impl Run {
     }
 
     /// Counts a finished job, prints its report after its body, and closes its place in the window.
-    fn settle(&self, job: &Job, outcome: &Outcome, told: Option<Vec<u8>>) {
+    fn finish_job(&self, job: &FleetJob, outcome: &Outcome, text: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();
             match &outcome.result {
@@ -249,11 +249,11 @@ impl Run {
             }
         }
         let window = &self.windows[job.stage];
-        if let Some(more) = told {
-            self.guard(window.bytes(job.slot, Lease::borrowed(&more)));
+        if let Some(more) = text {
+            self.stop_on_error(window.bytes(job.slot, Lease::borrowed(&more)));
         }
-        self.guard(window.finish(job.slot));
-        self.dispatch.lock().settled(job.stage);
+        self.stop_on_error(window.finish(job.slot));
+        self.dispatch.lock().job_reported(job.stage);
         if self.fail_early && outcome.result.is_err() {
             self.dispatch.lock().stop();
             self.stop(None);
@@ -261,18 +261,18 @@ impl Run {
     }
 
     /// Reports jobs that could not be begun; whether there were any.
-    fn settle_broken(&self) -> bool {
+    fn report_invalid_jobs(&self) -> bool {
         let mut any = false;
-        while let Some(Broken { job, target, error }) = self.dispatch.take_broken() {
+        while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
             any = true;
             let outcome = Outcome::unsent(target, error, Instant::now());
-            self.settle(&job, &outcome, self.report.finished(&job, &outcome));
+            self.finish_job(&job, &outcome, self.report.finished(&job, &outcome));
         }
         any
     }
 
     /// Deals with the ends of stages that have nothing left to do.
-    fn end_stages(&self) {
+    fn finish_stages(&self) {
         loop {
             let stage = self.tally().ended;
             if stage + 1 >= self.stages.len() {
@@ -288,9 +288,9 @@ impl Run {
                 }
                 tally.ended += 1;
             }
-            if let Some(Some(tail)) = self.guard(self.windows[stage].rest()) {
-                self.dispatch.lock().set_tail(stage, tail);
-                self.rouse();
+            if let Some(Some(tail)) = self.stop_on_error(self.windows[stage].finish_stage()) {
+                self.dispatch.lock().set_final_values(stage, tail);
+                self.wake_workers();
                 return;
             }
         }
@@ -303,74 +303,74 @@ impl Run {
 
 /// Secrets are dropped, and a Host of the user's own, which names a host that the user knew; everything else stays.
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
-    let mut bare = RequestOptions::clone(options);
-    bare.authorization = None;
-    bare.auth = bare.auth.without_first();
-    bare.cookie = None;
-    bare.tls.identity = None;
-    bare.tls.passphrase = None;
-    bare.fields.retain(|(name, _)| may_send(name, Secrets::Drop));
-    Arc::new(bare)
+    let mut secretless = RequestOptions::clone(options);
+    secretless.authorization = None;
+    secretless.auth = secretless.auth.without_first();
+    secretless.cookie = None;
+    secretless.tls.identity = None;
+    secretless.tls.passphrase = None;
+    secretless.fields.retain(|(name, _)| may_send(name, Secrets::Drop));
+    Arc::new(secretless)
 }
 
 /// The windows of all stages, made from the last to the first, for each feeds the next.
 fn windows(
-    stages: &[Stage],
+    stages: &[FleetStage],
     options: &FleetOptions,
-    dispatch: &Arc<Dispatch>,
+    dispatch: &Arc<Dispatcher>,
     output: Output,
     decoders: &Arc<DecoderMemory>,
-) -> Vec<Arc<Window>> {
+) -> Vec<Arc<OrderedWindow>> {
     let share = options.max_memory / stages.len() as u64;
-    let mut windows: Vec<Arc<Window>> = Vec::new();
+    let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
     let mut output = Some(output);
     // Where a later stage sorts, or order does not matter, the stages before it need keep none.
     let mut order_matters = true;
     for (number, stage) in stages.iter().enumerate().rev() {
-        let outlet: Box<dyn Outlet> = match (windows.last(), output.take()) {
-            (Some(window), _) => Box::new(Feed {
+        let sink: Box<dyn StageSink> = match (windows.last(), output.take()) {
+            (Some(window), _) => Box::new(NextStageSink {
                 dispatch: Arc::clone(dispatch),
                 stage: stages[number + 1].clone(),
                 window: Arc::clone(window),
                 number: number + 1,
             }),
-            (None, Some(output)) => Box::new(Print::new(output)),
+            (None, Some(output)) => Box::new(PrintSink::new(output)),
             (None, None) => unreachable!("the output is taken once, by the last stage"),
         };
         let feeds = !windows.is_empty();
         let sifts = stage.extract.is_some() && (feeds || stage.unique || stage.sort);
-        let outlet = if sifts {
-            Box::new(Sift::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, outlet))
+        let sink = if sifts {
+            Box::new(UniqueSortSink::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, sink))
         } else {
-            outlet
+            sink
         };
         order_matters &= !(sifts && stage.sort);
         let order = match (order_matters, options.unordered) {
-            (false, _) => Order::Free,
-            (true, true) if feeds => Order::Free,
-            (true, true) => Order::Whole,
-            (true, false) => Order::Input,
+            (false, _) => WindowOrder::Free,
+            (true, true) if feeds => WindowOrder::Free,
+            (true, true) => WindowOrder::Whole,
+            (true, false) => WindowOrder::Input,
         };
         let memory = if sifts { share / 2 } else { share };
-        let window = Window::new(order, usize::try_from(memory).unwrap_or(usize::MAX), outlet);
+        let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
         windows.push(Arc::new(window.counting(decoders, stages.len())));
     }
     windows.reverse();
     windows
 }
 
-impl Supply for Run {
+impl Scheduler for FleetRun {
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>> {
         if self.over.load(Ordering::SeqCst) {
             return None;
         }
         // Behind a run of URLs that cannot be begun there may be others.
         loop {
-            let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
-            let more = self.settle_broken();
+            let found = self.stop_on_error(self.dispatch.next(now, &self.stage_view())).flatten();
+            let more = self.report_invalid_jobs();
             match found {
                 Some((host, started)) => {
-                    self.colleague(worker, |colleague| colleague.running += 1);
+                    self.with_peer(worker, |peer| peer.running += 1);
                     return Some(self.transfer(started, host, now));
                 }
                 None if more && !self.over.load(Ordering::SeqCst) => {}
@@ -379,44 +379,44 @@ impl Supply for Run {
         }
     }
 
-    fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another {
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse {
         if self.over.load(Ordering::SeqCst) {
             self.dispatch.release(slot);
-            return Another::Nothing;
+            return SlotUse::Nothing;
         }
-        if self.has_hungry_colleague(worker) && self.backlog() > 0 {
-            return Another::GiveAway;
+        if self.has_idle_peer(worker) && self.backlog() > 0 {
+            return SlotUse::GiveAway;
         }
-        let found = self.guard(self.dispatch.next_for(slot, now, &self.view())).flatten();
-        self.settle_broken();
+        let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
+        self.report_invalid_jobs();
         match found {
             Some(started) => {
-                self.colleague(worker, |colleague| colleague.running += 1);
-                Another::Transfer(self.transfer(started, slot, now))
+                self.with_peer(worker, |peer| peer.running += 1);
+                SlotUse::Transfer(self.transfer(started, slot, now))
             }
-            None => Another::Nothing,
+            None => SlotUse::Nothing,
         }
     }
 
-    fn delayed(&self, transfer: &Transfer) -> bool {
+    fn retry_delayed(&self, transfer: &Transfer) -> bool {
         let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.scheduling.host_slot) else { return false };
         let mut state = self.dispatch.lock();
         state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
         state.lend()
     }
 
-    fn resumed(&self) {
-        self.dispatch.lock().take_back();
+    fn retry_resumed(&self) {
+        self.dispatch.lock().end_lend();
     }
 
-    fn gave_away(&self, slot: HostId) {
+    fn slot_given_away(&self, slot: HostId) {
         self.dispatch.release(slot);
-        self.rouse();
+        self.wake_workers();
     }
 
-    fn shares(&self, slot: HostId) {
+    fn host_multiplexes(&self, slot: HostId) {
         self.dispatch.lock().queue().set_host_cap(slot, usize::MAX);
-        self.rouse();
+        self.wake_workers();
     }
 
     fn is_heavy(&self) -> bool {
@@ -424,7 +424,7 @@ impl Supply for Run {
     }
 
     fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>) {
-        self.colleague(worker, |colleague| colleague.running -= 1);
+        self.with_peer(worker, |peer| peer.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.scheduling.host_slot;
         let (mut outcome, mut path) = transfer.into_outcome(result);
@@ -435,19 +435,20 @@ impl Supply for Run {
             if let (Some(pause), Some(slot)) = (pause, slot) {
                 state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
             }
-            state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
+            state.remove_running(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
-        if let (Destination::File { path: given, .. }, Some(named)) = (&mut job.destination, path.sink().file_name())
+        if let (BodyDestination::File { path: given, .. }, Some(named)) =
+            (&mut job.destination, path.sink().file_name())
             && given.as_os_str() != named.as_os_str()
         {
             named.clone_into(given);
         }
-        let is_passed_over = outcome.result.as_ref().is_err_and(|error| is_passed_over(&job, error));
-        if is_passed_over {
+        let is_skipped = outcome.result.as_ref().is_err_and(|error| is_skipped(&job, error));
+        if is_skipped {
             outcome.result = Ok(());
         }
         // Where one body cannot be written no other can.
-        let to_output = job.destination == Destination::Output;
+        let to_output = job.destination == BodyDestination::Output;
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
             self.stop(outcome.result.err());
             return;
@@ -459,11 +460,11 @@ impl Supply for Run {
             }
         }
         // The file is another's: there is nothing to tell of it.
-        let told = (!is_passed_over).then(|| self.report.finished(&job, &outcome)).flatten();
-        self.settle(&job, &outcome, told);
+        let text = (!is_skipped).then(|| self.report.finished(&job, &outcome)).flatten();
+        self.finish_job(&job, &outcome, text);
     }
 
-    fn fewer(&self) {
+    fn out_of_descriptors(&self) {
         let mut state = self.dispatch.lock();
         let running = state.queue().running();
         state.queue().set_total(running.saturating_sub(1).max(1));
@@ -474,10 +475,10 @@ impl Supply for Run {
         for window in &self.windows {
             if window.wants_flush() {
                 let full_at = (!window.has_budget()).then(|| window.head());
-                room = self.guard(window.flush()).unwrap_or(Room::Free);
+                room = self.stop_on_error(window.flush()).unwrap_or(Room::Free);
                 // Where all that had begun is complete no transfer is woken, and what may begin now waits for a worker that looks.
                 if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
-                    self.rouse();
+                    self.wake_workers();
                 }
             } else {
                 room = Room::Free;
@@ -485,9 +486,9 @@ impl Supply for Run {
         }
         if room == Room::Full
             && worker != 0
-            && let Some(first) = self.colleagues().first()
+            && let Some(first) = self.peers().first()
         {
-            first.inbox.send(Message::WatchOutput);
+            first.inbox.send(WorkerMessage::WatchOutput);
         }
         Ok(room)
     }
@@ -496,14 +497,14 @@ impl Supply for Run {
         self.windows.iter().any(|window| window.wants_flush())
     }
 
-    fn output(&self) -> Option<i32> {
+    fn output_fd(&self) -> Option<i32> {
         Some(self.output_fd)
     }
 
-    fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        let wakes_at = self.dispatch.wakes_at(now, &self.view());
+    fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        let next_timeout = self.dispatch.next_timeout(now, &self.stage_view());
         let asks_at = self.interrupt.as_ref().map(|_| now + TICK);
-        [wakes_at, asks_at].into_iter().flatten().min()
+        [next_timeout, asks_at].into_iter().flatten().min()
     }
 
     fn backlog(&self) -> usize {
@@ -515,23 +516,23 @@ impl Supply for Run {
             if self.interrupt.as_ref().is_some_and(Interrupt::wants_to_stop) {
                 self.stop(Some(Error::new(ErrorKind::Interrupted, "it was interrupted")));
             } else {
-                self.end_stages();
+                self.finish_stages();
             }
         }
         self.over.load(Ordering::SeqCst)
     }
 
-    fn end(&self, error: Error) {
+    fn abort(&self, error: Error) {
         self.stop(Some(error));
     }
 
-    fn joined(&self, inbox: &Arc<Inbox>) {
-        self.colleagues().push(Colleague { inbox: Arc::clone(inbox), running: 0 });
+    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
+        self.peers().push(Peer { inbox: Arc::clone(inbox), running: 0 });
     }
 }
 
 /// Returns true if the error only reports an existing file, and the options say to skip such files.
-fn is_passed_over(job: &Job, error: &Error) -> bool {
-    matches!(&job.destination, Destination::File { options, .. } if options.clobber == Clobber::Skip)
+fn is_skipped(job: &FleetJob, error: &Error) -> bool {
+    matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == Clobber::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)
 }

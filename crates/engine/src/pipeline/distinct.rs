@@ -13,12 +13,12 @@ use std::{
 
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::sort::{Sorted, Sorter};
+use super::sort::{SortedValues, Sorter};
 use crate::Result;
 
 /// The result of [`Distinct::push`] for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum DistinctResult {
     /// Not seen before: pass it on now.
     New,
     /// Seen before.
@@ -30,11 +30,11 @@ pub enum Seen {
 /// Drops repeated values from a stream.
 ///
 /// ```
-/// use haul::pipeline::{Distinct, Seen};
+/// use haul::pipeline::{Distinct, DistinctResult};
 ///
 /// let mut distinct = Distinct::new(1 << 20, std::env::temp_dir());
-/// assert_eq!(distinct.push(b"AS1")?, Seen::New);
-/// assert_eq!(distinct.push(b"AS1")?, Seen::Old);
+/// assert_eq!(distinct.push(b"AS1")?, DistinctResult::New);
+/// assert_eq!(distinct.push(b"AS1")?, DistinctResult::Old);
 /// assert_eq!(distinct.finish()?.next_value()?, None);
 /// # Ok::<(), haul::Error>(())
 /// ```
@@ -69,25 +69,25 @@ impl Distinct {
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
-    pub fn push(&mut self, value: &[u8]) -> Result<Seen> {
+    pub fn push(&mut self, value: &[u8]) -> Result<DistinctResult> {
         let [low, high] = self.keys.each_ref().map(|key| {
             let mut hasher = key.build_hasher();
             hasher.write(value);
             hasher.finish()
         });
-        let print = u128::from(high) << 64 | u128::from(low);
+        let fingerprint = u128::from(high) << 64 | u128::from(low);
         if self.is_full() {
-            if self.known.find(low, |&known| known == print).is_some() {
-                return Ok(Seen::Old);
+            if self.known.find(low, |&known| known == fingerprint).is_some() {
+                return Ok(DistinctResult::Old);
             }
             self.defer(value)?;
-            return Ok(Seen::Deferred);
+            return Ok(DistinctResult::Deferred);
         }
-        match self.known.entry(low, |&known| known == print, |&known| known as u64) {
-            Entry::Occupied(_) => Ok(Seen::Old),
+        match self.known.entry(low, |&known| known == fingerprint, |&known| known as u64) {
+            Entry::Occupied(_) => Ok(DistinctResult::Old),
             Entry::Vacant(entry) => {
-                entry.insert(print);
-                Ok(Seen::New)
+                entry.insert(fingerprint);
+                Ok(DistinctResult::New)
             }
         }
     }
@@ -96,8 +96,8 @@ impl Distinct {
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
-    pub fn finish(self) -> Result<Deferred> {
-        let Some(deferred) = self.deferred else { return Ok(Deferred { sorted: None }) };
+    pub fn finish(self) -> Result<DeferredValues> {
+        let Some(deferred) = self.deferred else { return Ok(DeferredValues { sorted: None }) };
         drop(self.known);
         let mut by_value = deferred.finish()?;
         let mut by_number = Sorter::new(self.memory / 2, self.dir, false);
@@ -114,7 +114,7 @@ impl Distinct {
             }
         }
         drop(by_value);
-        Ok(Deferred { sorted: Some(by_number.finish()?) })
+        Ok(DeferredValues { sorted: Some(by_number.finish()?) })
     }
 
     /// Returns whether the table would have to grow beyond three quarters of the budget. While it
@@ -147,11 +147,11 @@ impl fmt::Debug for Distinct {
 
 /// The values for which memory had no room.
 #[derive(Debug)]
-pub struct Deferred {
-    sorted: Option<Sorted>,
+pub struct DeferredValues {
+    sorted: Option<SortedValues>,
 }
 
-impl Deferred {
+impl DeferredValues {
     /// Returns the next value, `None` at the end.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
 use super::{
-    finder::{Finder, Found, Scratch},
-    reach::{CONTEXT, Reach},
+    lookahead::{CONTEXT, Lookahead},
+    match_finder::{MatchFinder, SearchScratch, ValueMatch},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -32,17 +32,17 @@ const GATHER_MOST: usize = 256 << 10;
 /// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`), and bodies need not be
 /// UTF-8.
 #[derive(Clone)]
-pub struct Pattern {
-    inner: Arc<[Inner]>,
+pub struct ExtractPattern {
+    inner: Arc<[CompiledExpression]>,
 }
 
-struct Inner {
+struct CompiledExpression {
     source: String,
-    finder: Finder,
-    reach: Reach,
+    finder: MatchFinder,
+    lookahead: Lookahead,
 }
 
-impl Pattern {
+impl ExtractPattern {
     /// Compiles an expression. Its value is group 1 if there is one, else the whole match.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Pattern {
     }
 }
 
-fn compile(expression: &str) -> Result<Inner> {
+fn compile(expression: &str) -> Result<CompiledExpression> {
     let bad = |cause: String| {
         Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
     };
@@ -83,10 +83,14 @@ fn compile(expression: &str) -> Result<Inner> {
         .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
         .build_from_hir(&hir)
         .map_err(|cause| bad(cause.to_string()))?;
-    Ok(Inner { source: expression.to_owned(), finder: Finder::new(regex, &hir), reach: Reach::of(&hir) })
+    Ok(CompiledExpression {
+        source: expression.to_owned(),
+        finder: MatchFinder::new(regex, &hir),
+        lookahead: Lookahead::of(&hir),
+    })
 }
 
-impl fmt::Debug for Pattern {
+impl fmt::Debug for ExtractPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.expressions()).finish()
     }
@@ -99,13 +103,13 @@ impl fmt::Debug for Pattern {
 /// and the unsettled end of the body, which is at most the longest match (1 MiB where the expression has no bound; a
 /// longer match may be cut there) plus 256 KiB; with several expressions, also their values from that part of the body.
 pub struct Extractor {
-    searches: Vec<Search>,
+    searches: Vec<ExpressionSearch>,
     /// With several expressions: values before which another expression's value may still come.
-    found: Vec<Value>,
+    found: Vec<ExtractedValue>,
 }
 
 /// A value, where its match begins in the body, and which expression found it.
-struct Value {
+struct ExtractedValue {
     start: u64,
     expression: usize,
     bytes: Box<[u8]>,
@@ -114,8 +118,8 @@ struct Value {
 impl Extractor {
     /// Makes an extractor at the beginning of a body.
     #[must_use]
-    pub fn new(pattern: Pattern) -> Self {
-        let searches = (0..pattern.inner.len()).map(|index| Search::new(pattern.clone(), index)).collect();
+    pub fn new(pattern: ExtractPattern) -> Self {
+        let searches = (0..pattern.inner.len()).map(|index| ExpressionSearch::new(pattern.clone(), index)).collect();
         Self { searches, found: Vec::new() }
     }
 
@@ -127,7 +131,7 @@ impl Extractor {
 
     /// Forgets the body under way.
     pub fn reset(&mut self) {
-        self.searches.iter_mut().for_each(Search::reset);
+        self.searches.iter_mut().for_each(ExpressionSearch::reset);
         self.found.clear();
     }
 
@@ -143,11 +147,11 @@ impl Extractor {
         }
         for (expression, search) in searches.iter_mut().enumerate() {
             search.push(piece, &mut |start, value| {
-                found.push(Value { start, expression, bytes: value.into() });
+                found.push(ExtractedValue { start, expression, bytes: value.into() });
                 Ok(())
             })?;
         }
-        let settled = searches.iter().map(Search::settled).min().unwrap_or(0);
+        let settled = searches.iter().map(ExpressionSearch::settled).min().unwrap_or(0);
         give_out(found, settled, on_match)
     }
 
@@ -163,7 +167,7 @@ impl Extractor {
         }
         for (expression, search) in searches.iter_mut().enumerate() {
             search.finish(&mut |start, value| {
-                found.push(Value { start, expression, bytes: value.into() });
+                found.push(ExtractedValue { start, expression, bytes: value.into() });
                 Ok(())
             })?;
         }
@@ -174,7 +178,11 @@ impl Extractor {
 }
 
 /// Returns the values whose matches begin before `settled`, in order.
-fn give_out(found: &mut Vec<Value>, settled: u64, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+fn give_out(
+    found: &mut Vec<ExtractedValue>,
+    settled: u64,
+    on_match: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     found.sort_by_key(|value| (value.start, value.expression));
     let count = found.partition_point(|value| value.start < settled);
     found.drain(..count).try_for_each(|value| on_match(&value.bytes))
@@ -193,10 +201,10 @@ impl fmt::Debug for Extractor {
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
 /// The search for one expression.
-struct Search {
-    pattern: Pattern,
+struct ExpressionSearch {
+    pattern: ExtractPattern,
     index: usize,
-    scratch: Scratch,
+    scratch: SearchScratch,
     reach_cache: Option<Cache>,
     /// The end of what was pushed, from `CONTEXT` bytes before the first unsettled position.
     tail: Vec<u8>,
@@ -209,10 +217,10 @@ struct Search {
     gather: usize,
 }
 
-impl Search {
-    fn new(pattern: Pattern, index: usize) -> Self {
+impl ExpressionSearch {
+    fn new(pattern: ExtractPattern, index: usize) -> Self {
         let inner = &pattern.inner[index];
-        let (scratch, reach_cache) = (inner.finder.scratch(), inner.reach.cache());
+        let (scratch, reach_cache) = (inner.finder.scratch(), inner.lookahead.cache());
         Self { pattern, index, scratch, reach_cache, tail: Vec::new(), origin: 0, next: 0, searched: 0, gather: GATHER }
     }
 
@@ -241,7 +249,7 @@ impl Search {
         }
         let mut tail = std::mem::take(&mut self.tail);
         let mut taken = 0;
-        let mut step = self.pattern.inner[self.index].reach.seam();
+        let mut step = self.pattern.inner[self.index].lookahead.seam();
         while taken < piece.len() {
             let before = tail.len() - taken;
             let count = step.min(piece.len() - taken);
@@ -288,10 +296,10 @@ impl Search {
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
         let inner = &self.pattern.inner[self.index];
         let settled =
-            if last { window.len() + 1 } else { inner.reach.settled(self.reach_cache.as_mut(), window, self.next) };
+            if last { window.len() + 1 } else { inner.lookahead.settled(self.reach_cache.as_mut(), window, self.next) };
         while self.next < settled {
             let found = inner.finder.find(&mut self.scratch, window, self.next);
-            let Some(Found { start, end, value }) = found.filter(|found| found.start < settled) else {
+            let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
                 self.next = settled;
                 break;
             };

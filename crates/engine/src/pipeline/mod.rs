@@ -10,9 +10,9 @@
 //! values on in order. Only [`Distinct`] and [`Sorter`] touch the disk, and only past their memory budget.
 //!
 //! ```
-//! use haul::pipeline::{Extractor, Pattern};
+//! use haul::pipeline::{Extractor, ExtractPattern};
 //!
-//! let mut extractor = Extractor::new(Pattern::new("AS([0-9]{1,9})")?);
+//! let mut extractor = Extractor::new(ExtractPattern::new("AS([0-9]{1,9})")?);
 //! let mut found = Vec::new();
 //! for piece in ["see AS1", "5169, AS32934"] {
 //!     extractor.push(piece.as_bytes(), &mut |value| Ok(found.push(value.to_vec())))?;
@@ -24,16 +24,16 @@
 
 mod distinct;
 mod extract;
-mod finder;
+mod lookahead;
+mod match_finder;
+mod pattern_shape;
 mod prefilter;
-mod reach;
-mod runs;
-mod shape;
+mod run_matcher;
 mod sort;
 mod spill;
 #[cfg(test)]
 mod tests;
 
-pub use distinct::{Deferred, Distinct, Seen};
-pub use extract::{Extractor, Pattern};
-pub use sort::{Sorted, Sorter};
+pub use distinct::{DeferredValues, Distinct, DistinctResult};
+pub use extract::{ExtractPattern, Extractor};
+pub use sort::{SortedValues, Sorter};

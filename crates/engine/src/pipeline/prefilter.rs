@@ -21,44 +21,44 @@
 
 use regex_syntax::hir::Hir;
 
-use super::shape::{Piece, Set, Shape};
+use super::pattern_shape::{ByteSet, PatternShape, ShapePiece};
 
 /// Hits are to be rarer than one in this many bytes, by the estimate of [`weight`].
-const RARE: f64 = 1.0 / 40.0;
+const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three neighbouring bytes to look for.
 #[derive(Debug, Clone)]
-pub(super) struct Trio {
+pub(super) struct ByteTriple {
     /// The classes of the byte before the hit, the hit, the byte after it; `None` where no byte is asked for.
-    exact: [Option<Box<Set>>; 3],
+    exact: [Option<Box<ByteSet>>; 3],
     /// The same, each widened to one range.
-    cover: [Cover; 3],
+    cover: [ByteRange; 3],
     /// The piece that the hit is.
     pub(super) piece: usize,
     /// Expected frequency of hits.
     pub(super) frequency: f64,
 }
 
-impl Trio {
-    /// Returns the trios of every piece that can have one, the rarest first.
-    pub(super) fn all(shape: &Shape) -> Vec<Self> {
-        let mut trios: Vec<Self> = (0..shape.pieces.len())
+impl ByteTriple {
+    /// Returns the triples of every piece that can have one, the rarest first.
+    pub(super) fn all(shape: &PatternShape) -> Vec<Self> {
+        let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at(shape, piece))
-            .filter(|trio| trio.frequency < RARE)
+            .filter(|triple| triple.frequency < MAX_HIT_RATE)
             .collect();
-        trios.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
-        trios
+        triples.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
+        triples
     }
 
-    fn at(shape: &Shape, piece: usize) -> Option<Self> {
-        let Piece::Run(run) = &shape.pieces[piece] else { return None };
+    fn at(shape: &PatternShape, piece: usize) -> Option<Self> {
+        let ShapePiece::Run(run) = &shape.pieces[piece] else { return None };
         if !run.is_one_byte() {
             return None;
         }
-        let before = neighbour(shape.pieces[..piece].iter().rev(), Side::Before);
-        let after = neighbour(shape.pieces[piece + 1..].iter(), Side::After);
+        let before = neighbour(shape.pieces[..piece].iter().rev(), NeighbourSide::Before);
+        let after = neighbour(shape.pieces[piece + 1..].iter(), NeighbourSide::After);
         let exact = [before, Some(run.set.clone()), after];
-        let cover = exact.each_ref().map(|set| set.as_ref().map_or(Cover::ALL, |set| Cover::of(set)));
+        let cover = exact.each_ref().map(|set| set.as_ref().map_or(ByteRange::ALL, |set| ByteRange::of(set)));
         let frequency = cover.iter().map(|cover| cover.frequency()).product();
         Some(Self { exact, cover, piece, frequency })
     }
@@ -86,7 +86,7 @@ impl Trio {
 
     fn is_hit(&self, haystack: &[u8], at: usize) -> bool {
         let [before, here, after] = &self.exact;
-        let fits = |set: &Option<Box<Set>>, byte: Option<&u8>| match set {
+        let fits = |set: &Option<Box<ByteSet>>, byte: Option<&u8>| match set {
             Some(set) => byte.is_some_and(|&byte| set[usize::from(byte)]),
             None => true,
         };
@@ -122,20 +122,20 @@ impl Trio {
 const BLOCK: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum NeighbourSide {
     Before,
     After,
 }
 
 /// Returns the set of bytes that can stand next to a piece, given the pieces on that side from the
 /// nearest on.
-fn neighbour<'a>(pieces: impl Iterator<Item = &'a Piece>, side: Side) -> Option<Box<Set>> {
+fn neighbour<'a>(pieces: impl Iterator<Item = &'a ShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
     for piece in pieces {
-        let Piece::Run(run) = piece else { return None };
+        let ShapePiece::Run(run) = piece else { return None };
         let bytes = match side {
-            Side::Before => run.last_bytes(),
-            Side::After => run.first_bytes(),
+            NeighbourSide::Before => run.last_bytes(),
+            NeighbourSide::After => run.first_bytes(),
         };
         set.iter_mut().zip(bytes).for_each(|(member, new)| *member |= new);
         if run.min > 0 {
@@ -148,12 +148,12 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a Piece>, side: Side) -> Option<
 /// One range of bytes that holds a class: (first, last − first). A second range was tried: it doubles the work a
 /// byte, while the exact sets drop what one range lets through.
 #[derive(Debug, Clone, Copy)]
-struct Cover(u8, u8);
+struct ByteRange(u8, u8);
 
-impl Cover {
+impl ByteRange {
     const ALL: Self = Self(0, 255);
 
-    fn of(set: &Set) -> Self {
+    fn of(set: &ByteSet) -> Self {
         let first = set.iter().position(|&member| member).unwrap_or(0);
         let last = set.iter().rposition(|&member| member).unwrap_or(255);
         Self(first as u8, (last - first) as u8)
@@ -168,7 +168,7 @@ impl Cover {
     }
 }
 
-/// Returns the approximate frequency of a byte in markup and text. Only the choice between trios
+/// Returns the approximate frequency of a byte in markup and text. Only the choice between triples
 /// depends on it.
 fn weight(byte: u8) -> f64 {
     match byte {
@@ -186,26 +186,26 @@ fn weight(byte: u8) -> f64 {
 
 /// Tells the regular expression where to search.
 #[derive(Debug, Clone)]
-pub(super) struct Filter {
-    pub(super) trio: Trio,
+pub(super) struct Prefilter {
+    pub(super) triple: ByteTriple,
     /// Maximum number of bytes of a match before the hit.
     pub(super) before: usize,
     /// Maximum length of a match, if ending the span there is worthwhile.
     pub(super) longest: Option<usize>,
 }
 
-impl Filter {
+impl Prefilter {
     /// Longer prefixes and matches would make every false hit expensive.
     const FAR: usize = 256;
 
-    pub(super) fn of(hir: &Hir, shape: &Shape) -> Option<Self> {
-        Trio::all(shape).into_iter().find_map(|trio| {
-            let before = shape.pieces[..trio.piece]
+    pub(super) fn of(hir: &Hir, shape: &PatternShape) -> Option<Self> {
+        ByteTriple::all(shape).into_iter().find_map(|triple| {
+            let before = shape.pieces[..triple.piece]
                 .iter()
                 .try_fold(0_usize, |sum, piece| sum.checked_add(piece.longest()?))
                 .filter(|&before| before <= Self::FAR)?;
             let longest = hir.properties().maximum_len().filter(|&longest| longest <= Self::FAR);
-            Some(Self { trio, before, longest })
+            Some(Self { triple, before, longest })
         })
     }
 }

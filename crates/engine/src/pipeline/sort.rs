@@ -12,7 +12,7 @@ use std::{
 
 use hashbrown::HashTable;
 
-use super::spill::{Merge, Runs};
+use super::spill::{RunMerge, SpilledRuns};
 use crate::{Error, ErrorKind, Result};
 
 /// A bytewise sorter, like `LC_ALL=C sort` (with `unique`: `sort -u`).
@@ -34,8 +34,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct Sorter {
     memory: u64,
     unique: bool,
-    arena: Arena,
-    runs: Runs,
+    arena: ValueArena,
+    runs: SpilledRuns,
 }
 
 impl Sorter {
@@ -44,7 +44,7 @@ impl Sorter {
     /// drops repeated values.
     #[must_use]
     pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
-        Self { memory, unique, arena: Arena::default(), runs: Runs::new(dir.into(), unique) }
+        Self { memory, unique, arena: ValueArena::default(), runs: SpilledRuns::new(dir.into(), unique) }
     }
 
     /// Takes a value.
@@ -70,14 +70,14 @@ impl Sorter {
     ///
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
-    pub fn finish(mut self) -> Result<Sorted> {
+    pub fn finish(mut self) -> Result<SortedValues> {
         if self.runs.is_empty() {
             self.arena.sort();
             self.arena.known = HashTable::new();
-            return Ok(Sorted { source: Source::Memory { arena: self.arena, next: 0 } });
+            return Ok(SortedValues { source: SortedSource::Memory { arena: self.arena, next: 0 } });
         }
         self.spill()?;
-        Ok(Sorted { source: Source::Runs(self.runs.merge()?) })
+        Ok(SortedValues { source: SortedSource::Runs(self.runs.merge()?) })
     }
 
     fn spill(&mut self) -> Result<()> {
@@ -90,17 +90,17 @@ impl Sorter {
 
 /// The sorted values.
 #[derive(Debug)]
-pub struct Sorted {
-    source: Source,
+pub struct SortedValues {
+    source: SortedSource,
 }
 
 #[derive(Debug)]
-enum Source {
-    Memory { arena: Arena, next: usize },
-    Runs(Merge),
+enum SortedSource {
+    Memory { arena: ValueArena, next: usize },
+    Runs(RunMerge),
 }
 
-impl Sorted {
+impl SortedValues {
     /// Returns the next value, `None` at the end. (A lending method, not an `Iterator`: no value is
     /// allocated.)
     ///
@@ -108,26 +108,26 @@ impl Sorted {
     /// [`ErrorKind::Write`], which names the directory.
     pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
         match &mut self.source {
-            Source::Memory { arena, next } => {
+            SortedSource::Memory { arena, next } => {
                 *next += 1;
                 Ok(arena.entries.get(*next - 1).map(|entry| arena.value(entry)))
             }
-            Source::Runs(merge) => merge.next_value(),
+            SortedSource::Runs(merge) => merge.next_value(),
         }
     }
 }
 
 /// Values one after another in one allocation.
 #[derive(Default)]
-struct Arena {
+struct ValueArena {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    known: HashTable<Known>,
+    entries: Vec<ArenaEntry>,
+    known: HashTable<KnownValue>,
     /// Keyed at random: the values come from pages whose authors could choose them to collide.
     hasher: RandomState,
 }
 
-struct Entry {
+struct ArenaEntry {
     /// The first 8 bytes, big-endian and padded with zeros. They decide most comparisons without
     /// reading the value.
     prefix: u64,
@@ -137,12 +137,12 @@ struct Entry {
 
 /// An index into `entries`, with the value's hash. The hash lets the table grow and pass over other
 /// values without reading them.
-struct Known {
+struct KnownValue {
     index: u32,
     hash: u32,
 }
 
-impl Known {
+impl KnownValue {
     /// Spreads a hash for the table, which takes the bucket from the low bits and distinguishes
     /// neighbours by the highest seven.
     fn spread(hash: u32) -> u64 {
@@ -150,20 +150,20 @@ impl Known {
     }
 }
 
-impl Arena {
+impl ValueArena {
     fn hash(&self, value: &[u8]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(value);
         hasher.finish() as u32
     }
 
-    fn value(&self, entry: &Entry) -> &[u8] {
+    fn value(&self, entry: &ArenaEntry) -> &[u8] {
         &self.bytes[entry.offset..entry.offset + entry.length as usize]
     }
 
     fn contains(&self, hash: u32, value: &[u8]) -> bool {
-        let is_it = |known: &Known| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
-        self.known.find(Known::spread(hash), is_it).is_some()
+        let is_it = |known: &KnownValue| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
+        self.known.find(KnownValue::spread(hash), is_it).is_some()
     }
 
     /// Returns whether one more value fits into the allocated memory, or into `memory` after the
@@ -172,7 +172,7 @@ impl Arena {
         let doubled =
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };
         let bytes = doubled(self.bytes.capacity(), self.bytes.len() + length);
-        let entries = doubled(self.entries.capacity(), self.entries.len() + 1) * size_of::<Entry>();
+        let entries = doubled(self.entries.capacity(), self.entries.len() + 1) * size_of::<ArenaEntry>();
         // A table is at most 7/8 full and has a control byte a bucket: 10.3 bytes for each value.
         let known = if unique { doubled(self.known.capacity(), self.known.len() + 1) * 11 } else { 0 };
         (bytes + entries + known) as u64 <= memory && self.entries.len() < u32::MAX as usize
@@ -181,11 +181,11 @@ impl Arena {
     fn insert(&mut self, hash: Option<u32>, value: &[u8]) -> Result<()> {
         let length = u32::try_from(value.len())
             .map_err(|_| Error::new(ErrorKind::TooLarge, "a value to sort is longer than 4 GiB"))?;
-        let entry = Entry { prefix: prefix(value), offset: self.bytes.len(), length };
+        let entry = ArenaEntry { prefix: prefix(value), offset: self.bytes.len(), length };
         self.bytes.extend_from_slice(value);
         if let Some(hash) = hash {
-            let known = Known { index: self.entries.len() as u32, hash };
-            self.known.insert_unique(Known::spread(hash), known, |known| Known::spread(known.hash));
+            let known = KnownValue { index: self.entries.len() as u32, hash };
+            self.known.insert_unique(KnownValue::spread(hash), known, |known| KnownValue::spread(known.hash));
         }
         self.entries.push(entry);
         Ok(())
@@ -193,7 +193,7 @@ impl Arena {
 
     fn sort(&mut self) {
         let Self { bytes, entries, .. } = self;
-        let value = |entry: &Entry| &bytes[entry.offset..entry.offset + entry.length as usize];
+        let value = |entry: &ArenaEntry| &bytes[entry.offset..entry.offset + entry.length as usize];
         entries.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| value(a).cmp(value(b))));
     }
 
@@ -204,7 +204,7 @@ impl Arena {
     }
 }
 
-impl fmt::Debug for Arena {
+impl fmt::Debug for ValueArena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena")
             .field("values", &self.entries.len())

@@ -23,20 +23,20 @@ const BUFFER: usize = 64 * 1024;
 
 /// All runs of one sort.
 #[derive(Debug)]
-pub(super) struct Runs {
+pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
     /// Levels never increase towards the end.
-    runs: Vec<Run>,
+    runs: Vec<SpilledRun>,
 }
 
 #[derive(Debug)]
-struct Run {
+struct SpilledRun {
     level: u32,
     file: File,
 }
 
-impl Runs {
+impl SpilledRuns {
     pub(super) fn new(dir: PathBuf, unique: bool) -> Self {
         Self { dir, unique, runs: Vec::new() }
     }
@@ -54,7 +54,7 @@ impl Runs {
         self.close(writer, 0)?;
         while let Some(merged) = self.full_level() {
             let level = merged[0].level + 1;
-            let mut merge = Merge::new(self.dir.clone(), self.unique, merged)?;
+            let mut merge = RunMerge::new(self.dir.clone(), self.unique, merged)?;
             let mut writer = self.create()?;
             while let Some(value) = merge.next_value()? {
                 write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
@@ -65,14 +65,14 @@ impl Runs {
     }
 
     /// Removes the last `FAN_IN` runs if they are of one level.
-    fn full_level(&mut self) -> Option<Vec<Run>> {
+    fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(FAN_IN)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
     /// Merges all values of all runs in order.
-    pub(super) fn merge(self) -> Result<Merge> {
-        Merge::new(self.dir, self.unique, self.runs)
+    pub(super) fn merge(self) -> Result<RunMerge> {
+        RunMerge::new(self.dir, self.unique, self.runs)
     }
 
     fn create(&self) -> Result<BufWriter<File>> {
@@ -87,7 +87,7 @@ impl Runs {
             Ok(file)
         };
         let file = close().map_err(|cause| failed(&self.dir, cause))?;
-        self.runs.push(Run { level, file });
+        self.runs.push(SpilledRun { level, file });
         Ok(())
     }
 }
@@ -116,43 +116,43 @@ fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<
 
 /// The k-way merge of runs.
 #[derive(Debug)]
-pub(super) struct Merge {
+pub(super) struct RunMerge {
     dir: PathBuf,
     unique: bool,
     readers: Vec<BufReader<File>>,
-    heads: BinaryHeap<Head>,
+    heads: BinaryHeap<MergeHead>,
     current: Option<Vec<u8>>,
 }
 
 /// The first record of a run that was not returned yet.
 #[derive(Debug, PartialEq, Eq)]
-struct Head {
+struct MergeHead {
     value: Vec<u8>,
     reader: usize,
 }
 
-impl Ord for Head {
+impl Ord for MergeHead {
     /// The smallest value is the greatest element of the heap.
     fn cmp(&self, other: &Self) -> Ordering {
         other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
     }
 }
 
-impl PartialOrd for Head {
+impl PartialOrd for MergeHead {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Merge {
-    fn new(dir: PathBuf, unique: bool, runs: Vec<Run>) -> Result<Self> {
+impl RunMerge {
+    fn new(dir: PathBuf, unique: bool, runs: Vec<SpilledRun>) -> Result<Self> {
         let mut merge =
             Self { dir, unique, readers: Vec::new(), heads: BinaryHeap::with_capacity(runs.len()), current: None };
         for (reader, run) in runs.into_iter().enumerate() {
             merge.readers.push(BufReader::with_capacity(BUFFER, run.file));
             let mut value = Vec::new();
             if read_record(&mut merge.readers[reader], &mut value).map_err(|cause| failed(&merge.dir, cause))? {
-                merge.heads.push(Head { value, reader });
+                merge.heads.push(MergeHead { value, reader });
             }
         }
         Ok(merge)

@@ -38,7 +38,7 @@ fn split<'a>(body: &'a [u8], at: &[usize]) -> Vec<&'a [u8]> {
 
 #[track_caller]
 fn check(expression: &str, body: &[u8], cuts: &[usize]) {
-    let mut extractor = Extractor::new(Pattern::new(expression).unwrap());
+    let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
     extractor.gather_at_least(1);
     let expected = naive(expression, body);
     let show = || format!("{expression:?} in {:?} at {cuts:?}", body.escape_ascii().to_string());
@@ -158,18 +158,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_expression_finds_what_one_search_finds(expression in expressions(), body in bodies(80), cuts in cuts()) {
+    fn any_expression_matches_like_a_single_search(expression in expressions(), body in bodies(80), cuts in cuts()) {
         check(&expression, &body, &cuts);
     }
 
     #[test]
-    fn sequences_of_runs_find_what_one_search_finds(expression in sequences(), body in bodies(120), cuts in cuts()) {
+    fn run_sequences_match_like_a_single_search(expression in sequences(), body in bodies(120), cuts in cuts()) {
         check(&expression, &body, &cuts);
     }
 }
 
 #[test]
-fn a_match_is_found_wherever_it_is_cut() {
+fn match_is_found_at_every_split() {
     let body = b"x 10.20.30.40/24 AS15169 1.2.3.4/5 y 256.256.256.256.256/33";
     for expression in ["AS[0-9]{1,9}", "[0-9.]{7,15}/[0-9]{1,2}", "S([0-9]+)", r"\b[0-9]+$", r"^x|3\z"] {
         for cut in 0..=body.len() {
@@ -179,7 +179,7 @@ fn a_match_is_found_wherever_it_is_cut() {
 }
 
 #[test]
-fn anchors_hold_for_the_body_and_not_for_its_pieces() {
+fn anchors_apply_to_the_whole_body() {
     for cut in 0..8 {
         check("^ab", b"abababab", &[cut]);
         check("ab$", b"abababab", &[cut]);
@@ -190,7 +190,7 @@ fn anchors_hold_for_the_body_and_not_for_its_pieces() {
 }
 
 #[test]
-fn long_bodies_in_real_pieces() {
+fn long_bodies_match_in_pieces_of_any_size() {
     let row = "<tr><td><a href=\"/net/10.0.0.0/8\">10.0.0.0/8</a> AS64512 caf\u{e9}</td></tr>\n";
     let body = row.repeat(20_000).into_bytes();
     let expressions = [
@@ -204,7 +204,7 @@ fn long_bodies_in_real_pieces() {
     ];
     for expression in expressions {
         let expected = naive(expression, &body);
-        let mut extractor = Extractor::new(Pattern::new(expression).unwrap());
+        let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
         for size in [body.len(), 256 << 10, 16_384, 1_448, 77] {
             let found = extract(&mut extractor, &body.chunks(size).collect::<Vec<_>>());
             assert!(found == expected, "{expression} by {size}: {} of {}", found.len(), expected.len());
@@ -213,9 +213,9 @@ fn long_bodies_in_real_pieces() {
 }
 
 #[test]
-fn values_come_while_the_body_does() {
+fn values_are_found_before_the_body_ends() {
     for expression in ["AS[0-9]{1,9}", "AS[0-9]+", "href=\"([^\"]+)\""] {
-        let mut extractor = Extractor::new(Pattern::new(expression).unwrap());
+        let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
         let row = "<a href=\"x\">AS64512</a>".repeat(100);
         let mut found = 0;
         for piece in 1..=200_usize {
@@ -232,12 +232,12 @@ fn values_come_while_the_body_does() {
 }
 
 #[test]
-fn false_hits_without_end_do_not_slow_the_search_down() {
+fn false_hits_keep_the_search_linear() {
     // Every second byte is a hit that leads nowhere, or far; quadratic work would take minutes.
     let bodies = ["1/".repeat(2 << 20), format!("a{}", "a".repeat(4 << 20)), "\"a/".repeat(1 << 20)];
     for body in &bodies {
         for expression in ["[0-9.]{7,15}/[0-9]{1,2}", "a[^b]*b", "1/[^\"]*\"", "(?:a|b)?/1[^x]{0,200}x"] {
-            let mut extractor = Extractor::new(Pattern::new(expression).unwrap());
+            let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
             let expected = naive(expression, body.as_bytes());
             assert_eq!(
                 extract(&mut extractor, &body.as_bytes().chunks(64 << 10).collect::<Vec<_>>()).len(),
@@ -248,8 +248,8 @@ fn false_hits_without_end_do_not_slow_the_search_down() {
 }
 
 #[test]
-fn an_extractor_serves_one_body_after_another() {
-    let mut extractor = Extractor::new(Pattern::new("^a+").unwrap());
+fn extractor_is_reusable_for_the_next_body() {
+    let mut extractor = Extractor::new(ExtractPattern::new("^a+").unwrap());
     extractor.push(b"aa", &mut |_| Ok(())).unwrap();
     extractor.reset();
     assert_eq!(extract(&mut extractor, &[b"aaa"]), [b"aaa"]);
@@ -263,13 +263,13 @@ fn an_extractor_serves_one_body_after_another() {
 }
 
 #[test]
-fn a_bad_expression_says_why() {
+fn invalid_expression_error_explains_itself() {
     for expression in ["(", "a{2,1}", "[z-a]", r"(?<", r"\p{nope}"] {
-        let error = Pattern::new(expression).unwrap_err();
+        let error = ExtractPattern::new(expression).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("cannot be used"), "{error}");
     }
-    assert_eq!(Pattern::new("(a){1000}{1000}{1000}").unwrap_err().kind(), ErrorKind::Setup);
+    assert_eq!(ExtractPattern::new("(a){1000}{1000}{1000}").unwrap_err().kind(), ErrorKind::Setup);
 }
 
 fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
@@ -291,7 +291,7 @@ fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());
     for value in values {
-        if distinct.push(value)? == Seen::New {
+        if distinct.push(value)? == DistinctResult::New {
             now.push(value.clone());
         }
     }
@@ -314,7 +314,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sorting_is_what_a_vector_does(values in values(), memory in 0_u64..20_000) {
+    fn sorter_sorts_like_a_vector(values in values(), memory in 0_u64..20_000) {
         let mut expected = values.clone();
         expected.sort();
         prop_assert_eq!(sorted(memory, false, &values).unwrap(), expected.clone());
@@ -323,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn distinct_values_come_once_in_the_order_first_seen(values in values(), memory in 0_u64..20_000) {
+    fn distinct_keeps_the_first_of_each_value(values in values(), memory in 0_u64..20_000) {
         let mut seen = HashSet::new();
         let expected: Vec<_> = values.iter().filter(|value| seen.insert(*value)).cloned().collect();
         let [now, later] = distinct(memory, &values).unwrap();
@@ -334,7 +334,7 @@ proptest! {
 }
 
 #[test]
-fn many_runs_merge_by_levels() {
+fn many_spilled_runs_are_merged() {
     let values: Vec<Vec<u8>> =
         (0..40_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) % 30_000).to_string().into_bytes()).collect();
     let mut expected = values.clone();
@@ -345,7 +345,7 @@ fn many_runs_merge_by_levels() {
 }
 
 #[test]
-fn with_room_nothing_is_deferred_and_the_budget_holds_many() {
+fn distinct_defers_nothing_within_its_budget() {
     let values: Vec<Vec<u8>> = (0..100_000_u32).map(|n| (n % 20_000).to_string().into_bytes()).collect();
     let [now, later] = distinct(2 << 20, &values).unwrap();
     assert_eq!((now.len(), later.len()), (20_000, 0));
@@ -355,19 +355,19 @@ fn with_room_nothing_is_deferred_and_the_budget_holds_many() {
 }
 
 #[test]
-fn a_full_memory_still_knows_what_it_knew() {
+fn full_distinct_still_knows_earlier_values() {
     let mut distinct = Distinct::new(0, std::env::temp_dir());
     let first = distinct.push(b"a").unwrap();
-    assert_eq!((first, distinct.push(b"a").unwrap()), (Seen::Deferred, Seen::Deferred));
+    assert_eq!((first, distinct.push(b"a").unwrap()), (DistinctResult::Deferred, DistinctResult::Deferred));
     let mut small = Distinct::new(4096, std::env::temp_dir());
-    assert_eq!(small.push(b"first").unwrap(), Seen::New);
-    let deferred = (0..1000).any(|number: u32| small.push(&number.to_le_bytes()).unwrap() == Seen::Deferred);
+    assert_eq!(small.push(b"first").unwrap(), DistinctResult::New);
+    let deferred = (0..1000).any(|number: u32| small.push(&number.to_le_bytes()).unwrap() == DistinctResult::Deferred);
     assert!(deferred);
-    assert_eq!(small.push(b"first").unwrap(), Seen::Old);
+    assert_eq!(small.push(b"first").unwrap(), DistinctResult::Old);
 }
 
 #[test]
-fn a_failing_disk_names_the_directory() {
+fn disk_error_names_the_directory() {
     let nowhere = std::env::temp_dir().join("haul-no-such-directory");
     let mut sorter = Sorter::new(0, &nowhere, true);
     sorter.push(b"a").unwrap();
@@ -389,15 +389,15 @@ fn syntax_errors_name_place_and_remedy() {
         ("(a)\\1", "write the group out once more"),
         ("a\\", "write \\\\ for a backslash"),
     ] {
-        let error = Pattern::new(expression).unwrap_err().to_string();
+        let error = ExtractPattern::new(expression).unwrap_err().to_string();
         assert!(error.contains(told) && !error.contains('\n'), "{expression}: {error}");
     }
 }
 
 #[test]
-fn values_of_several_expressions_come_in_the_order_of_the_page() {
+fn values_of_several_expressions_keep_page_order() {
     let body = format!("b2 a1 {} x(a3)(b4)y b5{}", "a0 ".repeat(40), "c".repeat(9));
-    let pattern = Pattern::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
+    let pattern = ExtractPattern::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
     let mut expected = vec!["b2".to_owned(), "1".to_owned()];
     expected.extend(std::iter::repeat_n("0".to_owned(), 40));
     expected.extend(["a3)(b4)y b5", "3", "a3", "b4", "b5"].map(str::to_owned));
@@ -414,7 +414,7 @@ fn values_of_several_expressions_come_in_the_order_of_the_page() {
 }
 
 #[test]
-fn value_has_the_name_of_group_1() {
-    let pattern = Pattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
+fn value_names_come_from_group_1() {
+    let pattern = ExtractPattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }

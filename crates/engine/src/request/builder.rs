@@ -16,7 +16,7 @@ use super::form::Form;
 use super::pairs::{self, Pair};
 use super::{Particulars, RequestOptions, method};
 use crate::body::trailers::Trailers;
-use crate::body::upload::{Body, Measured};
+use crate::body::upload::{RequestBody, SizedStream};
 use crate::response::{Response, Sending};
 use crate::state::jar::Jar;
 use crate::{Client, Error, ErrorKind, Result};
@@ -186,8 +186,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the content: bytes and text in memory, or files, pieces and readers through the functions of [`Body`].
-    pub fn body(mut self, body: impl Into<Body>) -> Self {
+    /// Sets the content: bytes and text in memory, or files, pieces and readers through the functions of [`RequestBody`].
+    pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
     }
@@ -203,7 +203,7 @@ impl RequestBuilder {
             self = self.header("Content-Length", length.to_string());
         }
         // A thread that reads ahead asks for more than is to be sent.
-        self.body(Body::reader(reader.take(length.unwrap_or(u64::MAX))))
+        self.body(RequestBody::reader(reader.take(length.unwrap_or(u64::MAX))))
     }
 
     /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; a stream that gives fewer
@@ -218,10 +218,10 @@ impl RequestBuilder {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         match length {
-            Some(length) => {
-                self.header("Content-Length", length.to_string()).body(Body::stream(Measured::new(stream, length)))
-            }
-            None => self.body(Body::stream(stream)),
+            Some(length) => self
+                .header("Content-Length", length.to_string())
+                .body(RequestBody::stream(SizedStream::new(stream, length))),
+            None => self.body(RequestBody::stream(stream)),
         }
     }
 
@@ -445,9 +445,11 @@ mod tests {
         assert_eq!(client.options().fields, [("X-Client".to_owned(), b"1".to_vec())]);
         let fields = &request.particulars().fields;
         assert!(fields[0] == fields[2] && fields[1] == ("X-Bytes".to_owned(), vec![0xff]));
-        for body in
-            [Body::from(Cow::from("text")), Body::from(Cow::from(&b"text"[..])), Body::from(Box::from(*b"text"))]
-        {
+        for body in [
+            RequestBody::from(Cow::from("text")),
+            RequestBody::from(Cow::from(&b"text"[..])),
+            RequestBody::from(Box::from(*b"text")),
+        ] {
             assert_eq!(
                 get().body(body).build().unwrap().particulars().body.as_ref().unwrap().bytes(),
                 Some(&b"text"[..])

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
 
-use crate::body::upload::{Body, Once, Piece};
+use crate::body::upload::{BodyPiece, OneShotSource, RequestBody};
 use crate::{Error, ErrorKind, Result};
 
 /// A form that is being built. Only small values are held in memory: files are opened when they are
@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 #[must_use]
 pub struct Form {
     pub(super) parts: Vec<Part>,
-    pub(super) sources: Vec<Piece>,
+    pub(super) sources: Vec<BodyPiece>,
 }
 
 impl Form {
@@ -39,7 +39,7 @@ impl Form {
 
     /// Adds bytes as a file of this name. Its type is guessed from the name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
-        self.source(name, filename, Piece::Bytes(bytes.into().into()))
+        self.source(name, filename, BodyPiece::Bytes(bytes.into().into()))
     }
 
     /// Adds a file, under its own name.
@@ -48,7 +48,7 @@ impl Form {
     /// [`ErrorKind::Read`] when it is not there or may not be read.
     pub fn file(self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let piece = Piece::file(path)
+        let piece = BodyPiece::file(path)
             .map_err(|error| Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error))?;
         let filename = path.file_name().unwrap_or_default().as_encoded_bytes();
         Ok(self.source(name, filename, piece))
@@ -62,7 +62,7 @@ impl Form {
         filename: impl AsRef<[u8]>,
         reader: impl Read + Send + 'static,
     ) -> Self {
-        self.source(name, filename, Piece::Once(Once::new(reader)))
+        self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
     /// Adds a part with its own type and fields. [`Content::Source`] in it is an index into the
@@ -73,13 +73,13 @@ impl Form {
     }
 
     /// Adds a part with its own type and fields whose content is this piece.
-    pub fn piece(mut self, mut part: Part, piece: Piece) -> Self {
+    pub fn piece(mut self, mut part: Part, piece: BodyPiece) -> Self {
         part.content = Content::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
         self.part(part)
     }
 
-    fn source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: Piece) -> Self {
+    fn source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: BodyPiece) -> Self {
         self.piece(Part::file(name, filename, Content::Bytes(Vec::new())), piece)
     }
 
@@ -87,11 +87,11 @@ impl Form {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] for a part that cannot be written so.
-    pub fn finish(&self) -> Result<(String, Body)> {
+    pub fn finish(&self) -> Result<(String, RequestBody)> {
         let wrong = "the form cannot be written";
         let layout = Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
-        let body = Body::multipart(&layout, &self.sources)
+        let body = RequestBody::multipart(&layout, &self.sources)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
         Ok((layout.content_type, body))
     }

@@ -33,7 +33,7 @@ pub use pairs::Pair;
 use crate::Head;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
-use crate::body::upload::Body;
+use crate::body::upload::RequestBody;
 use crate::interrupt::Interrupt;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
@@ -91,7 +91,7 @@ pub struct RequestOptions {
     pub range: Option<String>,
     /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent in chunks. It is dropped if a
     /// redirect changes the method. Default: none.
-    pub body: Option<Body>,
+    pub body: Option<RequestBody>,
     /// `Content-Type` of the content; sent only together with it. Default: none.
     pub content_type: Option<String>,
     /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). Only for
@@ -201,7 +201,7 @@ pub struct Particulars {
     /// Fields to send in addition to [`RequestOptions::fields`], replacing those of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The content, instead of [`RequestOptions::body`].
-    pub body: Option<Body>,
+    pub body: Option<RequestBody>,
     /// Trailer fields after the content. Default: none.
     pub trailers: Option<Trailers>,
     /// Time limit for an attempt, instead of [`RequestOptions::max_time`].
@@ -210,7 +210,7 @@ pub struct Particulars {
 
 impl Particulars {
     /// Returns the content: the request's own, or else the shared one.
-    pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a Body> {
+    pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{Form, Particulars, RequestOptions};
-use crate::body::upload::{Body, Piece};
+use crate::body::upload::{BodyPiece, RequestBody};
 
 /// Number of bytes that are hidden.
 struct Hidden(usize);
@@ -84,7 +84,7 @@ impl fmt::Debug for Form {
     }
 }
 
-impl fmt::Debug for Body {
+impl fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Hidden(bytes.len())).finish(),
@@ -93,7 +93,7 @@ impl fmt::Debug for Body {
     }
 }
 
-impl fmt::Debug for Piece {
+impl fmt::Debug for BodyPiece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Hidden(bytes.len())).finish(),
@@ -109,7 +109,7 @@ impl fmt::Debug for Piece {
 #[cfg(test)]
 mod tests {
     use crate::Client;
-    use crate::body::upload::{Body, Piece};
+    use crate::body::upload::{BodyPiece, RequestBody};
     use crate::request::Form;
 
     const SECRET: &str = "hunter2";
@@ -140,7 +140,7 @@ mod tests {
                 hides(&format!("{request:?} {request:#?} {:?} {:#?}", request.options(), request.particulars()));
             }
         }
-        let pieces = Body::pieces([Piece::Bytes(SECRET.as_bytes().into())]);
+        let pieces = RequestBody::pieces([BodyPiece::Bytes(SECRET.as_bytes().into())]);
         hides(&format!("{pieces:?} {pieces:#?}"));
         let form = Form::new().text("a", SECRET).bytes("b", "c", SECRET);
         hides(&format!("{form:?} {form:#?} {:?}", client.post("http://h/").multipart(form.clone())));

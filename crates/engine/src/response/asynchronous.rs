@@ -33,9 +33,9 @@ use super::intake::{self, Next, Outlet};
 use super::text::{self, charset};
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::batch::hall::Hall;
-use crate::body::upload::{Body, Feeder};
-use crate::body::{DecodeLimits, Decoder};
+use crate::batch::executor::Executor;
+use crate::body::upload::{Feeder, RequestBody};
+use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
 
@@ -58,7 +58,7 @@ enum State {
 
 /// An exchange on the client's thread. Dropping it cancels the exchange.
 struct UnderWay {
-    hall: Arc<Hall>,
+    executor: Arc<Executor>,
     id: u64,
     outlet: Outlet,
     is_over: bool,
@@ -77,7 +77,7 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         if !self.is_over {
             self.outlet.give_up();
-            self.hall.cancel(self.id);
+            self.executor.cancel(self.id);
         }
     }
 }
@@ -100,12 +100,12 @@ impl Future for Sending {
                     let (intake, outlet) = intake::pair();
                     let at_end = outlet.at_end();
                     let body = request.own.content(&request.options);
-                    let feeders = body.map(Body::feeders).unwrap_or_default();
-                    let hall = Arc::clone(self.client.hall());
-                    let id = hall.submit(&self.client, request, |_| {
+                    let feeders = body.map(RequestBody::feeders).unwrap_or_default();
+                    let executor = Arc::clone(self.client.executor());
+                    let id = executor.submit(&self.client, request, |_| {
                         (Box::new(intake), Box::new(move |outcome, _| at_end(outcome)))
                     });
-                    self.state = State::Waiting(UnderWay { hall, id, outlet, is_over: false, feeders }, limits);
+                    self.state = State::Waiting(UnderWay { executor, id, outlet, is_over: false, feeders }, limits);
                 }
                 State::Waiting(mut under_way, limits) => {
                     under_way.feed(context);
@@ -115,7 +115,7 @@ impl Future for Sending {
                     };
                     return Poll::Ready(match begun {
                         Ok(about) => {
-                            let decoder = Decoder::new(&under_way.outlet.show(), limits)
+                            let decoder = BodyDecoder::new(&under_way.outlet.show(), limits)
                                 .map_err(|error| error.with_url(about.url()))?;
                             let unpacker = Unpacker::new(decoder);
                             Ok(AsyncResponse { about: *about, under_way, unpacker, broken: None })

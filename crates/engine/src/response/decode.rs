@@ -1,7 +1,7 @@
 //! Decodes content as the program reads it.
 
 use crate::Result;
-use crate::body::Decoder;
+use crate::body::BodyDecoder;
 use crate::buffer::Chunk;
 
 /// Number of bytes decoded at once in the first step. Later steps adapt to how much the content
@@ -14,7 +14,7 @@ const WANTED: usize = 128 << 10;
 
 /// A piece of a body on its way to the program, and the decoder of coded content.
 pub(super) struct Unpacker {
-    decoder: Option<Decoder>,
+    decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
     /// Number of bytes of the piece already taken, or decoded.
     at: usize,
@@ -25,7 +25,7 @@ pub(super) struct Unpacker {
 }
 
 impl Unpacker {
-    pub(super) fn new(decoder: Option<Decoder>) -> Self {
+    pub(super) fn new(decoder: Option<BodyDecoder>) -> Self {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
     }
 
@@ -88,6 +88,6 @@ impl Unpacker {
     pub(super) fn finish(&mut self) -> Result<()> {
         self.piece = None;
         self.at = 0;
-        self.decoder.as_mut().map_or(Ok(()), Decoder::finish)
+        self.decoder.as_mut().map_or(Ok(()), BodyDecoder::finish)
     }
 }

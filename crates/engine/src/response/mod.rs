@@ -37,9 +37,9 @@ pub use reply::Reply;
 pub(crate) use reply::{call, perform};
 pub use text::charset;
 
-use crate::body::Decoder;
-use crate::body::path::BodyPath;
-use crate::drive::blocking::Exchanges;
+use crate::body::BodyDecoder;
+use crate::body::delivery::BodyDelivery;
+use crate::drive::blocking::BlockingTransfer;
 use crate::request::{Request, Split};
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result, fork};
@@ -67,7 +67,7 @@ pub struct Response {
 /// The source of the rest of the body.
 enum Source {
     /// The exchange on this thread.
-    Here(Box<Exchanges>),
+    Here(Box<BlockingTransfer>),
     /// The body has ended, with this result.
     Over(Result<()>),
     /// The end of the body was reported to the program.
@@ -81,11 +81,11 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let (intake, outlet) = intake::pair();
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
-    let path = BodyPath::new(Box::new(intake));
+    let path = BodyDelivery::new(Box::new(intake));
     let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
     // Parts that come in another order would have to wait for a program that may never ask for them.
-    let mut exchanges = Exchanges::new(transfer, Split { connections: 1, ..Split::default() });
-    let (outcome, source) = match exchanges.go_on(client, || outlet.has_begun()) {
+    let mut exchanges = BlockingTransfer::new(transfer, Split { connections: 1, ..Split::default() });
+    let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
         Some(end) => (Some(end.into_outcome().0), None),
     };
@@ -111,7 +111,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
         (None, None) => return Err(no_head()),
     };
     let coding = outlet.show();
-    let decoder = Decoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
+    let decoder = BodyDecoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
     let unpacker = Unpacker::new(decoder);
     let about = About { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
     Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::generation() })
@@ -204,7 +204,7 @@ impl Response {
     fn broke(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Broken(error.again())) {
-            exchanges.give_up(&self.client);
+            exchanges.abandon(&self.client);
         }
         error
     }
@@ -224,7 +224,7 @@ impl Response {
                 Source::Here(_) if is_inherited => return Err(inherited()),
                 Source::Here(exchanges) => {
                     let outlet = &self.outlet;
-                    if let Some(end) = exchanges.go_on(&self.client, || outlet.has_bytes()) {
+                    if let Some(end) = exchanges.advance(&self.client, || outlet.has_bytes()) {
                         self.is_over(end.into_outcome().0);
                     }
                 }
@@ -243,7 +243,7 @@ impl Response {
             return Err(self.broke(inherited()));
         }
         if let Source::Here(exchanges) = &mut self.source
-            && let Some(end) = exchanges.go_on(&self.client, || false)
+            && let Some(end) = exchanges.advance(&self.client, || false)
         {
             self.is_over(end.into_outcome().0);
         }
@@ -276,7 +276,7 @@ impl Deref for Response {
 impl Drop for Response {
     fn drop(&mut self) {
         if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Told) {
-            exchanges.give_up(&self.client);
+            exchanges.abandon(&self.client);
         }
     }
 }

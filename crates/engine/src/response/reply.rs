@@ -10,7 +10,7 @@ use super::no_head;
 use super::text::{self, charset};
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::body::path::BodyPath;
+use crate::body::delivery::BodyDelivery;
 use crate::drive::blocking;
 use crate::facts::Facts;
 use crate::request::Request;
@@ -98,7 +98,7 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<Reply> {
 /// Sends a request, and receives the body into a sink, which is returned.
 pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (Outcome, S) {
     let Request { target, options, own } = request;
-    let path = BodyPath::new(Box::new(sink));
+    let path = BodyDelivery::new(Box::new(sink));
     let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
     let (outcome, path) = blocking::run_to_end(client, transfer).into_outcome();
     let sink: Box<dyn std::any::Any> = path.into_sink();

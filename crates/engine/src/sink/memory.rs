@@ -16,7 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 
 use super::{Begin, Sink};
-use crate::buffer::{Lease, is_worth_a_detour};
+use crate::buffer::{Lease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum size that an announced length makes the sink allocate at once. A larger body grows as it
@@ -38,7 +38,7 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
 /// For sinks that keep a body in a vector ([`Sink::receive`]).
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
-    if room == 0 || room > most || is_worth_a_detour(bytes.as_ptr(), room) {
+    if room == 0 || room > most || should_receive_via_buffer(bytes.as_ptr(), room) {
         return None;
     }
     let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());

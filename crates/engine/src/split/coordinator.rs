@@ -18,10 +18,10 @@ use haul_policy::range::window::{ClaimedPart, Order, Window};
 use super::SplitOutcome;
 use super::sinks::{FilePartSink, OrderedPartSink};
 use super::state::{CoordinatorState, FirstConnection, FirstStream, PartFailures, PartInFlight, ReceivedBytes};
-use crate::body::path::BodyPath;
+use crate::body::delivery::BodyDelivery;
 use crate::clock;
-use crate::drive::inbox::Inbox;
-use crate::drive::worker::{Another, Supply};
+use crate::drive::inbox::WorkerInbox;
+use crate::drive::worker::{Scheduler, SlotUse};
 use crate::sink::partial::PartialFile;
 use crate::sink::{Counter, Sink};
 use crate::sync::IgnorePoison;
@@ -73,7 +73,7 @@ impl Coordinator {
         let speed = first.begin_split(&first_end, Instant::now());
         let mut window = Window::new(body.total, done, order);
         let first_id = window.first(first.position());
-        let template = first.part(&body, 0..0, BodyPath::new(Box::new(UnusedSink)), 0, 0, Instant::now());
+        let template = first.part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
         let connection = match template.offers_http2() {
             true => FirstConnection::Separate { user: None },
             false => FirstConnection::Shared,
@@ -223,7 +223,7 @@ impl Coordinator {
         let transfer = state.template.part(
             &self.body,
             part.span.clone(),
-            BodyPath::new(sink),
+            BodyDelivery::new(sink),
             part.id,
             state.requested_parts,
             now,
@@ -344,15 +344,15 @@ impl Coordinator {
     }
 }
 
-impl Supply for Coordinator {
+impl Scheduler for Coordinator {
     fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.state();
         self.deliver(&mut state);
         self.next_part(&mut state, now)
     }
 
-    fn another(&self, _worker: usize, _slot: HostId, _now: Instant) -> Another {
-        Another::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> SlotUse {
+        SlotUse::Nothing
     }
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
@@ -382,13 +382,13 @@ impl Supply for Coordinator {
         self.deliver(state);
     }
 
-    fn fewer(&self) {
+    fn out_of_descriptors(&self) {
         let mut state = self.state();
         let connections = state.parts.len() + 1;
         state.splitter.refused(connections);
     }
 
-    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+    fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let mut state = self.state();
         let bytes = state.received.total;
         if let Some(error) = state.speed.check(bytes, now) {
@@ -409,11 +409,11 @@ impl Supply for Coordinator {
         self.state().outcome.is_some()
     }
 
-    fn end(&self, error: Error) {
+    fn abort(&self, error: Error) {
         self.state().outcome.get_or_insert(SplitOutcome::Done(Err(error)));
     }
 
-    fn joined(&self, _inbox: &Arc<Inbox>) {}
+    fn worker_started(&self, _inbox: &Arc<WorkerInbox>) {}
 
     fn connections(&self) -> Option<usize> {
         let state = self.state();

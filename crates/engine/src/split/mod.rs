@@ -23,8 +23,8 @@ use haul_policy::range::split::{Splitter, StreamSample};
 use crate::Result;
 use crate::client::Client;
 use crate::clock;
-use crate::drive::link::Link;
-use crate::drive::worker::{self, Supply, Workers};
+use crate::drive::connection::HttpConnection;
+use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::request::Split;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::Coordinator;
@@ -47,7 +47,7 @@ impl SplitMonitor {
     }
 
     /// Returns true if the transfer under way on this connection should be split now.
-    pub(crate) fn is_worth_trying(&mut self, link: &Link, now: Instant) -> bool {
+    pub(crate) fn is_worth_trying(&mut self, link: &HttpConnection, now: Instant) -> bool {
         match self {
             Self::Disabled => false,
             Self::Waiting(split) => {
@@ -88,16 +88,16 @@ pub(crate) enum SplitOutcome {
 /// If no transfer is under way there, or the monitor has not asked for it.
 pub(crate) fn run(
     client: &Client,
-    mut link: Link,
+    mut link: HttpConnection,
     monitor: SplitMonitor,
-) -> Result<(Box<Transfer>, SplitOutcome), Box<Link>> {
+) -> Result<(Box<Transfer>, SplitOutcome), Box<HttpConnection>> {
     let SplitMonitor::Measuring(measured) = monitor else { panic!("only a monitor that measures asks for a split") };
     let (splitter, body) = *measured;
     let first = link.front_mut().expect("a body is under way");
     let split = first.options().split;
     let coordinator = Coordinator::new(first, splitter, body, split.memory);
-    let supply: Arc<dyn Supply> = coordinator.clone();
-    let workers = Workers { threads: 1, depth: 2, per_host: split.connections };
+    let supply: Arc<dyn Scheduler> = coordinator.clone();
+    let workers = WorkerOptions { threads: 1, depth: 2, per_host: split.connections };
     match worker::run_with(client, &supply, workers, link) {
         Ok(result) => Ok(coordinator.finish(result)),
         Err(mut link) => {

@@ -62,7 +62,7 @@ use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
 
 use crate::Error;
-use crate::body::path::BodyPath;
+use crate::body::delivery::BodyDelivery;
 use crate::facts::Facts;
 use crate::request::{Particulars, RequestOptions, Span, method};
 use alt_service::ConnectionRoute;
@@ -106,7 +106,7 @@ pub struct Transfer {
     ranges: RangeState,
     speed: SpeedLimits,
     split: SplitRole,
-    body: BodyPath,
+    body: BodyDelivery,
     /// The head of the first response that is delivered.
     head: Option<Head>,
     /// Boxed, since few responses have any.
@@ -124,7 +124,7 @@ pub struct Transfer {
 impl Transfer {
     /// Makes a transfer that delivers `target`'s content along `body`. Transfers move as boxes.
     #[must_use]
-    pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Box<Self> {
+    pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
         Self::with(target, options, Particulars::default(), body, now, tag)
     }
 
@@ -134,7 +134,7 @@ impl Transfer {
         target: Target,
         options: Arc<RequestOptions>,
         mut own: Particulars,
-        body: BodyPath,
+        body: BodyDelivery,
         now: Instant,
         tag: u64,
     ) -> Box<Self> {
@@ -210,7 +210,7 @@ impl Transfer {
     /// be down, or whose address may be good for one request. Content that was already read is not
     /// sent again, nor is a request whose method a redirect changed (303).
     fn return_to_first_target(&mut self) {
-        let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::Body::is_spent);
+        let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
         if self.current.is_redirected() && self.current.keeps_method() && !is_spent() {
             self.forget_redirects();
         }

@@ -7,8 +7,8 @@ use haul_proto::head::Head;
 
 use super::Transfer;
 use super::state::Disposition;
-use crate::body::paced::Paced;
-use crate::body::upload::{Body, Upload};
+use crate::body::rate_limited::RateLimitedUpload;
+use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};
 
 /// The size of content above which a request waits for the server's consent (RFC 9110 section
@@ -31,7 +31,7 @@ pub(super) enum Expectation {
 
 impl Transfer {
     /// Returns the content of the next request.
-    pub(super) fn content(&self) -> Option<&Body> {
+    pub(super) fn content(&self) -> Option<&RequestBody> {
         self.own.content(&self.options).filter(|_| self.current.with_body)
     }
 
@@ -43,14 +43,14 @@ impl Transfer {
 
     /// Returns the content as an upload for the connection; `None` if there is nothing to send.
     #[must_use]
-    pub fn upload(&self) -> Option<Box<dyn Upload>> {
+    pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();
         let upload = match self.options.limit_rate {
-            Some(rate) => Box::new(Paced::new(upload, rate, self.deadline())),
+            Some(rate) => Box::new(RateLimitedUpload::new(upload, rate, self.deadline())),
             None => upload,
         };
         if let Some(trailers) = &self.own.trailers {
-            return Some(trailers.behind(upload));
+            return Some(trailers.after(upload));
         }
         // Empty chunked content has a last chunk.
         (upload.length() != Some(0) || self.has_caller_field("Transfer-Encoding")).then_some(upload)
@@ -64,8 +64,8 @@ impl Transfer {
     /// Returns true if the content is sent in chunks without a Transfer-Encoding field of the
     /// caller.
     fn needs_chunks(&self) -> bool {
-        let has_no_length = |body: &Body| body.length().is_none() && !self.has_caller_field("Content-Length");
-        let needs = |body: &Body| self.own.trailers.is_some() || has_no_length(body);
+        let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
+        let needs = |body: &RequestBody| self.own.trailers.is_some() || has_no_length(body);
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
@@ -120,7 +120,7 @@ impl Transfer {
                 }
                 // Even if the user asks for chunks, the length may be known.
                 BodyLength::Chunked => {
-                    self.content().and_then(Body::length).is_none_or(|length| length > MIN_EXPECT_SIZE)
+                    self.content().and_then(RequestBody::length).is_none_or(|length| length > MIN_EXPECT_SIZE)
                 }
             }
     }
@@ -142,7 +142,7 @@ impl Transfer {
     pub(crate) fn may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known by now.
-        let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
+        let much = |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
         self.facts.status >= 300 && sent.is_some_and(much) && !self.authenticates_connection()
     }
 
@@ -167,7 +167,7 @@ impl Transfer {
             let message = "the content has no known length, and the server's HTTP/1.0 needs one";
             return Some(Error::new(ErrorKind::Upload, message));
         }
-        let is_spent = self.content().is_some_and(Body::is_spent);
+        let is_spent = self.content().is_some_and(RequestBody::is_spent);
         is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
     }
 }

@@ -11,7 +11,7 @@ use super::request_content::Expectation;
 use super::state::{Disposition, Scheduling};
 use super::target_state::TargetState;
 use super::{After, Broke, Outcome, Transfer, response};
-use crate::body::path::BodyPath;
+use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::error::Stage;
 use crate::facts::{Phase, Progress};
@@ -329,7 +329,7 @@ impl Transfer {
     /// Ends the transfer. The body path returns what it holds.
     #[inline]
     #[must_use]
-    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
+    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyDelivery) {
         let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
         let Scheduling { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);

@@ -11,7 +11,7 @@ use super::request_content::Expectation;
 use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ExchangeState;
 use crate::clock;
-use crate::drive::link::Machine;
+use crate::drive::connection::ProtocolMachine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
@@ -41,14 +41,14 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the content needs a length;
     /// [`ErrorKind::Read`] if the netrc file is malformed;
     /// [`ErrorKind::Rewind`] if the content is gone.
-    pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
+    pub fn enqueue(&mut self, conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         let own = std::mem::take(&mut self.own.fields);
         let outcome = self.put(&own, conn, now);
         self.own.fields = own;
         outcome
     }
 
-    fn put(&mut self, own: &[OwnedField], conn: &mut impl Machine, now: Instant) -> Result<RequestId> {
+    fn put(&mut self, own: &[OwnedField], conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
         self.exchange = ExchangeState::default();
         self.reuse.wants_fresh = false;
         self.find_existing_part();

@@ -14,7 +14,7 @@ use super::end_offset::EndOffset;
 use super::speed_limits::SpeedLimits;
 use super::state::{Disposition, ResumeState};
 use crate::Result;
-use crate::body::path::BodyPath;
+use crate::body::delivery::BodyDelivery;
 use crate::buffer::Lease;
 use crate::facts::Facts;
 use crate::request::{RequestOptions, SpeedLimit};
@@ -129,7 +129,7 @@ impl Transfer {
         &self,
         body: &SplittableBody,
         span: Range<u64>,
-        path: BodyPath,
+        path: BodyDelivery,
         id: usize,
         ordinal: usize,
         now: Instant,

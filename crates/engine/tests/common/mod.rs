@@ -13,7 +13,9 @@ use std::time::Duration;
 use futures_core::Stream;
 use haul::buffer::Lease;
 use haul::facts::Facts;
-use haul::fleet::{Destination, Fleet, FleetOptions, Item, Items, Job, Report, Stage, Summary};
+use haul::fleet::{
+    BodyDestination, Fleet, FleetItem, FleetItems, FleetJob, FleetOptions, FleetStage, FleetSummary, TransferReporter,
+};
 use haul::net::connect::ConnectOptions;
 use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
@@ -134,7 +136,7 @@ impl Driver {
                 FetchOutcome { body: body.bytes(), ..FetchOutcome::of(&owned, &outcome) }
             }),
             Self::Reactor => {
-                let stage = Stage { options, ..Stage::default() };
+                let stage = FleetStage { options, ..FleetStage::default() };
                 let run = run(&client, vec![stage], one_thread(), [owned]);
                 run.result.expect("the run goes to its end");
                 assert_eq!(run.reports.len(), 1, "one transfer is reported once: {:?}", run.reports);
@@ -176,8 +178,8 @@ impl RecordingReport {
     }
 }
 
-impl Report for RecordingReport {
-    fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>> {
+impl TransferReporter for RecordingReport {
+    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>> {
         self.0.lock().unwrap().push(FetchOutcome::of(&job.url, outcome));
         None
     }
@@ -185,7 +187,7 @@ impl Report for RecordingReport {
 
 /// What became of a fleet.
 pub struct FleetRunResult {
-    pub result: Result<Summary, Error>,
+    pub result: Result<FleetSummary, Error>,
     pub output: Vec<u8>,
     /// In the order of completion.
     pub reports: Vec<FetchOutcome>,
@@ -193,7 +195,7 @@ pub struct FleetRunResult {
 
 impl FleetRunResult {
     #[track_caller]
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &FleetSummary {
         self.result.as_ref().expect("the run goes to its end")
     }
 
@@ -208,7 +210,7 @@ impl FleetRunResult {
 /// Runs a fleet of these URLs into a pipe that is read as fast as it comes.
 pub fn run<U: Into<String>>(
     client: &Client,
-    stages: Vec<Stage>,
+    stages: Vec<FleetStage>,
     options: FleetOptions,
     urls: impl IntoIterator<Item = U>,
 ) -> FleetRunResult {
@@ -223,9 +225,9 @@ pub fn run<U: Into<String>>(
 /// Runs a fleet into a pipe that `read` reads.
 pub fn run_reading(
     client: &Client,
-    stages: Vec<Stage>,
+    stages: Vec<FleetStage>,
     options: FleetOptions,
-    items: Items,
+    items: FleetItems,
     read: impl FnOnce(io::PipeReader) -> Vec<u8> + Send + 'static,
 ) -> FleetRunResult {
     let client = client.clone();
@@ -239,13 +241,13 @@ pub fn run_reading(
 }
 
 /// A URL whose content goes to the output.
-pub fn item(url: impl Into<String>) -> Item {
-    Item { url: url.into(), destination: Destination::Output }
+pub fn item(url: impl Into<String>) -> FleetItem {
+    FleetItem { url: url.into(), destination: BodyDestination::Output }
 }
 
 /// A stage that only fetches.
-pub fn fetching(options: &RequestOptions) -> Vec<Stage> {
-    vec![Stage { options: Arc::new(options.clone()), ..Stage::default() }]
+pub fn fetching(options: &RequestOptions) -> Vec<FleetStage> {
+    vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
 
 pub fn one_thread() -> FleetOptions {

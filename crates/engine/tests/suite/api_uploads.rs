@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{PanickingContent, bounded, http2_origin, knowing, start_origin};
 use futures_core::Stream;
-use haul::batch::{BatchOptions, Order};
-use haul::body::upload::{Body, Once, Piece, Source};
+use haul::batch::{BatchOptions, BatchOrder};
+use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::frames::{FramePeer, data, headers};
 use testkit::origin::Origin;
@@ -205,7 +205,7 @@ fn stream_may_use_the_awaiting_tasks_runtime() {
         assert_eq!(echo["body_len"], 500_000);
         // What was not begun is there for another try.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let body = Body::stream(TimedStream(3, None));
+        let body = RequestBody::stream(TimedStream(3, None));
         let error = client.post(&format!("http://{closed}/")).body(body.clone()).send_async().await.unwrap_err();
         assert!(error.is_connect(), "{error}");
         let echo: serde_json::Value = client.post(&url).body(body).send_async().await.unwrap().json().await.unwrap();
@@ -270,7 +270,7 @@ fn rate_limited_upload_does_not_delay_other_requests() {
             let posts = (0..3).map(|_| paced.post(&origin.url("/echo")).body(vec![b'x'; 20_000]).build().unwrap());
             let gets = (0..20).map(|_| url(&free, "/small"));
             let all: Vec<_> = posts.chain(gets).collect();
-            let in_turn = BatchOptions { order: Order::Completion, max_parallel: 30, ..BatchOptions::default() };
+            let in_turn = BatchOptions { order: BatchOrder::Completion, max_parallel: 30, ..BatchOptions::default() };
             let ended: Vec<u64> = free
                 .fetch_all(all, in_turn)
                 .map(|(index, reply)| {
@@ -294,7 +294,8 @@ fn stream_body_is_not_sent_twice() {
             send.send(Ok(b"once".to_vec())).unwrap();
             drop(send);
             let url = origin.url("/redirect/307?to=/echo");
-            let error = client.post(&url).body(Body::stream(ChannelStream(pieces))).send_async().await.unwrap_err();
+            let error =
+                client.post(&url).body(RequestBody::stream(ChannelStream(pieces))).send_async().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Rewind, "{error}");
         });
     });
@@ -318,9 +319,9 @@ fn one_shot_body_waits_for_known_stream_limit() {
 }
 
 /// A pipe that nothing comes of, as content; and its other end.
-fn silent_pipe() -> (Body, PipeWriter) {
+fn silent_pipe() -> (RequestBody, PipeWriter) {
     let (read, write) = std::io::pipe().unwrap();
-    (Body::pieces([Piece::Once(Once::file(File::from(OwnedFd::from(read))))]), write)
+    (RequestBody::pieces([BodyPiece::Once(OneShotSource::file(File::from(OwnedFd::from(read))))]), write)
 }
 
 #[test]
@@ -383,8 +384,8 @@ fn early_response_ends_a_slow_upload() {
     });
     let ways = [(peer.url("/"), RequestOptions::default()), (shared.url("/"), knowing(RequestOptions::default()))];
     for (url, options) in ways {
-        let lengthy = || Piece::Source(Source::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
-        for body in [Body::reader(EndlessReader), Body::pieces([lengthy()])] {
+        let lengthy = || BodyPiece::Source(BodySource::new(Some(1 << 40), || Ok(Box::new(EndlessReader))));
+        for body in [RequestBody::reader(EndlessReader), RequestBody::pieces([lengthy()])] {
             let (url, client) = (url.clone(), client(&options));
             bounded("a slow upload", move || {
                 let response = client.post(&url).header("Expect", "").body(body).send().unwrap();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{bounded, fetching, item, one_thread, retrying, run, run_reading, start_origin, threads};
-use haul::fleet::{Fleet, FleetOptions, Items, Job, Report, Stage};
+use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::output::Output;
 use haul::transfer::Outcome;
@@ -16,7 +16,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-fn plain() -> Vec<Stage> {
+fn plain() -> Vec<FleetStage> {
     fetching(&RequestOptions::default())
 }
 
@@ -109,8 +109,8 @@ fn empty_and_all_broken_lists_finish() {
 fn broken_urls_are_not_read_ahead_unboundedly() {
     // Were it read ahead without a bound, all items would be taken before the first is reported.
     struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
-    impl haul::fleet::Report for ReadAheadReport {
-        fn finished(&self, _: &haul::fleet::Job, _: &haul::transfer::Outcome) -> Option<Vec<u8>> {
+    impl haul::fleet::TransferReporter for ReadAheadReport {
+        fn finished(&self, _: &haul::fleet::FleetJob, _: &haul::transfer::Outcome) -> Option<Vec<u8>> {
             let taken = self.0.load(std::sync::atomic::Ordering::SeqCst);
             let first = *self.1.lock().unwrap().get_or_insert(taken);
             assert!(first < 2000, "{first} were taken before the first was reported");
@@ -230,8 +230,8 @@ fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
 #[test]
 fn panicking_report_ends_the_run() {
     struct PanickingReport;
-    impl Report for PanickingReport {
-        fn finished(&self, _: &Job, _: &Outcome) -> Option<Vec<u8>> {
+    impl TransferReporter for PanickingReport {
+        fn finished(&self, _: &FleetJob, _: &Outcome) -> Option<Vec<u8>> {
             panic!("on purpose")
         }
     }
@@ -239,7 +239,7 @@ fn panicking_report_ends_the_run() {
     bounded("the fleet", move || {
         let running = std::thread::spawn(move || {
             let (_reader, writer) = std::io::pipe().unwrap();
-            let items: Items = Box::new((0..100).map(move |_| Ok(item(url.clone()))));
+            let items: FleetItems = Box::new((0..100).map(move |_| Ok(item(url.clone()))));
             Fleet::new(fetching(&RequestOptions::default()), threads(4)).run(
                 &Client::new(),
                 items,
@@ -255,7 +255,8 @@ fn panicking_report_ends_the_run() {
 fn panicking_input_iterator_is_a_failure() {
     let origin = start_origin();
     let url = origin.url("/small");
-    let items: Items = Box::new((0..5).map(move |i| if i < 3 { Ok(item(url.clone())) } else { panic!("on purpose") }));
+    let items: FleetItems =
+        Box::new((0..5).map(move |i| if i < 3 { Ok(item(url.clone())) } else { panic!("on purpose") }));
     let options = FleetOptions { slow_input: true, ..threads(1) };
     let run = run_reading(&Client::new(), fetching(&RequestOptions::default()), options, items, read_all);
     let summary = run.summary();

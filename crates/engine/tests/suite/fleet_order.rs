@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use common::{FleetRunResult, PATIENCE, fetching, item, one_thread, run, run_reading, start_origin, threads};
-use haul::fleet::{Destination, Fleet, FleetOptions, Item, Job, Report};
+use haul::fleet::{BodyDestination, Fleet, FleetItem, FleetJob, FleetOptions, TransferReporter};
 use haul::sink::file::FileOptions;
 use haul::sink::output::Output;
 use haul::transfer::Outcome;
@@ -41,7 +41,7 @@ fn concatenation(origin: &Origin, sizes: &[usize]) -> Vec<u8> {
     sizes.iter().flat_map(|&size| origin.pattern().slice(0, size)).collect()
 }
 
-fn plain() -> Vec<haul::fleet::Stage> {
+fn plain() -> Vec<haul::fleet::FleetStage> {
     fetching(&RequestOptions::default())
 }
 
@@ -108,8 +108,8 @@ struct CountdownReport {
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl Report for CountdownReport {
-    fn finished(&self, _job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
+impl TransferReporter for CountdownReport {
+    fn finished(&self, _job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
         let mut left = self.left.lock().unwrap();
         *left = left.wrapping_sub(1);
         if *left == 0 {
@@ -120,7 +120,12 @@ impl Report for CountdownReport {
 }
 
 /// What a fleet with this report puts out.
-fn caught(client: &Client, options: FleetOptions, items: Vec<Item>, report: impl Report + 'static) -> Vec<u8> {
+fn caught(
+    client: &Client,
+    options: FleetOptions,
+    items: Vec<FleetItem>,
+    report: impl TransferReporter + 'static,
+) -> Vec<u8> {
     let client = client.clone();
     common::bounded("the fleet", move || {
         let (mut reader, writer) = io::pipe().unwrap();
@@ -245,8 +250,8 @@ fn unordered_bodies_are_not_interleaved() {
 #[test]
 fn report_text_follows_its_body() {
     struct JobNumberReport;
-    impl Report for JobNumberReport {
-        fn finished(&self, job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
+    impl TransferReporter for JobNumberReport {
+        fn finished(&self, job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
             Some(format!("<{}>\n", job.number).into_bytes())
         }
     }
@@ -355,9 +360,9 @@ fn files_appear_whole_or_not_at_all() {
         Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
         Step::Close,
     ]);
-    let to = |url: String, name: &str, create_dirs| Item {
+    let to = |url: String, name: &str, create_dirs| FleetItem {
         url,
-        destination: Destination::File {
+        destination: BodyDestination::File {
             path: dir.path().join(name),
             options: FileOptions { create_dirs, ..FileOptions::default() },
         },
@@ -385,7 +390,7 @@ fn files_appear_whole_or_not_at_all() {
     assert_eq!(names(dir.path()), ["a", "big", "empty", "old"]);
 }
 
-fn run_items(options: &RequestOptions, items: Vec<Item>) -> FleetRunResult {
+fn run_items(options: &RequestOptions, items: Vec<FleetItem>) -> FleetRunResult {
     run_reading(&Client::new(), fetching(options), one_thread(), Box::new(items.into_iter().map(Ok)), |mut pipe| {
         let mut output = Vec::new();
         pipe.read_to_end(&mut output).unwrap();

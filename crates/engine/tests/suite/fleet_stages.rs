@@ -5,22 +5,22 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{following, run, start_origin, threads};
-use haul::fleet::{FleetOptions, Stage};
-use haul::pipeline::Pattern;
+use haul::fleet::{FleetOptions, FleetStage};
+use haul::pipeline::ExtractPattern;
 use haul::{Client, RequestOptions};
 use haul_policy::template::Template;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
 
-fn stage(template: Option<&str>, extract: &str) -> Stage {
+fn stage(template: Option<&str>, extract: &str) -> FleetStage {
     let mut options = RequestOptions { decode: true, fail: true, ..common::following() };
     options.retry.max = 0;
-    Stage {
+    FleetStage {
         options: Arc::new(options),
-        extract: Some(Pattern::new(extract).unwrap()),
+        extract: Some(ExtractPattern::new(extract).unwrap()),
         template: template.map(|text| Arc::new(Template::parse(text).unwrap())),
-        ..Stage::default()
+        ..FleetStage::default()
     }
 }
 
@@ -28,7 +28,7 @@ const NUMBER: &str = "AS[0-9]{1,9}";
 
 const BLOCK: &str = "[0-9.]{7,15}/[0-9]{1,2}";
 
-fn site_stages(origin: &Origin) -> Vec<Stage> {
+fn site_stages(origin: &Origin) -> Vec<FleetStage> {
     vec![stage(None, NUMBER), stage(Some(&origin.url("/{}")), BLOCK)]
 }
 
@@ -116,7 +116,7 @@ fn three_stages_deliver_whole_pages_last() {
     let peer = RawPeer::always(many_answers("a1 a2 a3 a2", 1));
     let second = RawPeer::always(many_answers("b7 b8", 8));
     let origin = start_origin();
-    let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+    let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
     let stages = vec![stage(None, "a[0-9]"), stage(Some(&second.url("/{}")), "b([0-9])"), last];
     for count in [1, 4] {
         let run = run(&Client::new(), stages.clone(), threads(count), [peer.url("/")]);
@@ -137,7 +137,7 @@ fn more_links_than_a_stage_holds_are_fetched() {
     let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
     for (count, memory, pipeline) in [(1, 64 << 20, 1), (4, 64 << 20, 1), (1, 128 << 10, 1), (1, 64 << 20, 8)] {
         let peers: Vec<_> = pages.iter().map(|page| RawPeer::start(vec![many_answers(page, 1)])).collect();
-        let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+        let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
         let stages = vec![stage(None, "n([0-9]+)"), last];
         let options = FleetOptions { max_memory: memory, pipeline, ..threads(count) };
         let run = run(&Client::new(), stages, options, peers.iter().map(|peer| peer.url("/")));
@@ -151,7 +151,7 @@ fn more_links_than_a_stage_holds_are_fetched() {
 fn values_making_no_valid_url_fail_alone() {
     let origin = start_origin();
     let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
-    let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
+    let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
     let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (3, 2, 3));
     assert_eq!(run.output, b"small 1\nsmall 3\n");
@@ -164,7 +164,7 @@ fn later_stage_failure_keeps_its_place_in_order() {
     for (first, second) in [(0, 60), (60, 0)] {
         let index = RawPeer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
         let slow = format!("http://127.0.0.1:1/{second}");
-        let last = Stage { extract: None, ..stage(Some(&origin.url("/{}")), "x") };
+        let last = FleetStage { extract: None, ..stage(Some(&origin.url("/{}")), "x") };
         let stages = vec![stage(None, "<([^>]+)>"), last];
         let run = run(&Client::new(), stages, threads(2), [index.url("/"), slow]);
         assert_eq!((run.summary().failed, run.summary().exit_code), (2, 22), "{:?}", run.summary().causes);
@@ -176,7 +176,7 @@ fn only_http_links_of_a_page_are_fetched() {
     let origin = start_origin();
     let links = format!("<{}> <ftp://h/> <file:///etc/passwd> <http://u:p@h/> </relative>", origin.url("/small/5"));
     let index = RawPeer::start(vec![many_answers(&links, 1)]);
-    let last = Stage { extract: None, ..stage(Some("{}"), "x") };
+    let last = FleetStage { extract: None, ..stage(Some("{}"), "x") };
     let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
     assert_eq!((run.summary().succeeded, run.summary().failed), (2, 4));
     assert_eq!(run.output, b"small 5\n");
@@ -236,12 +236,12 @@ fn full_first_stage_leaves_next_stage_a_slot() {
     let origin = start_origin();
     let index = page_of_links(LINKS);
     let stages = |sort: bool| {
-        let first = Stage { extract: Some(Pattern::new("<([0-9]+)>").unwrap()), ..Stage::default() };
-        let second = Stage {
-            extract: Some(Pattern::new("small [0-9]+").unwrap()),
+        let first = FleetStage { extract: Some(ExtractPattern::new("<([0-9]+)>").unwrap()), ..FleetStage::default() };
+        let second = FleetStage {
+            extract: Some(ExtractPattern::new("small [0-9]+").unwrap()),
             template: Some(Arc::new(Template::parse(&origin.url("/small/{}")).unwrap())),
             sort,
-            ..Stage::default()
+            ..FleetStage::default()
         };
         vec![first, second]
     };
@@ -264,11 +264,11 @@ fn host_field_is_not_sent_to_extracted_origins() {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
     let index = RawPeer::always(vec![Step::ReadHead, Step::send(head + &page), Step::Close]);
     let options = RequestOptions { fields: vec![("hOst".into(), b"inside.test".to_vec())], ..following() };
-    let first = Stage { extract: Some(Pattern::new("href=\"([^\"]+)").unwrap()), ..Stage::default() };
-    let second = Stage {
+    let first = FleetStage { extract: Some(ExtractPattern::new("href=\"([^\"]+)").unwrap()), ..FleetStage::default() };
+    let second = FleetStage {
         options: Arc::new(options),
         template: Some(Arc::new(Template::parse("{}").unwrap())),
-        ..Stage::default()
+        ..FleetStage::default()
     };
     let run = run(&Client::new(), vec![first, second], threads(1), [index.url("/")]);
     assert_eq!(run.output, b"x");

@@ -271,7 +271,7 @@ fn empty_post_sends_content_length_zero() {
             let once = asked(driver, &|options| {
                 options.method = "POST".into();
                 options.fields.push(("Content-Length".into(), b"3".to_vec()));
-                options.body = Some(haul::body::upload::Body::reader(&b"abc"[..]));
+                options.body = Some(haul::body::upload::RequestBody::reader(&b"abc"[..]));
                 options.as_curl.spares_once = spares;
             });
             assert_eq!((once.contains("content-length: 3\r\n"), once.contains("expect")), (true, spares), "{once}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{
     DRIVERS, Driver, fetching, following, http2_origin, knowing, offering, one_thread, run, start_origin, trusting,
 };
-use haul::body::upload::Body;
+use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions, Version};
 use testkit::origin::Origin;
@@ -84,7 +84,9 @@ fn http2_uploads_share_one_connection() {
     let run =
         run(&Client::new(), fetching(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
-    assert!(origin.log().iter().all(|request| Some(&*request.body) == options.body.as_ref().and_then(Body::bytes)));
+    assert!(
+        origin.log().iter().all(|request| Some(&*request.body) == options.body.as_ref().and_then(RequestBody::bytes))
+    );
     assert_eq!((origin.log().len(), origin.connections()), (20, 1));
 }
 

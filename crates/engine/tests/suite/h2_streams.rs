@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading};
 use haul::Client;
-use haul::fleet::{Destination, FleetOptions, Item};
+use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
 use http2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
@@ -234,8 +234,8 @@ fn full_output_stops_only_its_stream() {
     let paths: Vec<_> = (0..5).map(|n| dir.path().join(n.to_string())).collect();
     let mut items = vec![Ok(item(origin.url("/bytes/30000000")))];
     items.extend(paths.iter().map(|path| {
-        let destination = Destination::File { path: path.clone(), options: FileOptions::default() };
-        Ok(Item { url: origin.url("/bytes/3000000"), destination })
+        let destination = BodyDestination::File { path: path.clone(), options: FileOptions::default() };
+        Ok(FleetItem { url: origin.url("/bytes/3000000"), destination })
     }));
     let watched = paths.clone();
     let run = run_reading(

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{DRIVERS, following};
-use haul::body::upload::Body;
+use haul::body::upload::RequestBody;
 use haul::state::auth::{Allowed, Auth, Credentials, Netrc};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::{Algorithm, parse_challenges};
@@ -214,7 +214,7 @@ fn digest_auth_int_hashes_and_resends_the_body() {
         assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).ok(), b"ok\n", "{driver:?}");
         assert!(server.take().iter().all(|seen| seen.content == b"a=1"));
         // What is not in memory cannot be hashed before it is sent.
-        options.body = Some(Body::file("Cargo.toml").unwrap());
+        options.body = Some(RequestBody::file("Cargo.toml").unwrap());
         let got = driver.get(&Client::new(), &server.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Auth), 94), "{driver:?} {}", got.message);
     }
@@ -229,7 +229,7 @@ fn one_shot_body_waits_for_the_digest_challenge() {
             _ => challenge("n", ""),
         });
         for path in ["/closed", "/open"] {
-            let body = Some(Body::reader(&b"only once"[..]));
+            let body = Some(RequestBody::reader(&b"only once"[..]));
             let options = RequestOptions { method: "PUT".into(), body, ..me(Allowed::DIGEST) };
             assert_eq!(driver.get(&Client::new(), &server.url(path), &options).ok(), b"ok\n", "{driver:?} {path}");
             let contents: Vec<_> = server.take().into_iter().map(|seen| seen.content).collect();

@@ -9,13 +9,13 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use common::{DRIVERS, OK, following, start_origin, trusting};
-use haul::body::upload::{Body, Piece};
+use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{Allowed, Auth, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
 use testkit::raw::{RawPeer, Step};
 
-fn sending(method: &str, body: impl Into<Body>) -> RequestOptions {
+fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
     RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
 }
 
@@ -49,8 +49,11 @@ fn file_and_reader_bodies_arrive_whole() {
                 (origin.url("/echo"), true),
             ] {
                 origin.forget();
-                let body =
-                    if chunked { Body::reader(DribblingReader(content.clone())) } else { Body::file(&path).unwrap() };
+                let body = if chunked {
+                    RequestBody::reader(DribblingReader(content.clone()))
+                } else {
+                    RequestBody::file(&path).unwrap()
+                };
                 let options = RequestOptions { tls: trusted.tls.clone(), ..sending("PUT", body) };
                 let got = driver.get(&client, &url, &options);
                 assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {url} {size} {}", got.message);
@@ -75,7 +78,7 @@ fn multipart_body_has_its_announced_length() {
     let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
     let layout = Layout::new(&parts, &Boundary::new([3; 16]), Escape::Percent).unwrap();
     for driver in DRIVERS {
-        let body = Body::multipart(&layout, &[Piece::file(&path).unwrap()]).unwrap();
+        let body = RequestBody::multipart(&layout, &[BodyPiece::file(&path).unwrap()]).unwrap();
         let mut options = sending("POST", body);
         options.fields.push(("Content-Type".into(), layout.content_type.clone().into_bytes()));
         assert_eq!(driver.get(&Client::new(), &origin.url("/echo"), &options).exit, 0, "{driver:?}");
@@ -98,7 +101,7 @@ fn one_shot_reader_is_not_sent_again() {
             Step::ReadBytes(13),
             Step::send(redirect),
         ]]);
-        let options = sending("PUT", Body::reader(&b"abc"[..]));
+        let options = sending("PUT", RequestBody::reader(&b"abc"[..]));
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
         // The same again: the reader is empty now, which is not the same as no content.
@@ -114,7 +117,7 @@ fn file_shrinking_during_upload_is_a_read_error() {
     for driver in DRIVERS {
         for (before, after) in [(3000, 2000), (300_000, 200_000)] {
             fs::write(&path, vec![b'x'; before]).unwrap();
-            let options = sending("PUT", Body::file(&path).unwrap());
+            let options = sending("PUT", RequestBody::file(&path).unwrap());
             fs::write(&path, vec![b'x'; after]).unwrap();
             let peer = RawPeer::always(vec![Step::ReadToEnd]);
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
@@ -122,7 +125,7 @@ fn file_shrinking_during_upload_is_a_read_error() {
             assert!(got.message.contains("shorter"), "{}", got.message);
         }
     }
-    assert!(Body::file(place.path()).is_err() && Body::file("/nonexistent").is_err());
+    assert!(RequestBody::file(place.path()).is_err() && RequestBody::file("/nonexistent").is_err());
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn refused_small_reader_body_keeps_the_connection() {
         let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
         let client = Client::new();
         for status in [401, 200] {
-            let body = Body::reader(DribblingReader(b"hello".to_vec()));
+            let body = RequestBody::reader(DribblingReader(b"hello".to_vec()));
             let options = RequestOptions { expect_timeout: Duration::ZERO, ..sending("POST", body) };
             let got = driver.get(&client, &peer.url("/"), &options);
             assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);
@@ -213,7 +216,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
     let digest = || Auth { allowed: Allowed::DIGEST, ..Auth::user(Credentials::new("me", "secret").unwrap()) };
     for driver in DRIVERS {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::send(challenge), Step::ReadToEnd]);
-        let unknown = || Body::reader(&b"abc"[..]);
+        let unknown = || RequestBody::reader(&b"abc"[..]);
         let options = RequestOptions { auth: digest(), ..sending("PUT", unknown()) };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Upload), 25), "{driver:?} {}", got.message);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, bounded, get, retrying, start_origin};
-use haul::body::path::BodyPath;
+use haul::body::delivery::BodyDelivery;
 use haul::sink::memory::Memory;
 use haul::sink::output::{Output, Waiting};
 use haul::transfer::{After, Broke, Transfer};
@@ -170,8 +170,8 @@ struct NotifyingReport {
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl haul::fleet::Report for NotifyingReport {
-    fn finished(&self, job: &haul::fleet::Job, outcome: &haul::transfer::Outcome) -> Option<Vec<u8>> {
+impl haul::fleet::TransferReporter for NotifyingReport {
+    fn finished(&self, job: &haul::fleet::FleetJob, outcome: &haul::transfer::Outcome) -> Option<Vec<u8>> {
         if job.url == self.url {
             let _ = self.done.send(());
         }
@@ -244,7 +244,7 @@ fn answered(transfer: &mut Transfer, reply: &str) {
 
 fn transfer(options: RequestOptions) -> Box<Transfer> {
     let target = Target::parse("http://a.test/").unwrap();
-    Transfer::new(target, Arc::new(options), BodyPath::new(Box::new(Memory::default())), Instant::now(), 0)
+    Transfer::new(target, Arc::new(options), BodyDelivery::new(Box::new(Memory::default())), Instant::now(), 0)
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{DRIVERS, following, one_thread, run};
-use haul::fleet::Stage;
-use haul::pipeline::Pattern;
+use haul::fleet::FleetStage;
+use haul::pipeline::ExtractPattern;
 use haul::state::auth::{Auth, Netrc};
 use haul::state::jar::Jar;
 use haul::{Client, RequestOptions, Target};
@@ -212,13 +212,17 @@ fn links_of_pages_get_no_secret() {
         };
         let template = if is_literal { world.url(literal, "/{}") } else { "{}".into() };
         let stages = vec![
-            Stage {
+            FleetStage {
                 options: Arc::new(page_options),
                 // In the echo's JSON the page stands as it was, for it has nothing to be escaped.
-                extract: Some(Pattern::new("<([^>]+)>").unwrap()),
-                ..Stage::default()
+                extract: Some(ExtractPattern::new("<([^>]+)>").unwrap()),
+                ..FleetStage::default()
             },
-            Stage { options, template: Some(Arc::new(Template::parse(&template).unwrap())), ..Stage::default() },
+            FleetStage {
+                options,
+                template: Some(Arc::new(Template::parse(&template).unwrap())),
+                ..FleetStage::default()
+            },
         ];
         let done = run(&Client::new(), stages, one_thread(), [world.url(first, "/echo")]);
         assert_eq!(done.reports.len() as u64, done.summary().succeeded + done.summary().failed);

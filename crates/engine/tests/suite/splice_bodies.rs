@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use common::{Driver, assert_same, bounded, fetching, one_thread, trusting};
-use haul::fleet::{Destination, Fleet, Item};
+use haul::fleet::{BodyDestination, Fleet, FleetItem};
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::Memory;
 use haul::sink::output::Output;
@@ -212,7 +212,10 @@ fn fleet_splices_bodies_to_files_and_devices() {
         .zip(lens)
         .map(|(peer, len)| {
             let path = if len == MIB { "/dev/null".into() } else { dir.path().join(len.to_string()) };
-            Ok(Item { url: peer.url("/"), destination: Destination::File { path, options: FileOptions::default() } })
+            Ok(FleetItem {
+                url: peer.url("/"),
+                destination: BodyDestination::File { path, options: FileOptions::default() },
+            })
         })
         .collect();
     let notes = common::RecordingReport::default();

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haul::body::path::BodyPath;
-use haul::drive::worker::{self, Supply, Workers};
+use haul::body::delivery::BodyDelivery;
+use haul::drive::worker::{self, Scheduler, WorkerOptions};
 use haul::transfer::Transfer;
 use haul::{Client, Target};
 use mio::unix::SourceFd;
@@ -56,13 +56,13 @@ pub fn serve(listener: OwnedFd, place: Place, idle: Duration) -> io::Result<()> 
     // then that is so already.
     let _ = rustix::process::setsid();
     let work = Arc::new(Work::default());
-    let supply: Arc<dyn Supply> = work.clone();
+    let supply: Arc<dyn Scheduler> = work.clone();
     thread::Builder::new().name("haul-agent".to_owned()).spawn(move || {
         // One connection a host would do for most; calls at the same time have one each, or share
         // it by HTTP/2.
-        let workers = Workers { threads: 1, depth: 1, per_host: usize::MAX };
+        let workers = WorkerOptions { threads: 1, depth: 1, per_host: usize::MAX };
         if let Err(error) = worker::run(&Client::new(), &supply, workers) {
-            supply.end(error);
+            supply.abort(error);
         }
     })?;
     Agent::new(listener, place, idle, work)?.run()
@@ -276,7 +276,7 @@ impl Agent {
         let call = Arc::new(call);
         peer.call = Some(Arc::clone(&call));
         self.outlets.insert(peer.outlet, Arc::clone(&call));
-        let sink = BodyPath::new(Box::new(CallSink::new(&call)));
+        let sink = BodyDelivery::new(Box::new(CallSink::new(&call)));
         let transfer = Transfer::new(target, Arc::new(options), sink, Instant::now(), call.id());
         self.work.begin(&call, transfer).then_some(true)
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haul::drive::inbox::{Inbox, Message};
-use haul::drive::worker::{Another, Supply};
+use haul::drive::inbox::{WorkerInbox, WorkerMessage};
+use haul::drive::worker::{Scheduler, SlotUse};
 use haul::transfer::Transfer;
 use haul::{Error, Result};
 use haul_policy::queue::HostId;
@@ -25,7 +25,7 @@ pub(super) struct Work {
 struct State {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<Call>>,
-    inbox: Option<Arc<Inbox>>,
+    inbox: Option<Arc<WorkerInbox>>,
     /// The worker is gone: no transfer can run any more.
     is_over: bool,
 }
@@ -57,7 +57,7 @@ impl Work {
         let inbox = state.inbox.clone();
         drop(state);
         if let Some(inbox) = inbox {
-            inbox.send(Message::Look);
+            inbox.send(WorkerMessage::CheckWork);
         }
         true
     }
@@ -78,7 +78,7 @@ impl Work {
         } else if state.calls.contains_key(&id)
             && let Some(inbox) = &state.inbox
         {
-            inbox.send(Message::Cancel(id));
+            inbox.send(WorkerMessage::Cancel(id));
         }
     }
 
@@ -88,13 +88,13 @@ impl Work {
     }
 }
 
-impl Supply for Work {
+impl Scheduler for Work {
     fn next(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
         self.lock().waiting.pop_front()
     }
 
-    fn another(&self, _worker: usize, _slot: HostId, _now: Instant) -> Another {
-        Another::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> SlotUse {
+        SlotUse::Nothing
     }
 
     fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
@@ -108,9 +108,9 @@ impl Supply for Work {
         call.is_over(&outcome);
     }
 
-    fn fewer(&self) {}
+    fn out_of_descriptors(&self) {}
 
-    fn wakes_at(&self, _now: Instant) -> Option<Instant> {
+    fn next_timeout(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
@@ -118,7 +118,7 @@ impl Supply for Work {
         false
     }
 
-    fn end(&self, _error: Error) {
+    fn abort(&self, _error: Error) {
         // Their callers find the connection closed, and go on by themselves.
         let mut state = self.lock();
         state.is_over = true;
@@ -127,7 +127,7 @@ impl Supply for Work {
         }
     }
 
-    fn joined(&self, inbox: &Arc<Inbox>) {
+    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
         self.lock().inbox = Some(Arc::clone(inbox));
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use std::fs::File;
     use std::os::unix::net::UnixStream;
 
-    use haul::body::path::BodyPath;
+    use haul::body::delivery::BodyDelivery;
     use haul::{RequestOptions, Target};
     use mio::{Poll, Token};
 
@@ -156,7 +156,7 @@ mod tests {
         let (first, second) = (call(1), call(2));
         for call in [&first, &second] {
             let target = Target::parse("http://example.test/").expect("a target");
-            let sink = BodyPath::new(Box::new(CallSink::new(call)));
+            let sink = BodyDelivery::new(Box::new(CallSink::new(call)));
             let options = Arc::new(RequestOptions::default());
             assert!(work.begin(call, Transfer::new(target, options, sink, Instant::now(), call.id())));
         }

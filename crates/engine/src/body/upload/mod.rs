@@ -1,20 +1,20 @@
 //! Request content: bytes in memory, files, output of the program's code, and pieces of these; or a
 //! reader or stream that can be read once.
 //!
-//! A [`Body`] belongs to the request's options, is cheap to clone, and opens nothing. An [`Upload`] is one sending of it: the
+//! A [`RequestBody`] belongs to the request's options, is cheap to clone, and opens nothing. An [`BodyUpload`] is one sending of it: the
 //! driver pulls, so that a file of any size takes one buffer, and a redirect, an answer to a challenge or a retry begins a
 //! new one.
 //!
 //! ```
-//! use haul::body::upload::{Body, Piece};
+//! use haul::body::upload::{RequestBody, BodyPiece};
 //!
-//! let small = Body::from(&b"name=value"[..]);
+//! let small = RequestBody::from(&b"name=value"[..]);
 //! assert_eq!(small.length(), Some(10));
-//! let mixed = Body::pieces([Piece::Bytes(b"--x\r\n"[..].into()), Piece::Bytes(b"--x--\r\n"[..].into())]);
+//! let mixed = RequestBody::pieces([BodyPiece::Bytes(b"--x\r\n"[..].into()), BodyPiece::Bytes(b"--x--\r\n"[..].into())]);
 //! let mut upload = mixed.upload();
 //! let mut buffer = [0; 64];
 //! assert_eq!(upload.read(&mut buffer)?, 12);
-//! let once = Body::reader(std::io::empty());
+//! let once = RequestBody::reader(std::io::empty());
 //! assert_eq!((once.length(), once.is_repeatable()), (None, false));
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -29,10 +29,10 @@
 //! | `feed` | streams that the task polls which awaits the response |
 //! | `measured` | streams with a length |
 
-mod feed;
-mod measured;
-mod once;
-mod sending;
+mod feeder;
+mod memory_and_pieces;
+mod one_shot;
+mod sized_stream;
 #[cfg(test)]
 mod tests;
 
@@ -50,29 +50,29 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, Layout};
 
-pub(crate) use feed::Feeder;
-pub(crate) use measured::Measured;
-pub use once::Once;
-pub(crate) use once::Panicked;
+pub(crate) use feeder::Feeder;
+pub use one_shot::OneShotSource;
+pub(crate) use one_shot::ReaderPanicked;
+pub(crate) use sized_stream::SizedStream;
 
 use super::trailers::Field;
-use sending::{Sending, Whole};
+use memory_and_pieces::{MemoryUpload, PieceUpload};
 
 /// Maximum size of a form in memory that is joined into one piece, in bytes.
-const TOGETHER: usize = 64 << 10;
+const MAX_JOINED: usize = 64 << 10;
 
 /// A request's content. `Debug` shows its length.
 #[derive(Clone)]
-pub enum Body {
+pub enum RequestBody {
     /// Bytes in memory. When small they leave in one write with the head.
     Bytes(Arc<[u8]>),
-    /// Pieces, one behind the other; made by [`Body::file`], [`Body::reader`], [`Body::multipart`] and [`Body::pieces`].
-    Pieces(Arc<[Piece]>),
+    /// Pieces, one behind the other; made by [`RequestBody::file`], [`RequestBody::reader`], [`RequestBody::multipart`] and [`RequestBody::pieces`].
+    Pieces(Arc<[BodyPiece]>),
 }
 
-/// A part of a [`Body`].
+/// A part of a [`RequestBody`].
 #[derive(Clone)]
-pub enum Piece {
+pub enum BodyPiece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
     /// `length` bytes of a file, which is opened when they are sent. A file that is shorter by then
@@ -86,29 +86,29 @@ pub enum Piece {
         length: u64,
     },
     /// The whole output of a reader or a stream. Its length is unknown, and it can be read once.
-    Once(Once),
+    Once(OneShotSource),
     /// A source of the program that can be read repeatedly: a generator, memory that must not be copied.
-    Source(Source),
+    Source(BodySource),
 }
 
 /// A source that produces its bytes anew each time that they are sent.
 ///
 /// ```
-/// use haul::body::upload::{Body, Piece, Source};
-/// let body = Body::pieces([Piece::Source(Source::new(Some(5), || Ok(Box::new(&b"hello"[..]))))]);
+/// use haul::body::upload::{RequestBody, BodyPiece, BodySource};
+/// let body = RequestBody::pieces([BodyPiece::Source(BodySource::new(Some(5), || Ok(Box::new(&b"hello"[..]))))]);
 /// assert_eq!((body.length(), body.is_repeatable()), (Some(5), true));
 /// ```
 #[derive(Clone)]
-pub struct Source {
+pub struct BodySource {
     length: Option<u64>,
     open: Arc<Open>,
 }
 
-/// Begins to give the bytes of a [`Source`].
+/// Begins to give the bytes of a [`BodySource`].
 type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// One sending of a body.
-pub trait Upload: Send {
+pub trait BodyUpload: Send {
     /// Returns the total number of bytes, or `None` if it is not known before the end.
     fn length(&self) -> Option<u64>;
 
@@ -138,7 +138,7 @@ pub trait Upload: Send {
 
     /// Makes reads never wait: they return `WouldBlock`, and `waker` is woken when another read is
     /// worthwhile. A read may also become worthwhile [at a given time](Self::resumes_at).
-    fn attend(&mut self, _waker: Waker) {}
+    fn set_waker(&mut self, _waker: Waker) {}
 
     /// Returns the descriptor to poll after `WouldBlock` of an upload that is not attended.
     fn source(&self) -> Option<BorrowedFd<'_>> {
@@ -160,23 +160,23 @@ pub trait Upload: Send {
     }
 }
 
-impl Body {
+impl RequestBody {
     /// Sends a file's content, up to the file's present length. Anything but a regular file (a
     /// pipe, a terminal) is read once, to its end.
     ///
     /// # Errors
     /// The file is not there or may not be read.
     pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
-        Piece::file(path).map(|piece| Self::pieces([piece]))
+        BodyPiece::file(path).map(|piece| Self::pieces([piece]))
     }
 
     /// Sends all that a reader gives, in chunks. The content can be sent once: a redirect that
     /// keeps the body, or a retry, fails.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
-        Self::pieces([Piece::Once(Once::new(reader))])
+        Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Sends all that a stream gives, in chunks, and otherwise works like [`Body::reader`]. An
+    /// Sends all that a stream gives, in chunks, and otherwise works like [`RequestBody::reader`]. An
     /// error of the stream aborts the request. The stream is polled by the task that awaits the
     /// response ([`send_async`](crate::Client::send_async)), else by the thread that sends the
     /// request, and must not block.
@@ -186,11 +186,11 @@ impl Body {
         B: AsRef<[u8]> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self::pieces([Piece::Once(Once::stream(stream))])
+        Self::pieces([BodyPiece::Once(OneShotSource::stream(stream))])
     }
 
     /// Joins pieces, one behind the other.
-    pub fn pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
+    pub fn pieces(pieces: impl IntoIterator<Item = BodyPiece>) -> Self {
         Self::Pieces(pieces.into_iter().collect())
     }
 
@@ -199,22 +199,22 @@ impl Body {
     ///
     /// # Errors
     /// A piece names a source that is not there.
-    pub fn multipart(layout: &Layout, sources: &[Piece]) -> io::Result<Self> {
+    pub fn multipart(layout: &Layout, sources: &[BodyPiece]) -> io::Result<Self> {
         let piece = |piece: &multipart::Piece| match piece {
-            multipart::Piece::Literal(bytes) => Ok(Piece::Bytes(bytes.as_slice().into())),
+            multipart::Piece::Literal(bytes) => Ok(BodyPiece::Bytes(bytes.as_slice().into())),
             multipart::Piece::Source { index, .. } => sources
                 .get(*index)
                 .cloned()
                 .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a part of the form has no source")),
         };
         let pieces = layout.pieces.iter().map(piece).collect::<io::Result<Vec<_>>>()?;
-        let in_memory = |piece: &Piece| match piece {
-            Piece::Bytes(bytes) => Some(Arc::clone(bytes)),
-            Piece::File { .. } | Piece::Once(_) | Piece::Source(_) => None,
+        let in_memory = |piece: &BodyPiece| match piece {
+            BodyPiece::Bytes(bytes) => Some(Arc::clone(bytes)),
+            BodyPiece::File { .. } | BodyPiece::Once(_) | BodyPiece::Source(_) => None,
         };
         // In one place it leaves in one write with the head.
         Ok(match pieces.iter().map(in_memory).collect::<Option<Vec<_>>>() {
-            Some(all) if all.iter().map(|bytes| bytes.len()).sum::<usize>() <= TOGETHER => Self::from(all.concat()),
+            Some(all) if all.iter().map(|bytes| bytes.len()).sum::<usize>() <= MAX_JOINED => Self::from(all.concat()),
             _ => Self::pieces(pieces),
         })
     }
@@ -238,7 +238,7 @@ impl Body {
     /// sent (again).
     #[must_use]
     pub fn is_spent(&self) -> bool {
-        self.onces().any(Once::is_begun)
+        self.onces().any(OneShotSource::is_begun)
     }
 
     /// Returns the content, if all of it is in memory in one place.
@@ -252,29 +252,29 @@ impl Body {
 
     /// Starts a sending from the first byte. Opens nothing before the first read.
     #[must_use]
-    pub fn upload(&self) -> Box<dyn Upload> {
+    pub fn upload(&self) -> Box<dyn BodyUpload> {
         match self {
-            Self::Bytes(bytes) => Box::new(Whole::new(Arc::clone(bytes))),
-            Self::Pieces(pieces) => Box::new(Sending::new(Arc::clone(pieces))),
+            Self::Bytes(bytes) => Box::new(MemoryUpload::new(Arc::clone(bytes))),
+            Self::Pieces(pieces) => Box::new(PieceUpload::new(Arc::clone(pieces))),
         }
     }
 
     /// Returns the streams to poll, for the task that awaits the response.
     pub(crate) fn feeders(&self) -> Vec<Feeder> {
-        self.onces().filter_map(Once::feeder).collect()
+        self.onces().filter_map(OneShotSource::feeder).collect()
     }
 
-    fn onces(&self) -> impl Iterator<Item = &Once> {
+    fn onces(&self) -> impl Iterator<Item = &OneShotSource> {
         let pieces = match self {
             Self::Bytes(_) => &[][..],
             Self::Pieces(pieces) => pieces,
         };
-        pieces.iter().filter_map(|piece| if let Piece::Once(once) = piece { Some(once) } else { None })
+        pieces.iter().filter_map(|piece| if let BodyPiece::Once(once) = piece { Some(once) } else { None })
     }
 }
 
-impl Piece {
-    /// As [`Body::file`].
+impl BodyPiece {
+    /// As [`RequestBody::file`].
     ///
     /// # Errors
     /// The file is not there or may not be read.
@@ -289,7 +289,7 @@ impl Piece {
         if about.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self::Once(Once::file(file)))
+        Ok(Self::Once(OneShotSource::file(file)))
     }
 
     /// Returns the length in bytes, or `None` if a reader decides it.
@@ -314,7 +314,7 @@ impl Piece {
     }
 }
 
-impl Source {
+impl BodySource {
     /// Makes a source of `open`, which is called each time that the content is sent. With a known
     /// length, exactly that many bytes are sent; fewer are an error.
     pub fn new(
@@ -325,73 +325,73 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for BodySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("length", &self.length).finish_non_exhaustive()
     }
 }
 
-impl From<Arc<[u8]>> for Body {
+impl From<Arc<[u8]>> for RequestBody {
     fn from(bytes: Arc<[u8]>) -> Self {
         Self::Bytes(bytes)
     }
 }
 
-impl From<Vec<u8>> for Body {
+impl From<Vec<u8>> for RequestBody {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes.into())
     }
 }
 
-impl From<&[u8]> for Body {
+impl From<&[u8]> for RequestBody {
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.into())
     }
 }
 
-impl From<&Vec<u8>> for Body {
+impl From<&Vec<u8>> for RequestBody {
     fn from(bytes: &Vec<u8>) -> Self {
         bytes.as_slice().into()
     }
 }
 
-impl From<Box<[u8]>> for Body {
+impl From<Box<[u8]>> for RequestBody {
     fn from(bytes: Box<[u8]>) -> Self {
         Self::Bytes(bytes.into())
     }
 }
 
-impl From<Cow<'_, str>> for Body {
+impl From<Cow<'_, str>> for RequestBody {
     fn from(text: Cow<'_, str>) -> Self {
         text.into_owned().into()
     }
 }
 
-impl From<Cow<'_, [u8]>> for Body {
+impl From<Cow<'_, [u8]>> for RequestBody {
     fn from(bytes: Cow<'_, [u8]>) -> Self {
         bytes.into_owned().into()
     }
 }
 
-impl<const N: usize> From<&[u8; N]> for Body {
+impl<const N: usize> From<&[u8; N]> for RequestBody {
     fn from(bytes: &[u8; N]) -> Self {
         bytes[..].into()
     }
 }
 
-impl From<String> for Body {
+impl From<String> for RequestBody {
     fn from(text: String) -> Self {
         text.into_bytes().into()
     }
 }
 
-impl From<&String> for Body {
+impl From<&String> for RequestBody {
     fn from(text: &String) -> Self {
         text.as_bytes().into()
     }
 }
 
-impl From<&str> for Body {
+impl From<&str> for RequestBody {
     fn from(text: &str) -> Self {
         text.as_bytes().into()
     }

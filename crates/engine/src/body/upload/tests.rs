@@ -7,7 +7,7 @@ use haul_policy::multipart::{Boundary, Content, Escape, Part};
 
 use super::*;
 
-fn all(upload: &mut dyn Upload, step: usize) -> io::Result<Vec<u8>> {
+fn all(upload: &mut dyn BodyUpload, step: usize) -> io::Result<Vec<u8>> {
     let mut got = Vec::new();
     let mut buffer = vec![0; step];
     loop {
@@ -19,11 +19,11 @@ fn all(upload: &mut dyn Upload, step: usize) -> io::Result<Vec<u8>> {
 }
 
 #[test]
-fn pieces_come_in_order_whatever_the_buffer_and_as_often_as_they_are_sent() {
+fn pieces_are_sent_in_order_with_any_buffer() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"0123456789").unwrap();
-    let part = Piece::File { path: file.path().to_owned(), offset: 2, length: 5 };
-    let body = Body::pieces([Piece::Bytes(b"<"[..].into()), part, Piece::Bytes(b">"[..].into())]);
+    let part = BodyPiece::File { path: file.path().to_owned(), offset: 2, length: 5 };
+    let body = RequestBody::pieces([BodyPiece::Bytes(b"<"[..].into()), part, BodyPiece::Bytes(b">"[..].into())]);
     assert_eq!(body.length(), Some(7));
     for step in 1..10 {
         assert_eq!(all(&mut *body.upload(), step).unwrap(), b"<23456>", "{step}");
@@ -31,8 +31,8 @@ fn pieces_come_in_order_whatever_the_buffer_and_as_often_as_they_are_sent() {
 }
 
 #[test]
-fn bytes_in_one_place_are_read_or_used_where_they_lie() {
-    let body = Body::from("0123456789");
+fn body_in_memory_is_readable_without_a_copy() {
+    let body = RequestBody::from("0123456789");
     for step in 1..12 {
         let mut upload = body.upload();
         assert_eq!(all(&mut *upload, step).unwrap(), b"0123456789", "{step}");
@@ -43,14 +43,14 @@ fn bytes_in_one_place_are_read_or_used_where_they_lie() {
     upload.consume(4);
     assert_eq!(upload.ready(), b"456789");
     assert_eq!(all(&mut *upload, 3).unwrap(), b"456789");
-    assert!(Body::pieces([Piece::Bytes(b"a"[..].into())]).upload().ready().is_empty());
+    assert!(RequestBody::pieces([BodyPiece::Bytes(b"a"[..].into())]).upload().ready().is_empty());
 }
 
 #[test]
-fn a_file_that_shrank_is_an_error_and_what_was_appended_is_not_sent() {
+fn shrunk_file_is_an_error() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"0123456789").unwrap();
-    let body = Body::file(file.path()).unwrap();
+    let body = RequestBody::file(file.path()).unwrap();
     file.write_all(b"more").unwrap();
     assert_eq!(all(&mut *body.upload(), 4).unwrap(), b"0123456789");
     file.as_file().set_len(3).unwrap();
@@ -58,14 +58,19 @@ fn a_file_that_shrank_is_an_error_and_what_was_appended_is_not_sent() {
 }
 
 #[test]
-fn a_source_is_asked_anew_each_time_and_must_keep_its_length() {
+fn source_is_reopened_and_must_keep_its_length() {
     let times = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&times);
     let open = move || {
         count.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(&b"0123456789"[..]) as Box<dyn Read + Send>)
     };
-    let body = |length| Body::pieces([Piece::Source(Source::new(length, open.clone())), Piece::Bytes(b"."[..].into())]);
+    let body = |length| {
+        RequestBody::pieces([
+            BodyPiece::Source(BodySource::new(length, open.clone())),
+            BodyPiece::Bytes(b"."[..].into()),
+        ])
+    };
     for length in [None, Some(10)] {
         let body = body(length);
         for step in 1..13 {
@@ -79,8 +84,8 @@ fn a_source_is_asked_anew_each_time_and_must_keep_its_length() {
 }
 
 #[test]
-fn a_reader_is_spent_with_its_first_byte() {
-    let body = Body::reader(Cursor::new(b"abc"));
+fn reader_is_spent_after_its_first_byte() {
+    let body = RequestBody::reader(Cursor::new(b"abc"));
     let mut upload = body.upload();
     assert!(!body.is_spent());
     assert_eq!(all(&mut *upload, 2).unwrap(), b"abc");
@@ -88,25 +93,25 @@ fn a_reader_is_spent_with_its_first_byte() {
 }
 
 #[test]
-fn a_form_is_as_long_as_it_says() {
+fn multipart_form_has_its_announced_length() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&[b'x'; 1000]).unwrap();
     let source = Content::Source { index: 0, length: Some(1000) };
     let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
     let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
-    let body = Body::multipart(&layout, &[Piece::file(file.path()).unwrap()]).unwrap();
+    let body = RequestBody::multipart(&layout, &[BodyPiece::file(file.path()).unwrap()]).unwrap();
     assert_eq!(body.length(), layout.length);
     assert_eq!(all(&mut *body.upload(), 333).unwrap().len() as u64, layout.length.unwrap());
-    assert!(Body::multipart(&layout, &[]).is_err());
+    assert!(RequestBody::multipart(&layout, &[]).is_err());
 }
 
 #[test]
-fn a_small_form_without_files_lies_in_one_place() {
+fn small_form_without_files_is_one_buffer() {
     let of = |length: usize| {
         let parts = [Part::field("who", "me"), Part::field("what", "x".repeat(length))];
         let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
-        Body::multipart(&layout, &[]).unwrap()
+        RequestBody::multipart(&layout, &[]).unwrap()
     };
-    assert!(matches!(of(300), Body::Bytes(_)));
-    assert!(!matches!(of(TOGETHER), Body::Bytes(_)), "a large one is not copied once more");
+    assert!(matches!(of(300), RequestBody::Bytes(_)));
+    assert!(!matches!(of(MAX_JOINED), RequestBody::Bytes(_)), "a large one is not copied once more");
 }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::Worker;
 use crate::Error;
-use crate::drive::lane::{Lane, State};
-use crate::drive::link::{Finished, Progress};
+use crate::drive::connection::{FinishedTransfers, ReceiveStatus};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{After, Transfer};
 
 impl Worker {
@@ -20,7 +20,7 @@ impl Worker {
             for Reverse(delayed) in std::mem::take(&mut self.delayed) {
                 if is_it(&delayed.transfer) {
                     if delayed.is_lent {
-                        self.supply.resumed();
+                        self.scheduler.retry_resumed();
                     }
                     given_up.push(delayed.transfer);
                 } else {
@@ -28,37 +28,37 @@ impl Worker {
                 }
             }
         }
-        let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
+        let tokens: Vec<usize> = self.slots.iter().map(|(token, _)| token).collect();
         for token in tokens {
             given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
-            self.go_on(transfer, After::Done(Err(Error::cancelled())), None);
+            self.handle_after(transfer, After::Done(Err(Error::cancelled())), None);
         }
         self.place_all();
     }
 
-    /// Ends a transfer that is under way on this lane, or returns it if it still waits there.
+    /// Ends a transfer that is under way on this slot, or returns it if it still waits there.
     fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
-        let lane = self.lanes.get_mut(token)?;
+        let slot = self.slots.get_mut(token)?;
         if let Some(place) =
-            lane.waiting.iter().position(|transfer| transfer.scheduling.tag == tag && !transfer.is_part())
+            slot.waiting.iter().position(|transfer| transfer.scheduling.tag == tag && !transfer.is_part())
         {
-            let given_up = lane.waiting.remove(place);
+            let given_up = slot.waiting.remove(place);
             // No other transfer waits for a connection in the making.
-            if lane.waiting.is_empty() && !matches!(lane.state, State::Open(_)) {
+            if slot.waiting.is_empty() && !matches!(slot.state, ConnectionState::Open(_)) {
                 self.remove(token);
             }
             return given_up;
         }
-        let Lane { state: State::Open(link), paused, .. } = lane else { return None };
-        let mut finished = Finished::new();
-        let progress = link.cancel(tag, self.now, &mut finished)?;
+        let ConnectionSlot { state: ConnectionState::Open(connection), paused, .. } = slot else { return None };
+        let mut finished = FinishedTransfers::new();
+        let progress = connection.cancel(tag, self.now, &mut finished)?;
         *paused = false;
         for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.scheduling.tag == tag) {
             *after = After::Done(Err(Error::cancelled()));
         }
-        if progress == Progress::Closed {
+        if progress == ReceiveStatus::Closed {
             self.remove(token);
         } else {
             self.pump(token);

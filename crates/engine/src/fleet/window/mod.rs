@@ -6,18 +6,18 @@
 //!        │ head │ kept  │ done │  …   │ kept │ ◀── transfers put bytes, each into its slot
 //!        └──┬───┴───────┴──────┴──────┴──────┘
 //!           ▼ streams through, nothing is kept
-//!         outlet (standard output, or the next stage)
+//!         sink (standard output, or the next stage)
 //! ```
 //!
-//! The slot at the head streams: its bytes go straight to the outlet. The others keep theirs. What is kept in all stays
+//! The slot at the head streams: its bytes go straight to the sink. The others keep theirs. What is kept in all stays
 //! inside the budget: a transfer behind the head gets no credit beyond it, stops reading, and its bytes wait in the
-//! socket. The head always has credit while the outlet has room, so the window cannot lock itself up.
+//! socket. The head always has credit while the sink has room, so the window cannot lock itself up.
 //!
 //! | order | which slot streams |
 //! |---|---|
-//! | [`Order::Input`] | the first that is not finished |
-//! | [`Order::Whole`] | none, each leaves when it is complete; but when the budget is full, one that then has the outlet to itself |
-//! | [`Order::Free`] | each: values that will be sorted, or feed a stage whose order does not matter |
+//! | [`WindowOrder::Input`] | the first that is not finished |
+//! | [`WindowOrder::Whole`] | none, each leaves when it is complete; but when the budget is full, one that then has the sink to itself |
+//! | [`WindowOrder::Free`] | each: values that will be sorted, or feed a stage whose order does not matter |
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -26,9 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
-use super::outlet::Tail;
+use super::stage_sink::FinalValues;
 use crate::Result;
-use crate::body::memory::DecoderMemory;
+use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer::{Chunk, Lease};
 use crate::sink::Wake;
 use crate::sink::output::Room;
@@ -37,7 +37,7 @@ use crate::sync::IgnorePoison;
 
 /// In which order bodies leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum WindowOrder {
     /// In the order of the input.
     Input,
     /// Bodies leave as they are completed, each whole.
@@ -48,7 +48,7 @@ pub(super) enum Order {
 
 /// The sink for a window's content. It always accepts what it is given; [`Room::Full`] asks the
 /// window to pause.
-pub(super) trait Outlet: Send {
+pub(super) trait StageSink: Send {
     /// Takes bytes.
     ///
     /// # Errors
@@ -58,17 +58,17 @@ pub(super) trait Outlet: Send {
     /// Takes values, and empties the list.
     ///
     /// # Errors
-    /// As [`Outlet::bytes`].
+    /// As [`StageSink::bytes`].
     fn records(&mut self, records: &mut Records) -> Result<Room>;
 
     /// Passes gathered content on.
     ///
     /// # Errors
-    /// As [`Outlet::bytes`].
+    /// As [`StageSink::bytes`].
     fn flush(&mut self) -> Result<Room>;
 
     /// Returns true if a slot that streams may keep further content in memory, within the budget,
-    /// while the outlet has no room.
+    /// while the sink has no room.
     fn may_run_ahead(&self) -> bool {
         false
     }
@@ -76,18 +76,18 @@ pub(super) trait Outlet: Send {
     /// Ends the content. Returns what could be neither passed on before nor printed here.
     ///
     /// # Errors
-    /// As [`Outlet::bytes`].
-    fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>>;
+    /// As [`StageSink::bytes`].
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
 /// The content that a slot keeps.
 #[derive(Debug)]
-enum Kept {
+enum SlotContent {
     Bytes(Chunk),
     Records(Records),
 }
 
-impl Kept {
+impl SlotContent {
     fn cost(&self) -> usize {
         match self {
             Self::Bytes(chunk) => chunk.cost(),
@@ -97,19 +97,19 @@ impl Kept {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    kept: VecDeque<Kept>,
+struct WindowSlot {
+    content: VecDeque<SlotContent>,
     done: bool,
     /// Part of the content has already left.
-    gone: bool,
+    has_left: bool,
 }
 
 /// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a slow one.
 const SLOT_COST: usize = 256;
 
-/// Bodies on their way to an outlet.
-pub(super) struct Window {
-    order: Order,
+/// Bodies on their way to a sink.
+pub(super) struct OrderedWindow {
+    order: WindowOrder,
     budget: usize,
     /// The memory of decoders, and the number of windows among whose budgets it is divided.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
@@ -120,32 +120,32 @@ pub(super) struct Window {
     /// The kept bytes, as of the last change.
     held: AtomicUsize,
     wants_flush: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<WindowState>,
 }
 
-struct State {
-    outlet: Box<dyn Outlet>,
+struct WindowState {
+    sink: Box<dyn StageSink>,
     room: Room,
     head: u64,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<WindowSlot>,
     /// Unless the order is the input's there is no line: slots lie here, by numbers that are ours and no peer's to choose.
-    loose: FxHashMap<u64, Slot>,
+    unordered: FxHashMap<u64, WindowSlot>,
     /// Of these, the finished ones that have something left to let go.
     ready: VecDeque<u64>,
-    /// With [`Order::Whole`], the slot that has the outlet to itself.
+    /// With [`WindowOrder::Whole`], the slot that has the sink to itself.
     claimed: Option<u64>,
     held: usize,
     finished: u64,
     waiting: Vec<(u64, Arc<dyn Wake>, usize)>,
-    /// The outlet has received content since the last flush.
+    /// The sink has received content since the last flush.
     dirty: bool,
 }
 
-impl Window {
+impl OrderedWindow {
     /// A window that keeps at most `budget` bytes. One that keeps nothing has budget, however small that is: else nothing could
     /// begin.
     #[must_use]
-    pub(super) fn new(order: Order, budget: usize, outlet: Box<dyn Outlet>) -> Self {
+    pub(super) fn new(order: WindowOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
         Self {
             order,
             budget: budget.max(1),
@@ -154,12 +154,12 @@ impl Window {
             head: AtomicU64::new(0),
             held: AtomicUsize::new(0),
             wants_flush: AtomicBool::new(false),
-            state: Mutex::new(State {
-                outlet,
+            state: Mutex::new(WindowState {
+                sink,
                 room: Room::Free,
                 head: 0,
                 slots: VecDeque::new(),
-                loose: FxHashMap::default(),
+                unordered: FxHashMap::default(),
                 ready: VecDeque::new(),
                 claimed: None,
                 held: 0,
@@ -192,7 +192,7 @@ impl Window {
     /// The slot that the output waits for, if the order is the input's.
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
-        (self.order == Order::Input).then(|| self.head.load(Ordering::Relaxed))
+        (self.order == WindowOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
     /// Returns true if every slot reserved so far is finished and has left.
@@ -215,25 +215,25 @@ impl Window {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// No slot gets anything more; see [`Outlet::rest`].
+    /// No slot gets anything more; see [`StageSink::rest`].
     ///
     /// # Errors
-    /// What the outlet says.
-    pub(super) fn rest(&self) -> Result<Option<Tail>> {
-        self.lock().outlet.rest(None)
+    /// What the sink says.
+    pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
+        self.lock().sink.finish(None)
     }
 
     /// Returns the number of bytes that may be put into a slot. If 0, `waker` is kept, and woken
-    /// when another call makes sense. Without a waker, the outlet is not claimed.
+    /// when another call makes sense. Without a waker, the sink is not claimed.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
             self.claim(&mut state, slot);
         }
-        let credit = if self.streams(&state, slot) {
+        let credit = if self.is_streaming(&state, slot) {
             match state.room {
                 Room::Free => u64::MAX,
-                Room::Full if !state.outlet.may_run_ahead() => 0,
+                Room::Full if !state.sink.may_run_ahead() => 0,
                 Room::Full => self.budget().saturating_sub(state.held) as u64,
             }
         } else {
@@ -247,25 +247,25 @@ impl Window {
         credit
     }
 
-    /// Returns true if this slot's bytes go straight to the outlet.
-    fn streams(&self, state: &State, slot: u64) -> bool {
+    /// Returns true if this slot's bytes go straight to the sink.
+    fn is_streaming(&self, state: &WindowState, slot: u64) -> bool {
         match self.order {
-            Order::Input => state.head == slot,
-            Order::Free => true,
-            Order::Whole => state.claimed == Some(slot),
+            WindowOrder::Input => state.head == slot,
+            WindowOrder::Free => true,
+            WindowOrder::Whole => state.claimed == Some(slot),
         }
     }
 
-    /// Returns true if a slot has the outlet to itself, so that all others wait for it.
+    /// Returns true if a slot has the sink to itself, so that all others wait for it.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
-        self.order == Order::Whole && self.lock().claimed == Some(slot)
+        self.order == WindowOrder::Whole && self.lock().claimed == Some(slot)
     }
 
     /// Returns true if the output waits for this slot. If not, `waker` is woken when another call
     /// makes sense.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
         let mut state = self.lock();
-        if self.order != Order::Free && self.streams(&state, slot) {
+        if self.order != WindowOrder::Free && self.is_streaming(&state, slot) {
             return true;
         }
         if let Some(waker) = waker {
@@ -274,10 +274,10 @@ impl Window {
         false
     }
 
-    /// Lets a slot have the outlet to itself where slots leave whole, and none other can.
-    fn claim(&self, state: &mut State, slot: u64) {
-        let is_full = self.order == Order::Whole && state.claimed.is_none() && state.held >= self.budget();
-        // One that is complete may have left in part, when the outlet became full: it goes first.
+    /// Lets a slot have the sink to itself where slots leave whole, and none other can.
+    fn claim(&self, state: &mut WindowState, slot: u64) {
+        let is_full = self.order == WindowOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
+        // One that is complete may have left in part, when the sink became full: it goes first.
         if is_full && state.ready.is_empty() {
             state.claimed = Some(slot);
         }
@@ -286,18 +286,18 @@ impl Window {
     /// Puts bytes into a slot.
     ///
     /// # Errors
-    /// What the outlet says.
+    /// What the sink says.
     pub(super) fn bytes(&self, slot: u64, lease: Lease<'_>) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if self.goes_through(state, slot)? {
-            state.slot(self.order, slot).gone = true;
+        if self.try_stream(state, slot)? {
+            state.slot(self.order, slot).has_left = true;
             state.dirty = true;
-            state.room = state.outlet.bytes(lease.bytes())?;
+            state.room = state.sink.bytes(lease.bytes())?;
         } else {
             let chunk = lease.keep();
             state.held += chunk.cost();
-            state.slot(self.order, slot).kept.push_back(Kept::Bytes(chunk));
+            state.slot(self.order, slot).content.push_back(SlotContent::Bytes(chunk));
         }
         Ok(())
     }
@@ -305,43 +305,43 @@ impl Window {
     /// Puts values into a slot, and empties the list.
     ///
     /// # Errors
-    /// What the outlet says.
+    /// What the sink says.
     pub(super) fn records(&self, slot: u64, records: &mut Records) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if self.goes_through(state, slot)? {
-            state.slot(self.order, slot).gone = true;
+        if self.try_stream(state, slot)? {
+            state.slot(self.order, slot).has_left = true;
             state.dirty = true;
-            state.room = state.outlet.records(records)?;
+            state.room = state.sink.records(records)?;
         } else {
-            let kept = Kept::Records(std::mem::take(records));
-            state.held += kept.cost();
-            state.slot(self.order, slot).kept.push_back(kept);
+            let content = SlotContent::Records(std::mem::take(records));
+            state.held += content.cost();
+            state.slot(self.order, slot).content.push_back(content);
         }
         Ok(())
     }
 
-    /// Returns true if bytes for a slot can go to the outlet now. First passes on the content that
-    /// the slot has kept.
-    fn goes_through(&self, state: &mut State, slot: u64) -> Result<bool> {
+    /// Returns true if bytes for a slot can go to the sink now. First passes on the content that
+    /// the slot has content.
+    fn try_stream(&self, state: &mut WindowState, slot: u64) -> Result<bool> {
         self.claim(state, slot);
-        if !self.streams(state, slot) {
+        if !self.is_streaming(state, slot) {
             return Ok(false);
         }
-        self.let_go(state, slot)?;
+        self.pass_on(state, slot)?;
         Ok(state.room == Room::Free)
     }
 
-    /// Passes the content that a slot has kept to the outlet, while there is room.
-    fn let_go(&self, state: &mut State, slot: u64) -> Result<()> {
+    /// Passes the content that a slot has kept to the sink, while there is room.
+    fn pass_on(&self, state: &mut WindowState, slot: u64) -> Result<()> {
         while state.room == Room::Free {
-            let Some(kept) = state.slot(self.order, slot).kept.pop_front() else { break };
-            state.slot(self.order, slot).gone = true;
-            state.held -= kept.cost();
+            let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
+            state.slot(self.order, slot).has_left = true;
+            state.held -= content.cost();
             state.dirty = true;
-            state.room = match kept {
-                Kept::Bytes(chunk) => state.outlet.bytes(chunk.bytes())?,
-                Kept::Records(mut records) => state.outlet.records(&mut records)?,
+            state.room = match content {
+                SlotContent::Bytes(chunk) => state.sink.bytes(chunk.bytes())?,
+                SlotContent::Records(mut records) => state.sink.records(&mut records)?,
             };
         }
         Ok(())
@@ -350,13 +350,13 @@ impl Window {
     /// Empties a slot for another attempt. `false` if something of it has left.
     pub(super) fn restart(&self, slot: u64) -> bool {
         let mut state = self.lock();
-        let place = state.slot(self.order, slot);
-        if place.gone {
+        let entry = state.slot(self.order, slot);
+        if entry.has_left {
             return false;
         }
-        let kept = std::mem::take(&mut place.kept);
-        state.held -= kept.iter().map(Kept::cost).sum::<usize>();
-        // The outlet is not held while it waits to be tried again: the next flush lets those go that are complete.
+        let content = std::mem::take(&mut entry.content);
+        state.held -= content.iter().map(SlotContent::cost).sum::<usize>();
+        // The sink is not held while it waits to be tried again: the next flush lets those go that are complete.
         let gave_up = state.claimed == Some(slot);
         if gave_up {
             state.claimed = None;
@@ -369,38 +369,38 @@ impl Window {
     /// A slot gets nothing more.
     ///
     /// # Errors
-    /// What the outlet says.
+    /// What the sink says.
     pub(super) fn finish(&self, slot: u64) -> Result<()> {
         let mut state = self.lock();
         state.slot(self.order, slot).done = true;
-        if self.order != Order::Input && state.claimed != Some(slot) {
+        if self.order != WindowOrder::Input && state.claimed != Some(slot) {
             state.ready.push_back(slot);
         }
         self.advance(&mut state)
     }
 
-    /// Passes on the outlet's gathered content, and everything that has room now. [`Room::Full`]:
-    /// wait until the outlet can take more.
+    /// Passes on the sink's gathered content, and everything that has room now. [`Room::Full`]:
+    /// wait until the sink can take more.
     ///
     /// # Errors
-    /// What the outlet says.
+    /// What the sink says.
     pub(super) fn flush(&self) -> Result<Room> {
         let mut state = self.lock();
         if state.dirty || state.room == Room::Full {
             state.dirty = false;
-            state.room = state.outlet.flush()?;
+            state.room = state.sink.flush()?;
             self.advance(&mut state)?;
         }
         Ok(state.room)
     }
 
     /// Passes on everything that may leave now, and wakes the transfers that waited for room.
-    fn advance(&self, state: &mut State) -> Result<()> {
+    fn advance(&self, state: &mut WindowState) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front(self.order) {
-            self.let_go(state, front)?;
+            self.pass_on(state, front)?;
             let slot = state.slot(self.order, front);
-            if !slot.done || !slot.kept.is_empty() {
+            if !slot.done || !slot.content.is_empty() {
                 break;
             }
             state.remove(self.order, front);
@@ -411,53 +411,53 @@ impl Window {
         Ok(())
     }
 
-    /// Wakes the slots that can continue: the head when the outlet has room, all when a quarter of
+    /// Wakes the slots that can continue: the head when the sink has room, all when a quarter of
     /// the budget is free.
-    fn wake(&self, state: &mut State, moved: bool) {
+    fn wake(&self, state: &mut WindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
         }
         let budget = self.budget();
         let spacious = state.held < budget - budget / 4;
-        let has_room = state.room == Room::Free || (state.outlet.may_run_ahead() && spacious);
-        let unclaimed = self.order == Order::Whole && state.claimed.is_none() && moved;
+        let has_room = state.room == Room::Free || (state.sink.may_run_ahead() && spacious);
+        let unclaimed = self.order == WindowOrder::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
         waiting.retain(|(slot, waker, token)| {
-            let goes_on = if self.streams(state, *slot) { has_room } else { spacious || unclaimed };
-            if goes_on {
+            let may_continue = if self.is_streaming(state, *slot) { has_room } else { spacious || unclaimed };
+            if may_continue {
                 waker.wake(*token);
             }
-            !goes_on
+            !may_continue
         });
         state.waiting = waiting;
     }
 
-    fn lock(&self) -> Guard<'_> {
-        Guard { state: self.state.lock().ignore_poison(), window: self }
+    fn lock(&self) -> WindowGuard<'_> {
+        WindowGuard { state: self.state.lock().ignore_poison(), window: self }
     }
 }
 
 /// The locked state; unlocking it makes the figures known that are read without the lock.
-struct Guard<'a> {
-    state: MutexGuard<'a, State>,
-    window: &'a Window,
+struct WindowGuard<'a> {
+    state: MutexGuard<'a, WindowState>,
+    window: &'a OrderedWindow,
 }
 
-impl Deref for Guard<'_> {
-    type Target = State;
+impl Deref for WindowGuard<'_> {
+    type Target = WindowState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &WindowState {
         &self.state
     }
 }
 
-impl DerefMut for Guard<'_> {
-    fn deref_mut(&mut self) -> &mut State {
+impl DerefMut for WindowGuard<'_> {
+    fn deref_mut(&mut self) -> &mut WindowState {
         &mut self.state
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for WindowGuard<'_> {
     fn drop(&mut self) {
         let wants_flush = self.state.dirty || self.state.room == Room::Full;
         self.window.held.store(self.state.held, Ordering::Relaxed);
@@ -465,37 +465,37 @@ impl Drop for Guard<'_> {
     }
 }
 
-impl State {
+impl WindowState {
     /// Returns a slot, and makes it at the first call.
-    fn slot(&mut self, order: Order, slot: u64) -> &mut Slot {
-        if order != Order::Input {
-            return self.loose.entry(slot).or_insert_with(|| {
+    fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut WindowSlot {
+        if order != WindowOrder::Input {
+            return self.unordered.entry(slot).or_insert_with(|| {
                 self.held += SLOT_COST;
-                Slot::default()
+                WindowSlot::default()
             });
         }
-        let place = usize::try_from(slot - self.head).expect("slots near the head");
-        while self.slots.len() <= place {
-            self.slots.push_back(Slot::default());
+        let entry = usize::try_from(slot - self.head).expect("slots near the head");
+        while self.slots.len() <= entry {
+            self.slots.push_back(WindowSlot::default());
             self.held += SLOT_COST;
         }
-        &mut self.slots[place]
+        &mut self.slots[entry]
     }
 
     /// Returns the slot whose content leaves next.
-    fn front(&self, order: Order) -> Option<u64> {
+    fn front(&self, order: WindowOrder) -> Option<u64> {
         match order {
-            Order::Input => (!self.slots.is_empty()).then_some(self.head),
-            Order::Whole | Order::Free => self.claimed.or_else(|| self.ready.front().copied()),
+            WindowOrder::Input => (!self.slots.is_empty()).then_some(self.head),
+            WindowOrder::Whole | WindowOrder::Free => self.claimed.or_else(|| self.ready.front().copied()),
         }
     }
 
-    fn remove(&mut self, order: Order, slot: u64) {
-        if order == Order::Input {
+    fn remove(&mut self, order: WindowOrder, slot: u64) {
+        if order == WindowOrder::Input {
             self.slots.pop_front();
             self.head += 1;
         } else {
-            self.loose.remove(&slot);
+            self.unordered.remove(&slot);
             if self.claimed == Some(slot) {
                 self.claimed = None;
             } else {

@@ -2,9 +2,9 @@ use super::*;
 
 /// Collects what leaves; the flag says whether it has room.
 #[derive(Default, Clone)]
-struct Seen(Arc<Mutex<(Vec<u8>, bool)>>);
+struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
 
-impl Seen {
+impl CollectingSink {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().0.clone()).unwrap()
     }
@@ -14,7 +14,7 @@ impl Seen {
     }
 }
 
-impl Outlet for Seen {
+impl StageSink for CollectingSink {
     fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
         self.0.lock().unwrap().0.extend_from_slice(bytes);
         self.flush()
@@ -26,7 +26,7 @@ impl Outlet for Seen {
         self.bytes(&lines)
     }
 
-    fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>> {
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
         Ok(tail)
     }
 
@@ -36,9 +36,9 @@ impl Outlet for Seen {
 }
 
 /// The same, but for a stage and not for a printer.
-struct Eager(Seen);
+struct RunAheadSink(CollectingSink);
 
-impl Outlet for Eager {
+impl StageSink for RunAheadSink {
     fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
         self.0.bytes(bytes)
     }
@@ -47,7 +47,7 @@ impl Outlet for Eager {
         self.0.records(records)
     }
 
-    fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>> {
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
         Ok(tail)
     }
 
@@ -61,30 +61,30 @@ impl Outlet for Eager {
 }
 
 #[derive(Default)]
-struct Woken(Mutex<Vec<usize>>);
+struct WakeRecorder(Mutex<Vec<usize>>);
 
-impl Wake for Woken {
+impl Wake for WakeRecorder {
     fn wake(&self, token: usize) {
         self.0.lock().unwrap().push(token);
     }
 }
 
-fn window(order: Order, budget: usize, slots: u64) -> (Window, Seen) {
-    let seen = Seen::default();
-    let window = Window::new(order, budget, Box::new(seen.clone()));
+fn window(order: WindowOrder, budget: usize, slots: u64) -> (OrderedWindow, CollectingSink) {
+    let seen = CollectingSink::default();
+    let window = OrderedWindow::new(order, budget, Box::new(seen.clone()));
     for slot in 0..slots {
         assert_eq!(window.reserve(), slot);
     }
     (window, seen)
 }
 
-fn put(window: &Window, slot: u64, text: &str) {
+fn put(window: &OrderedWindow, slot: u64, text: &str) {
     window.bytes(slot, Lease::borrowed(text.as_bytes())).unwrap();
 }
 
 #[test]
-fn the_head_streams_and_the_others_wait_for_it() {
-    let (window, seen) = window(Order::Input, 10_000, 3);
+fn head_streams_and_later_slots_wait() {
+    let (window, seen) = window(WindowOrder::Input, 10_000, 3);
     put(&window, 1, "b");
     put(&window, 0, "a");
     assert_eq!(seen.text(), "a");
@@ -100,9 +100,9 @@ fn the_head_streams_and_the_others_wait_for_it() {
 }
 
 #[test]
-fn behind_the_head_credit_ends_at_the_budget() {
-    let (window, seen) = window(Order::Input, 2000, 3);
-    let woken = Arc::new(Woken::default());
+fn later_slots_get_credit_within_the_budget() {
+    let (window, seen) = window(WindowOrder::Input, 2000, 3);
+    let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn Wake> = woken.clone();
     put(&window, 1, &"b".repeat(1700));
     assert_eq!(window.credit(2, Some(&waker), 22), 0);
@@ -114,9 +114,9 @@ fn behind_the_head_credit_ends_at_the_budget() {
 }
 
 #[test]
-fn a_full_outlet_takes_no_credit_and_gives_it_back_when_flushed() {
-    let (window, seen) = window(Order::Input, 10_000, 2);
-    let woken = Arc::new(Woken::default());
+fn full_sink_stops_credit_until_a_flush() {
+    let (window, seen) = window(WindowOrder::Input, 10_000, 2);
+    let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn Wake> = woken.clone();
     seen.fill(true);
     put(&window, 0, "a");
@@ -133,8 +133,8 @@ fn a_full_outlet_takes_no_credit_and_gives_it_back_when_flushed() {
 }
 
 #[test]
-fn whole_bodies_leave_as_they_are_completed() {
-    let (window, seen) = window(Order::Whole, 10_000, 3);
+fn whole_order_delivers_bodies_as_they_complete() {
+    let (window, seen) = window(WindowOrder::Whole, 10_000, 3);
     put(&window, 0, "a");
     put(&window, 2, "c");
     put(&window, 1, "b");
@@ -147,12 +147,12 @@ fn whole_bodies_leave_as_they_are_completed() {
 }
 
 #[test]
-fn a_body_larger_than_the_budget_gets_the_outlet_to_itself() {
-    let (window, seen) = window(Order::Whole, 1000, 2);
-    let waker: Arc<dyn Wake> = Arc::new(Woken::default());
+fn body_beyond_the_budget_claims_the_sink() {
+    let (window, seen) = window(WindowOrder::Whole, 1000, 2);
+    let waker: Arc<dyn Wake> = Arc::new(WakeRecorder::default());
     put(&window, 0, &"a".repeat(900));
     assert_eq!(window.credit(1, None, 0), 0, "who only looks claims nothing");
-    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
     put(&window, 1, "b");
     window.finish(0).unwrap();
     put(&window, 1, "b");
@@ -163,12 +163,12 @@ fn a_body_larger_than_the_budget_gets_the_outlet_to_itself() {
 }
 
 #[test]
-fn a_claim_ends_when_its_body_is_tried_again() {
-    let (window, seen) = window(Order::Whole, 2000, 2);
+fn claim_ends_when_its_body_restarts() {
+    let (window, seen) = window(WindowOrder::Whole, 2000, 2);
     put(&window, 0, &"a".repeat(1800));
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn Wake> = woken.clone();
-    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
     assert!(window.restart(1), "nothing of it has left");
     assert_eq!(*woken.0.lock().unwrap(), [10], "another may have it meanwhile");
@@ -180,12 +180,12 @@ fn a_claim_ends_when_its_body_is_tried_again() {
 }
 
 #[test]
-fn the_first_of_those_that_leave_whole_waits_as_the_others_do() {
-    let (window, _) = window(Order::Whole, 2000, 3);
+fn first_slot_has_no_preference_in_whole_order() {
+    let (window, _) = window(WindowOrder::Whole, 2000, 3);
     put(&window, 1, &"b".repeat(1800));
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn Wake> = woken.clone();
-    assert_eq!(window.credit(2, Some(&waker), 12), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(2, Some(&waker), 12), u64::MAX, "it claims the sink");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
     put(&window, 2, "c");
     window.flush().unwrap();
@@ -195,16 +195,16 @@ fn the_first_of_those_that_leave_whole_waits_as_the_others_do() {
 }
 
 #[test]
-fn what_feeds_a_full_stage_runs_ahead_inside_the_budget() {
-    let seen = Seen::default();
-    let window = Window::new(Order::Free, 2000, Box::new(Eager(seen.clone())));
+fn feeder_of_a_full_stage_stays_within_budget() {
+    let seen = CollectingSink::default();
+    let window = OrderedWindow::new(WindowOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
     let slot = window.reserve();
     seen.fill(true);
     put(&window, slot, "a");
     let credit = window.credit(slot, None, 0);
     assert!((1..=2000).contains(&credit), "{credit}");
     put(&window, slot, &"b".repeat(2000));
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn Wake> = woken.clone();
     assert_eq!(window.credit(slot, Some(&waker), 5), 0);
     window.finish(slot).unwrap();
@@ -217,15 +217,15 @@ fn what_feeds_a_full_stage_runs_ahead_inside_the_budget() {
 }
 
 #[test]
-fn a_record_half_out_is_not_interrupted_by_a_claim() {
-    let (window, seen) = window(Order::Whole, 600, 2);
+fn claim_waits_for_a_partly_written_body() {
+    let (window, seen) = window(WindowOrder::Whole, 600, 2);
     put(&window, 0, "a");
     put(&window, 0, "a");
     seen.fill(true);
     window.finish(0).unwrap();
     put(&window, 1, &"b".repeat(600));
-    let waker: Arc<dyn Wake> = Arc::new(Woken::default());
-    assert_eq!(window.credit(1, Some(&waker), 0), 0, "the outlet belongs to the record that is leaving");
+    let waker: Arc<dyn Wake> = Arc::new(WakeRecorder::default());
+    assert_eq!(window.credit(1, Some(&waker), 0), 0, "the sink belongs to the record that is leaving");
     seen.fill(false);
     window.flush().unwrap();
     window.finish(1).unwrap();
@@ -233,8 +233,8 @@ fn a_record_half_out_is_not_interrupted_by_a_claim() {
 }
 
 #[test]
-fn what_has_left_cannot_be_taken_back() {
-    let (window, seen) = window(Order::Input, 10_000, 2);
+fn slot_with_delivered_content_cannot_restart() {
+    let (window, seen) = window(WindowOrder::Input, 10_000, 2);
     put(&window, 1, "wrong");
     assert!(window.restart(1));
     put(&window, 1, "right");
@@ -246,8 +246,8 @@ fn what_has_left_cannot_be_taken_back() {
 }
 
 #[test]
-fn free_slots_all_stream() {
-    let (window, seen) = window(Order::Free, 100, 3);
+fn free_order_streams_every_slot() {
+    let (window, seen) = window(WindowOrder::Free, 100, 3);
     put(&window, 2, "c");
     put(&window, 0, "a");
     window.finish(2).unwrap();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use futures_core::Stream;
-use haul::batch::{BatchOptions, Order};
+use haul::batch::{BatchOptions, BatchOrder};
 use haul::response::{About, Reply};
 use haul::{AsyncResponse, Client, Error, RequestBuilder, Response};
 use testkit::rng::Rng;
@@ -164,7 +164,7 @@ fn run_batch(
 
 pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
     BatchOptions {
-        order: one_of(rng, &[Order::Input, Order::Completion]),
+        order: one_of(rng, &[BatchOrder::Input, BatchOrder::Completion]),
         per_host: one_of(rng, &[1, 3, 10]),
         pipeline: one_of(rng, &[1, 2, 8]),
         memory: one_of(rng, &[1, 100_000, 64 << 20]),

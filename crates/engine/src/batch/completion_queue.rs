@@ -1,0 +1,272 @@
+//! Finished results waiting to be taken, and when to wake the program for them.
+//!
+//! The event loop puts results in as they come, and lets the program know of them when it has dealt with all that a wake-up
+//! brought ([`Admission::end_turn`]). To wake a thread costs about as much as a small exchange, so while requests enough wait for
+//! their turn, the loop gathers what comes for a moment first: the connections have work, and nobody waits noticeably longer.
+//! A program that is not waiting is not told anything: it looks before it waits.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use super::executor::{Admission, AdmissionRule, ExecutorLoad};
+use super::memory_budget::{BudgetedSink, MemoryBudget};
+use super::notifier::Notifier;
+use super::{BatchOrder, FinishedRequest};
+use crate::sink::Sink;
+use crate::sync::IgnorePoison;
+use crate::transfer::Outcome;
+
+/// Maximum time for which results are collected before the program is notified.
+const GATHER_TIME: Duration = Duration::from_millis(1);
+
+/// See the module.
+pub(super) struct CompletionQueue {
+    pub(super) budget: Arc<MemoryBudget>,
+    order: BatchOrder,
+    state: Mutex<CompletionState>,
+    available: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct CompletionState {
+    /// Results that arrived out of turn.
+    out_of_order: BTreeMap<u64, FinishedRequest>,
+    /// Results that can be taken.
+    ready: VecDeque<FinishedRequest>,
+    /// The next number in the order of the input.
+    next: u64,
+    /// Results that have not been taken yet.
+    pub(super) outstanding: usize,
+    /// Threads that wait for something to take.
+    waiting: usize,
+    /// Since when there is something that nobody was told of.
+    unannounced_since: Option<Instant>,
+    notifier: Option<Notifier>,
+}
+
+impl CompletionState {
+    /// Returns whether the program must be notified of new results.
+    fn must_notify(&self) -> bool {
+        self.waiting > 0 || self.notifier.as_ref().is_some_and(|notifier| !notifier.is_readable())
+    }
+}
+
+impl CompletionQueue {
+    pub(super) fn new(order: BatchOrder, memory: u64) -> Arc<Self> {
+        let budget = Arc::new(MemoryBudget::new(memory));
+        if order == BatchOrder::Input {
+            budget.set_head(0);
+        }
+        Arc::new(Self { budget, order, state: Mutex::default(), available: Condvar::new() })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, CompletionState> {
+        self.state.lock().ignore_poison()
+    }
+
+    /// Adds a result. Waiters are told later ([`Admission::end_turn`]).
+    pub(super) fn put(&self, id: u64, outcome: Outcome, sink: Option<Box<dyn Sink>>) {
+        let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
+        let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
+        let cost = cost.unwrap_or(0);
+        let finished = FinishedRequest { id, outcome, sink, cost };
+        let mut state = self.lock();
+        let state = &mut *state;
+        match self.order {
+            BatchOrder::Completion => state.ready.push_back(finished),
+            BatchOrder::Input if id == state.next => {
+                state.ready.push_back(finished);
+                state.next += 1;
+                while let Some(finished) = state.out_of_order.remove(&state.next) {
+                    state.ready.push_back(finished);
+                    state.next += 1;
+                }
+                self.budget.set_head(state.next);
+            }
+            BatchOrder::Input => {
+                state.out_of_order.insert(id, finished);
+            }
+        }
+        self.budget.set_nothing_ready(state.ready.is_empty());
+    }
+
+    /// The first that may be taken, `most` at most; and whether so much room has come of it that requests may start.
+    pub(super) fn take(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
+        let count = state.ready.len().min(most);
+        if count == 0 {
+            return (Vec::new(), false);
+        }
+        let taken: Vec<_> = state.ready.drain(..count).collect();
+        state.outstanding -= count;
+        let is_empty = state.ready.is_empty();
+        if is_empty {
+            state.unannounced_since = None;
+            if let Some(notifier) = &mut state.notifier {
+                notifier.set(false);
+            }
+        }
+        let nothing_ready = self.budget.set_nothing_ready(is_empty);
+        let has_room = self.budget.release(taken.iter().map(|finished| finished.cost).sum());
+        (taken, has_room || nothing_ready && self.budget.is_full())
+    }
+
+    /// Waits until there may be something to take, for so long at most.
+    pub(super) fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, CompletionState>,
+        most: Duration,
+    ) -> MutexGuard<'a, CompletionState> {
+        state.waiting += 1;
+        state = match most {
+            Duration::MAX => self.available.wait(state).ignore_poison(),
+            most => self.available.wait_timeout(state, most).ignore_poison().0,
+        };
+        state.waiting -= 1;
+        state
+    }
+
+    /// See [`Batch::fd`](super::Batch::fd).
+    pub(super) fn fd(&self) -> io::Result<OwnedFd> {
+        let mut state = self.lock();
+        if state.notifier.is_none() {
+            let mut notifier = Notifier::new()?;
+            notifier.set(!state.ready.is_empty());
+            state.notifier = Some(notifier);
+        }
+        match &state.notifier {
+            Some(notifier) => notifier.as_fd().try_clone_to_owned(),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Forgets all that was asked for; answers the number of the next in the order of the input.
+    pub(super) fn clear(&self) -> u64 {
+        let mut state = self.lock();
+        state.outstanding = 0;
+        state.ready.clear();
+        state.next
+    }
+}
+
+impl Admission for CompletionQueue {
+    fn rule(&self) -> AdmissionRule {
+        self.budget.rule()
+    }
+
+    fn set_first(&self, id: Option<u64>) {
+        self.budget.set_first(id);
+    }
+
+    fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant> {
+        let mut state = self.lock();
+        if state.ready.is_empty() || !state.must_notify() {
+            return None;
+        }
+        // A program that waits adds no requests; it is told before those run short that keep the connections busy.
+        if load.waiting > load.running / 4 {
+            let end = *state.unannounced_since.get_or_insert(now) + GATHER_TIME;
+            if now < end {
+                return Some(end);
+            }
+        }
+        state.unannounced_since = None;
+        if let Some(notifier) = &mut state.notifier {
+            notifier.set(true);
+        }
+        let is_waited_for = state.waiting > 0;
+        drop(state);
+        if is_waited_for {
+            self.available.notify_all();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haul_policy::target::Target;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::super::executor::failed_outcome;
+    use super::*;
+    use crate::Error;
+    use crate::buffer::{BufferPool, Lease};
+    use crate::sink::memory::Memory;
+
+    fn put(queue: &CompletionQueue, id: u64) {
+        queue.lock().outstanding += 1;
+        let target = Target::parse("http://h.test/").expect("it is a URL");
+        queue.put(id, failed_outcome(target, Error::cancelled()), None);
+    }
+
+    fn is_told(fd: &OwnedFd) -> bool {
+        poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec::default())).expect("it can be polled") > 0
+    }
+
+    fn taken(queue: &CompletionQueue, most: usize) -> Vec<u64> {
+        queue.take(&mut queue.lock(), most).0.iter().map(FinishedRequest::id).collect()
+    }
+
+    #[test]
+    fn notification_waits_for_more_results_while_requests_wait() {
+        let (queue, now) = (CompletionQueue::new(BatchOrder::Completion, 1 << 20), Instant::now());
+        let (busy, short) = (ExecutorLoad { waiting: 3, running: 8 }, ExecutorLoad { waiting: 2, running: 8 });
+        put(&queue, 0);
+        assert_eq!(queue.end_turn(busy, now), None, "nobody waits");
+        assert_eq!(taken(&queue, 9), [0]);
+        let fd = queue.fd().expect("there is a descriptor");
+        assert_eq!(queue.end_turn(busy, now), None, "there is nothing to tell of");
+
+        put(&queue, 1);
+        assert_eq!(queue.end_turn(busy, now), Some(now + GATHER_TIME));
+        put(&queue, 2);
+        // The first result counts.
+        assert_eq!(queue.end_turn(busy, now + GATHER_TIME / 2), Some(now + GATHER_TIME));
+        assert!(!is_told(&fd));
+        assert_eq!(queue.end_turn(busy, now + GATHER_TIME), None);
+        assert!(is_told(&fd));
+        assert_eq!(taken(&queue, 1), [1]);
+        assert!(is_told(&fd), "there is more");
+        assert_eq!(taken(&queue, 9), [2]);
+        assert!(!is_told(&fd));
+
+        put(&queue, 3);
+        assert_eq!(queue.end_turn(short, now), None);
+        assert!(is_told(&fd));
+    }
+
+    #[test]
+    fn dropped_sink_releases_its_memory_budget() {
+        let queue = CompletionQueue::new(BatchOrder::Completion, 1);
+        let fill = || {
+            let mut sink = BudgetedSink::new(Box::new(Memory::default()), 0, Arc::clone(&queue.budget));
+            let pool = BufferPool::new(1 << 16);
+            sink.bytes(Lease::new(&mut pool.take(), 0..1 << 16)).expect("memory takes all");
+            sink
+        };
+        let lost = fill();
+        assert!(queue.budget.is_full());
+        drop(lost);
+        assert!(!queue.budget.is_full());
+        drop(fill().into_parts());
+        assert!(queue.budget.is_full(), "it is the program's to take");
+    }
+
+    #[test]
+    fn input_order_holds_back_early_results() {
+        let queue = CompletionQueue::new(BatchOrder::Input, 1 << 20);
+        for id in [2, 1, 4] {
+            put(&queue, id);
+            assert!(taken(&queue, 9).is_empty());
+        }
+        put(&queue, 0);
+        assert_eq!(taken(&queue, 2), [0, 1]);
+        assert_eq!(taken(&queue, 9), [2]);
+        put(&queue, 3);
+        assert_eq!(taken(&queue, 9), [3, 4]);
+    }
+}

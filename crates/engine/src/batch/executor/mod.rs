@@ -1,0 +1,325 @@
+//! Accepts single requests from any thread for an event loop that runs as long as there is work.
+//!
+//! The first request starts a thread. The thread ends after a time without requests, or when none
+//! can come any more; the next request starts another. The thread passes each result to the
+//! request's [`OnDone`].
+//!
+//! A request's time runs while a server wants its host to be left alone and, as the executor's owner
+//! decides, while all slots are taken ([`TimedWait`]). A request whose time runs out before its turn
+//! fails without having begun.
+//!
+//! The program's streams, sinks and traces run on the same thread. When one of them panics, all
+//! requests under way fail, since their connections are gone. Requests that have not begun continue
+//! on a new event loop. (A reader has a thread to itself, and fails only its own request.)
+
+mod admission;
+mod scheduler;
+mod state;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::target::Target;
+
+pub(crate) use admission::{Admission, AdmissionRule, ExecutorLoad, TimedWait};
+use state::{ExecutorState, WaitingRequest};
+
+use crate::body::decoder_memory::DecoderMemory;
+use crate::body::delivery::BodyDelivery;
+use crate::clock;
+use crate::drive::inbox::WorkerMessage;
+use crate::drive::worker::{self, Scheduler, WorkerOptions};
+use crate::request::Request;
+use crate::sink::Sink;
+use crate::sync::IgnorePoison;
+use crate::transfer::{Outcome, Transfer};
+use crate::{Client, Error, ErrorKind, threads};
+
+/// Time that the thread waits for another request before it ends.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Receives the result of a request. The sink is returned, unless the request was lost with its
+/// thread.
+pub(crate) type OnDone = Box<dyn FnOnce(Outcome, Option<Box<dyn Sink>>) + Send>;
+
+/// The executor of single requests.
+pub(crate) struct Executor {
+    state: Mutex<ExecutorState>,
+    workers: WorkerOptions,
+    counts: TimedWait,
+    admission: Option<Arc<dyn Admission>>,
+    decoders: Arc<DecoderMemory>,
+}
+
+/// Maximum size of all decoders' windows together, in bytes.
+const DECODERS: u64 = 32 << 20;
+
+impl Executor {
+    pub(crate) fn new(
+        caps: Caps,
+        pipeline: usize,
+        counts: TimedWait,
+        admission: Option<Arc<dyn Admission>>,
+    ) -> Arc<Self> {
+        let workers = WorkerOptions { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
+        let decoders = Arc::new(DecoderMemory::new(DECODERS));
+        Arc::new(Self { state: Mutex::new(ExecutorState::new(caps)), workers, counts, admission, decoders })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ExecutorState> {
+        self.state.lock().ignore_poison()
+    }
+
+    /// Accepts a request. `prepare` gets its number, counted from 0, and makes its parts.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        client: &Client,
+        request: Request,
+        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, OnDone),
+    ) -> u64 {
+        let since = Instant::now();
+        let mut state = self.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        let (sink, done) = prepare(id);
+        let host = state.queue.push(&request.target.origin(), id, ());
+        let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
+            let is_held = || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
+            self.counts == TimedWait::All || is_held()
+        });
+        state.due.extend(due.map(|at| (at, id)));
+        state.waiting.insert(id, WaitingRequest { request, sink, done, since, due });
+        state.idle_since = None;
+        let starts = !std::mem::replace(&mut state.has_worker, true);
+        // Where it has to wait for another to end, that is when the thread looks; unless its own time is the next to run out.
+        let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
+        let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id) && !is_due_first;
+        let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
+        drop(state);
+        if starts {
+            self.start(client);
+        }
+        for inbox in inboxes {
+            inbox.send(WorkerMessage::CheckWork);
+        }
+        id
+    }
+
+    /// Cancels a request: drops its sink, and closes its connection if it is under way. Returns
+    /// `false` if it is finished already.
+    pub(crate) fn cancel(&self, id: u64) -> bool {
+        let mut state = self.lock();
+        if let Some(job) = state.withdraw(id) {
+            drop(state);
+            (job.done)(failed_outcome(job.request.target, Error::cancelled()), Some(job.sink));
+            self.notify_results();
+            return true;
+        }
+        let runs = state.running.contains_key(&id);
+        let inboxes = state.inboxes.clone();
+        drop(state);
+        if runs {
+            for inbox in inboxes {
+                inbox.send(WorkerMessage::Cancel(id));
+            }
+        }
+        runs
+    }
+
+    /// Makes the event loops ask the admission again after a change that the admission depends on.
+    pub(crate) fn wake_workers(&self) {
+        let inboxes = self.lock().inboxes.clone();
+        for inbox in inboxes {
+            inbox.send(WorkerMessage::CheckWork);
+        }
+    }
+
+    /// Marks the executor as retired: its client is gone, no further request comes, and the thread ends
+    /// once the requests under way are finished.
+    pub(crate) fn retire(&self) {
+        self.lock().is_retired = true;
+        self.wake_workers();
+    }
+
+    /// Closes the executor: closes requests in progress and drops waiting ones, without results.
+    /// Returns the thread that does so, if there is one, for joining.
+    pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.is_over = true;
+        let waiting = state.take_all_waiting();
+        let thread = state.thread.take();
+        drop(state);
+        drop(waiting);
+        self.wake_workers();
+        thread
+    }
+
+    fn start(self: &Arc<Self>, client: &Client) {
+        let (executor, client) = (Arc::clone(self), client.for_thread());
+        let started = threads::start("haul-batch", move || executor.work(&client));
+        match started {
+            Ok(thread) => self.lock().thread = Some(thread),
+            Err(error) => {
+                self.lock().has_worker = false;
+                self.fail_all(&Error::with_source(ErrorKind::Setup, "no thread can be started", error));
+            }
+        }
+    }
+
+    fn work(self: Arc<Self>, client: &Client) {
+        let supply: Arc<dyn Scheduler> = self.clone();
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.fail_all(&error),
+                // The panic has been printed and reported to the requests that were under way.
+                Err(_) => self.requeue_waiting(),
+            }
+            let mut state = self.lock();
+            state.inboxes.clear();
+            state.is_over = state.is_closed;
+            if state.is_closed || state.waiting.is_empty() {
+                state.has_worker = false;
+                // Nobody waits for these requests any longer.
+                let running = std::mem::take(&mut state.running);
+                drop(state);
+                drop(running);
+                return;
+            }
+        }
+    }
+
+    /// Fails all requests.
+    fn fail_all(&self, error: &Error) {
+        let mut state = self.lock();
+        let waiting = state.take_all_waiting();
+        drop(state);
+        for (_, job) in waiting {
+            (job.done)(failed_outcome(job.request.target, error.again()), Some(job.sink));
+        }
+        self.fail_running(error);
+    }
+
+    /// Fails all requests under way.
+    fn fail_running(&self, error: &Error) {
+        let running = std::mem::take(&mut self.lock().running);
+        for (_, (done, target)) in running {
+            done(failed_outcome(target, error.again()), None);
+        }
+        self.notify_results();
+    }
+
+    /// Frees the slots of an event loop that panicked. Waiting requests keep their order.
+    fn requeue_waiting(&self) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.queue = Queue::new(state.queue.caps());
+        let mut waiting: Vec<_> = state.waiting.iter().collect();
+        waiting.sort_unstable_by_key(|(id, _)| **id);
+        for (id, job) in waiting {
+            state.queue.push(&job.request.target.origin(), *id, ());
+        }
+    }
+
+    /// Reports at once results that did not come from a turn of the event loop.
+    fn notify_results(&self) {
+        if let Some(admission) = &self.admission {
+            admission.end_turn(ExecutorLoad::default(), Instant::now());
+        }
+    }
+
+    /// Reports the first of the requests under way to the admission.
+    fn report_first(&self, state: &ExecutorState) {
+        if let Some(admission) = &self.admission {
+            admission.set_first(state.running.keys().next().copied());
+        }
+    }
+
+    /// Ends the waiting requests whose time has run out.
+    fn end_late(&self, now: Instant) {
+        let mut late = Vec::new();
+        let mut state = self.lock();
+        while let Some((_, id)) = state.due.first().copied().filter(|(at, _)| *at <= now) {
+            late.extend(state.withdraw(id));
+        }
+        drop(state);
+        for job in late {
+            let error = Error::new(ErrorKind::Timeout, "the operation timed out before its turn came");
+            (job.done)(failed_outcome(job.request.target, error), Some(job.sink));
+        }
+    }
+
+    fn start_transfer(&self, state: &mut ExecutorState, host: HostId, id: u64, now: Instant) -> Option<Box<Transfer>> {
+        let WaitingRequest { request, sink, done, since, .. } = state.take(id)?;
+        let began = if self.counts == TimedWait::All { since } else { now };
+        let Request { target, options, own } = request;
+        state.running.insert(id, (done, target.clone()));
+        self.report_first(state);
+        let path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
+        let mut transfer = Transfer::with(target, options, own, path, began, id);
+        transfer.scheduling.host_slot = Some(host);
+        transfer.scheduling.rank = id;
+        Some(transfer)
+    }
+
+    /// Returns `None` if no request may start. Otherwise returns the number of the request that may
+    /// start regardless of the caps, if there is one.
+    #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
+    fn allowed(&self, state: &ExecutorState) -> Option<Option<u64>> {
+        if state.is_over {
+            return None;
+        }
+        match self.admission.as_ref().map_or(AdmissionRule::Any, |admission| admission.rule()) {
+            AdmissionRule::Any => Some(None),
+            AdmissionRule::Only(head) if state.queue.first_seq() == Some(head) => Some(Some(head)),
+            AdmissionRule::Only(_) => state.running.is_empty().then_some(None),
+            AdmissionRule::None => None,
+        }
+    }
+}
+
+/// Returns the outcome of a request without a result.
+pub(super) fn failed_outcome(target: Target, error: Error) -> Outcome {
+    let error = error.with_url(target.to_url());
+    Outcome::unsent(target, error, Instant::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::sink::memory::Memory;
+
+    #[test]
+    fn host_pause_may_exceed_the_clock_range() {
+        let mut state = ExecutorState::new(Caps { total: 1, per_host: 1 });
+        let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
+        state.pause(host, Duration::MAX);
+        assert!(state.queue.next(clock::policy_time(Instant::now()), None).is_none());
+    }
+
+    #[test]
+    fn cancelled_waiting_request_leaves_no_state() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
+        let client = Client::new();
+        let executor = Executor::new(Caps { total: 1, per_host: 1 }, 1, TimedWait::All, None);
+        let submit = || {
+            let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
+            executor.submit(&client, request, |_| (Box::new(Memory::default()), Box::new(|_, _| {})))
+        };
+        submit();
+        let _connection = silent.accept().expect("the first is under way");
+        let given_up: Vec<u64> = (0..100).map(|_| submit()).collect();
+        assert!(given_up.into_iter().all(|id| executor.cancel(id)));
+        let state = executor.lock();
+        assert_eq!((state.queue.len(), state.waiting.len(), state.due.len()), (0, 0, 0));
+        drop(state);
+        executor.close().map(JoinHandle::join).expect("there is a thread").expect("it has not panicked");
+    }
+}

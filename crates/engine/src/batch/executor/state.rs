@@ -1,0 +1,103 @@
+//! The state that a [`Executor`](super::Executor) keeps under its lock: waiting requests, requests in
+//! progress, and the working thread.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::target::Target;
+
+use super::OnDone;
+use crate::clock;
+use crate::drive::inbox::WorkerInbox;
+use crate::request::Request;
+use crate::sink::Sink;
+
+/// The requests and the thread of an executor.
+pub(super) struct ExecutorState {
+    pub(super) queue: Queue<()>,
+    pub(super) waiting: HashMap<u64, WaitingRequest>,
+    /// Deadlines of the waiting requests whose time can run out before their turn.
+    pub(super) due: BTreeSet<(Instant, u64)>,
+    pub(super) running: BTreeMap<u64, (OnDone, Target)>,
+    pub(super) next_id: u64,
+    pub(super) inboxes: Vec<Arc<WorkerInbox>>,
+    /// A working thread exists.
+    pub(super) has_worker: bool,
+    /// The thread that was started last.
+    pub(super) thread: Option<JoinHandle<()>>,
+    /// The event loop is to end, though it may be started again.
+    pub(super) is_over: bool,
+    /// The event loop is not started again.
+    pub(super) is_closed: bool,
+    /// The client is gone. The event loop ends once the requests under way are finished.
+    pub(super) is_retired: bool,
+    pub(super) idle_since: Option<Instant>,
+}
+
+/// A request that waits.
+pub(super) struct WaitingRequest {
+    pub(super) request: Request,
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) done: OnDone,
+    pub(super) since: Instant,
+    /// The job's deadline in [`ExecutorState::due`], if it has one.
+    pub(super) due: Option<Instant>,
+}
+
+impl ExecutorState {
+    pub(super) fn new(caps: Caps) -> Self {
+        Self {
+            queue: Queue::new(caps),
+            waiting: HashMap::new(),
+            due: BTreeSet::new(),
+            running: BTreeMap::new(),
+            next_id: 0,
+            inboxes: Vec::new(),
+            has_worker: false,
+            thread: None,
+            is_over: false,
+            is_closed: false,
+            is_retired: false,
+            idle_since: None,
+        }
+    }
+
+    /// Removes a waiting request that is no longer wanted.
+    pub(super) fn withdraw(&mut self, id: u64) -> Option<WaitingRequest> {
+        let job = self.take(id)?;
+        self.queue.remove(id);
+        Some(job)
+    }
+
+    /// Removes all waiting requests.
+    pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
+        self.queue = Queue::new(self.queue.caps());
+        self.due.clear();
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(super) fn take(&mut self, id: u64) -> Option<WaitingRequest> {
+        let job = self.waiting.remove(&id)?;
+        if let Some(due) = job.due {
+            self.due.remove(&(due, id));
+        }
+        Some(job)
+    }
+
+    /// Starts nothing on a host for `pause`. The time of waiting requests may run out earlier.
+    pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
+        let now = Instant::now();
+        let until = clock::after(now, pause);
+        let Self { queue, waiting, due, .. } = self;
+        queue.pause(host, clock::policy_time(until));
+        for id in queue.waiting_on(host) {
+            if let Some(job) = waiting.get_mut(&id).filter(|job| job.due.is_none()) {
+                job.due = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
+                due.extend(job.due.map(|at| (at, id)));
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A batch fed by an iterator.
+
+use super::{Batch, BatchOptions};
+use crate::request::Request;
+use crate::response::Reply;
+use crate::{Client, Error, Result};
+
+/// The responses to many requests; made by [`Client::fetch_all`]. Takes requests from their
+/// iterator as the program takes responses, a bounded number ahead. Dropping it ends the requests
+/// under way.
+#[must_use = "it sends requests only while it is iterated"]
+pub struct FetchAll<I> {
+    requests: Option<I>,
+    batch: Batch,
+    ahead: usize,
+}
+
+impl<I: Iterator<Item = Request>> FetchAll<I> {
+    pub(crate) fn new(client: &Client, requests: I, options: BatchOptions) -> Self {
+        // Twice as many as may run: so that there is one for each slot, whatever its host, and some order to wait for.
+        let ahead = options.max_parallel.max(1).saturating_mul(2);
+        Self { requests: Some(requests), batch: Batch::new(client, options), ahead }
+    }
+
+    fn fill(&mut self) {
+        while let Some(requests) = self.requests.as_mut().filter(|_| self.batch.outstanding() < self.ahead) {
+            match requests.next() {
+                Some(request) => {
+                    self.batch.submit(request);
+                }
+                None => self.requests = None,
+            }
+        }
+    }
+}
+
+impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
+    /// The number of the request in its iterator, and the response. When the hook ends the wait,
+    /// the response is the error, and the iteration ends. In a forked child the iterator is empty.
+    type Item = (u64, Result<Reply>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.is_inherited() {
+            return None;
+        }
+        self.fill();
+        match self.batch.next() {
+            Ok(finished) => finished.map(|finished| (finished.id(), finished.into_reply())),
+            Err(error) => Some(self.stop(error)),
+        }
+    }
+}
+
+impl<I> FetchAll<I> {
+    fn stop(&mut self, error: Error) -> (u64, Result<Reply>) {
+        self.requests = None;
+        self.batch.executor.close();
+        let place = self.batch.queue.clear();
+        (place, Err(error))
+    }
+}

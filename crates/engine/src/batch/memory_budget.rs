@@ -1,0 +1,221 @@
+//! The memory budget for the bodies of a batch, both under way and complete but not yet taken.
+//!
+//! While the program has nothing to take, the first request under way may exceed the budget, since
+//! the program waits for its result. A batch therefore holds at most its budget and one body more.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use haul_policy::target::Target;
+
+use super::executor::AdmissionRule;
+use crate::Result;
+use crate::buffer::Lease;
+use crate::sink::{Begin, Partial, Sink, Wake};
+use crate::sync::IgnorePoison;
+
+/// The number that stands for no request.
+const NONE: u64 = u64::MAX;
+/// A sink is not stopped for less room than this.
+const LEAST: u64 = 16 << 10;
+
+/// The memory budget of a batch.
+pub(super) struct MemoryBudget {
+    most: u64,
+    held: AtomicU64,
+    /// Number of the first request under way.
+    first: AtomicU64,
+    /// Number of the request that the program waits for, in the order of the input.
+    head: AtomicU64,
+    /// The program has nothing to take.
+    nothing_ready: AtomicBool,
+    /// The sinks that wait for room.
+    waiting: Mutex<Vec<(Arc<dyn Wake>, usize)>>,
+}
+
+impl MemoryBudget {
+    pub(super) fn new(most: u64) -> Self {
+        Self {
+            most: most.max(LEAST),
+            held: AtomicU64::new(0),
+            first: AtomicU64::new(NONE),
+            head: AtomicU64::new(NONE),
+            nothing_ready: AtomicBool::new(true),
+            waiting: Mutex::default(),
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.most.saturating_sub(self.held.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.room() == 0
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// Releases `bytes` of the budget. Returns whether the budget was exhausted before, so that
+    /// requests may start that could not.
+    pub(super) fn release(&self, bytes: u64) -> bool {
+        let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
+        let was_full = held >= self.most;
+        if held.saturating_sub(bytes) < self.most {
+            self.wake();
+        }
+        was_full
+    }
+
+    /// Records the number of the next request in the order of the input.
+    pub(super) fn set_head(&self, id: u64) {
+        self.head.store(id, Ordering::SeqCst);
+    }
+
+    /// Records whether the program has nothing to take. Returns true if that is so now and was not
+    /// before.
+    pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
+        let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
+        if is_new {
+            self.wake();
+        }
+        is_new
+    }
+
+    /// Returns which requests may start now.
+    pub(super) fn rule(&self) -> AdmissionRule {
+        if self.room() > 0 {
+            AdmissionRule::Any
+        } else if self.nothing_ready.load(Ordering::SeqCst) {
+            AdmissionRule::Only(self.head.load(Ordering::SeqCst))
+        } else {
+            AdmissionRule::None
+        }
+    }
+
+    /// Records the first of the requests under way.
+    pub(super) fn set_first(&self, id: Option<u64>) {
+        let id = id.unwrap_or(NONE);
+        if self.first.swap(id, Ordering::SeqCst) != id {
+            self.wake();
+        }
+    }
+
+    fn is_preferred(&self, id: u64) -> bool {
+        self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
+    }
+
+    fn wake(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().ignore_poison());
+        for (driver, token) in waiting {
+            driver.wake(token);
+        }
+    }
+}
+
+/// A sink whose bytes count against a budget.
+pub(super) struct BudgetedSink {
+    sink: Box<dyn Sink>,
+    id: u64,
+    holds: BudgetShare,
+}
+
+/// A sink's share of a budget, which is returned when it is dropped.
+struct BudgetShare {
+    bytes: u64,
+    budget: Arc<MemoryBudget>,
+}
+
+impl BudgetShare {
+    fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.budget.add(bytes);
+    }
+
+    fn give(&mut self) {
+        self.budget.release(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for BudgetShare {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.give();
+        }
+    }
+}
+
+impl BudgetedSink {
+    pub(super) fn new(sink: Box<dyn Sink>, id: u64, budget: Arc<MemoryBudget>) -> Self {
+        Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
+    }
+
+    /// Returns the sink and the share that it keeps.
+    pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
+        let bytes = std::mem::take(&mut self.holds.bytes);
+        (self.sink, bytes)
+    }
+}
+
+impl Sink for BudgetedSink {
+    fn takes_coded(&mut self, coding: &[u8]) -> bool {
+        self.sink.takes_coded(coding)
+    }
+
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.sink.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let own = self.sink.credit(waker, token);
+        let budget = &self.holds.budget;
+        let is_preferred = || budget.is_preferred(self.id);
+        if own == 0 || is_preferred() {
+            return own;
+        }
+        if let (0, Some(waker)) = (budget.room(), waker) {
+            budget.waiting.lock().ignore_poison().push((Arc::clone(waker), token));
+            // It may have become the one that goes on, or got room, in between.
+            if !is_preferred() && budget.room() == 0 {
+                return 0;
+            }
+        }
+        own.min(budget.room().max(LEAST))
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.holds.add(lease.bytes().len() as u64);
+        self.sink.bytes(lease)
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let received = self.sink.receive(socket, most)?;
+        if let Ok(n) = &received {
+            self.holds.add(*n as u64);
+        }
+        Some(received)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        self.sink.partial(target)
+    }
+
+    fn restart(&mut self) -> bool {
+        let may = self.sink.restart();
+        if may {
+            self.holds.give();
+        }
+        may
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
+    }
+
+    fn file_name(&self) -> Option<&std::path::Path> {
+        self.sink.file_name()
+    }
+}

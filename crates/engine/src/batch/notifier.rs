@@ -1,0 +1,67 @@
+//! A descriptor that is readable while there is something to take. Foreign event loops watch it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A counter in the kernel (`eventfd`), or a pipe where there is none.
+#[derive(Debug)]
+pub(super) struct Notifier {
+    read: OwnedFd,
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    write: OwnedFd,
+    is_readable: bool,
+}
+
+impl Notifier {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    pub(super) fn new() -> io::Result<Self> {
+        use rustix::event::{EventfdFlags, eventfd};
+        let read = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { read, is_readable: false })
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    pub(super) fn new() -> io::Result<Self> {
+        let (read, write) = rustix::pipe::pipe()?;
+        for end in [&read, &write] {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(end, true)?;
+        }
+        Ok(Self { read, write, is_readable: false })
+    }
+
+    /// Returns whether the program was last notified that there are results.
+    pub(super) fn is_readable(&self) -> bool {
+        self.is_readable
+    }
+
+    /// Makes the descriptor readable while there is something to take, and not readable otherwise.
+    pub(super) fn set(&mut self, is_readable: bool) {
+        if self.is_readable == is_readable {
+            return;
+        }
+        self.is_readable = is_readable;
+        // Neither can fail: the counter is 0 or 1.
+        if is_readable {
+            let _ = rustix::io::write(self.write_end(), &1u64.to_ne_bytes());
+        } else {
+            let _ = rustix::io::read(&self.read, &mut [0; 8]);
+        }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    fn write_end(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    fn write_end(&self) -> BorrowedFd<'_> {
+        self.write.as_fd()
+    }
+}
+
+impl AsFd for Notifier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+}

@@ -1,0 +1,168 @@
+//! The memory that the decoders of many bodies share.
+//!
+//! A zstd body may need a window of 8 MiB, a brotli body one of 16 MiB, for as long as it comes. A body whose window is small goes
+//! on. Any other is admitted with its whole window, while there is room for it, and goes on to its end. One that is not admitted is
+//! not decoded: what came of it with its head is kept as it is, and it is not read until an admitted one is over. A body that is
+//! complete then is decoded at once, and needs its window for that moment alone.
+//!
+//! Two are admitted whatever there is room for: the only one, and one that the output waits for. So something always goes on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::sink::Wake;
+use crate::sync::IgnorePoison;
+
+/// A decoder with a smaller window never waits.
+pub(super) const SMALL_WINDOW: u64 = 128 << 10;
+
+/// The memory that the decoders of many bodies share.
+#[derive(Default)]
+pub struct DecoderMemory {
+    limit: u64,
+    /// Bytes held by the decoders, as of the last change.
+    used: AtomicU64,
+    state: Mutex<DecoderMemoryState>,
+}
+
+#[derive(Default)]
+struct DecoderMemoryState {
+    used: u64,
+    admitted: usize,
+    waiting: Vec<(Arc<dyn Wake>, usize)>,
+}
+
+impl std::fmt::Debug for DecoderMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DecoderMemory").field("limit", &self.limit).field("used", &self.used()).finish_non_exhaustive()
+    }
+}
+
+impl DecoderMemory {
+    /// Memory for windows of so many bytes in all.
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// The bytes in use.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut DecoderMemoryState) -> T) -> T {
+        let mut state: MutexGuard<'_, DecoderMemoryState> = self.state.lock().ignore_poison();
+        let changed = change(&mut state);
+        self.used.store(state.used, Ordering::Relaxed);
+        changed
+    }
+}
+
+/// The part of the memory that the decoder of one body has.
+#[derive(Debug)]
+pub(super) struct DecoderShare {
+    memory: Arc<DecoderMemory>,
+    bytes: u64,
+    is_admitted: bool,
+}
+
+impl DecoderShare {
+    pub(super) fn new(memory: &Arc<DecoderMemory>) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
+    }
+
+    /// Counts what the decoder holds now.
+    pub(super) fn holds(&mut self, bytes: u64) {
+        if bytes > self.bytes {
+            self.memory.change(|state| state.used += bytes - self.bytes);
+            self.bytes = bytes;
+        }
+    }
+
+    pub(super) fn is_admitted(&self) -> bool {
+        self.is_admitted
+    }
+
+    /// Returns whether the decoder may grow to its whole window. If not, `waker` is woken when
+    /// another attempt is worthwhile.
+    pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        if self.is_admitted {
+            return true;
+        }
+        let more = window.saturating_sub(self.bytes);
+        let limit = self.memory.limit;
+        self.is_admitted = self.memory.change(|state| {
+            let fits = state.admitted == 0 || state.used + more <= limit;
+            if fits {
+                state.admitted += 1;
+                state.used += more;
+            } else if let Some(waker) = waker {
+                state.waiting.push((Arc::clone(waker), token));
+            }
+            fits
+        });
+        if self.is_admitted {
+            self.bytes += more;
+        }
+        self.is_admitted
+    }
+}
+
+impl Drop for DecoderShare {
+    fn drop(&mut self) {
+        let waiting = self.memory.change(|state| {
+            state.used -= self.bytes;
+            state.admitted -= usize::from(self.is_admitted);
+            std::mem::take(&mut state.waiting)
+        });
+        for (waker, token) in waiting {
+            waker.wake(token);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct TokenSum(AtomicUsize);
+
+    impl Wake for TokenSum {
+        fn wake(&self, token: usize) {
+            self.0.fetch_add(token, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn decoder_windows_beyond_the_limit_wait() {
+        let memory = Arc::new(DecoderMemory::new(100));
+        let woken = Arc::new(TokenSum::default());
+        let waker: Arc<dyn Wake> = woken.clone();
+        let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderShare::new(&memory));
+        assert!(one.admits(80, Some(&waker), 1) && one.admits(80, Some(&waker), 1));
+        two.holds(15);
+        assert!(!two.admits(80, Some(&waker), 2));
+        assert!(!three.admits(6, Some(&waker), 4));
+        assert!(three.admits(5, Some(&waker), 4));
+        assert_eq!((memory.used(), woken.0.load(Ordering::Relaxed)), (100, 0));
+        drop(one);
+        assert_eq!((memory.used(), woken.0.load(Ordering::Relaxed)), (20, 6));
+        assert!(two.admits(80, Some(&waker), 2));
+        drop((two, three));
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn only_decoder_may_exceed_the_memory_limit() {
+        let memory = Arc::new(DecoderMemory::new(100));
+        let [mut one, mut two] = std::array::from_fn(|_| DecoderShare::new(&memory));
+        assert!(one.admits(1000, None, 0));
+        assert!(!two.admits(1, None, 0));
+        drop(one);
+        assert!(two.admits(1, None, 0));
+    }
+}

@@ -1,0 +1,359 @@
+//! The way of a body from its framing to its sink: content decoding, then extraction, then the sink. Each stage is
+//! there only when asked for; without any, the bytes reach the sink as they were received.
+//!
+//! ```
+//! use haul::body::delivery::BodyDelivery;
+//! use haul::sink::memory::Memory;
+//! let path = BodyDelivery::new(Box::new(Memory::default()));
+//! ```
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use haul_policy::target::Target;
+
+use super::decoder_memory::{DecoderMemory, DecoderShare, SMALL_WINDOW};
+use super::text::TextReader;
+use super::{BodyDecoder, DecodeLimits};
+use crate::Result;
+use crate::buffer::Lease;
+use crate::pipeline::Extractor;
+use crate::sink::partial::PartialFile;
+use crate::sink::records::Records;
+use crate::sink::{Begin, Counter, Partial, Sink, Wake};
+
+/// The stages and the sink of one body.
+pub struct BodyDelivery {
+    // Most bodies have neither, and transfers are moved about.
+    decoder: Option<Box<BodyDecoder>>,
+    search: Option<Box<BodySearch>>,
+    records: Records,
+    sink: Box<dyn Sink>,
+    /// The memory that its decoder shares with those of other bodies.
+    memory: Option<Arc<DecoderMemory>>,
+    share: Option<DecoderShare>,
+    /// Coded bytes that came before there was memory for their decoder.
+    pending: Vec<u8>,
+}
+
+impl BodyDelivery {
+    /// Straight to the sink.
+    #[must_use]
+    pub fn new(sink: Box<dyn Sink>) -> Self {
+        Self {
+            decoder: None,
+            search: None,
+            records: Records::default(),
+            sink,
+            memory: None,
+            share: None,
+            pending: Vec::new(),
+        }
+    }
+
+    /// The matches of this go to the sink, instead of the body: matches in its text, which is UTF-8 whatever the charset of the body,
+    /// or in its bytes as they are.
+    #[must_use]
+    pub fn with_extractor(mut self, extractor: Extractor, search_in: SearchInput) -> Self {
+        self.search = Some(Box::new(BodySearch { extractor, search_in, text: None }));
+        self
+    }
+
+    /// A decoder takes its window from this memory. Only for a body that is read to its end whatever becomes of the others that
+    /// share it: what it has it gives back at its end.
+    #[must_use]
+    pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
+        self.memory = Some(Arc::clone(memory));
+        self
+    }
+
+    /// The sink.
+    #[must_use]
+    pub fn sink(&self) -> &dyn Sink {
+        &*self.sink
+    }
+
+    /// The sink, when the transfer is over.
+    #[must_use]
+    pub fn into_sink(self) -> Box<dyn Sink> {
+        self.sink
+    }
+
+    /// The extractor, for another body.
+    #[must_use]
+    pub fn into_extractor(self) -> Option<Extractor> {
+        self.search.map(|search| {
+            let mut extractor = search.extractor;
+            extractor.reset();
+            extractor
+        })
+    }
+
+    /// A body of this content coding begins; `before` goes to the sink ahead of it.
+    ///
+    /// # Errors
+    /// An unknown coding, or a sink that cannot be opened.
+    pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
+        let decoder = match coding {
+            b"" => Ok(None),
+            coding if self.search.is_none() && self.sink.takes_coded(coding) => Ok(None),
+            coding => BodyDecoder::new(coding, limits),
+        };
+        if before.is_empty() && decoder.is_err() {
+            return decoder.map(drop);
+        }
+        let plain = matches!(decoder, Ok(None)) && self.search.is_none();
+        let validator = begin.validator.filter(|_| plain && before.is_empty());
+        if let Some(search) = &mut self.search {
+            search.begin(begin.head.get("content-type"));
+        }
+        self.sink.begin(&Begin { length: begin.length.filter(|_| plain), validator, ..*begin })?;
+        if !before.is_empty() {
+            self.sink.bytes(Lease::borrowed(before))?;
+        }
+        // The heads that were asked for tell why a body cannot be read.
+        self.decoder = decoder?.map(Box::new);
+        self.share = self.memory.as_ref().filter(|_| self.decoder.is_some()).map(DecoderShare::new);
+        Ok(())
+    }
+
+    /// Output that follows the body without being a part of it goes to the sink unchanged.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.search.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
+    }
+
+    /// Returns whether bytes reach the sink as they were received.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.decoder.is_none() && self.search.is_none()
+    }
+
+    /// Returns the number of decoded bytes delivered, or `None` if the body is not coded.
+    #[must_use]
+    pub fn decoded(&self) -> Option<u64> {
+        self.decoder.as_ref().map(|decoder| decoder.handed_out())
+    }
+
+    /// The existing part of this target's content.
+    pub fn partial(&mut self, target: &Target) -> Option<Partial> {
+        if self.search.is_some() { None } else { self.sink.partial(target) }
+    }
+
+    /// Moves on to the next gap once one is filled. Returns the range of the bytes that belong
+    /// there, if there is another gap.
+    pub fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    /// The file, if its parts may come in any order.
+    pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        if self.is_plain() { self.sink.partial_file() } else { None }
+    }
+
+    /// The counter of bytes that do not pass the sink.
+    pub fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+        self.sink.counter()
+    }
+
+    /// Returns the number of bytes that may be pushed now.
+    pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let credit = self.sink.credit(waker, token);
+        let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
+        // The sink's credit is for what comes out of the decoder.
+        let credit = if credit == u64::MAX { credit } else { credit.div_ceil(decoder.expansion()) };
+        match &mut self.share {
+            Some(share) if !self.pending.is_empty() && !share.is_admitted() && !self.sink.is_first(None, token) => {
+                let window = decoder.expected_window(&self.pending);
+                let goes_on = share.admits(window, waker, token) || self.sink.is_first(waker, token);
+                if goes_on { credit } else { 0 }
+            }
+            _ => credit,
+        }
+    }
+
+    /// Lets go of the decoder, whose body is over.
+    pub fn release(&mut self) {
+        (self.decoder, self.share, self.pending) = (None, None, Vec::new());
+    }
+
+    /// Returns whether all other bodies wait for the end of this one.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.sink.is_awaited()
+    }
+
+    /// Body bytes as received, in several places.
+    ///
+    /// # Errors
+    /// What a stage or the sink says.
+    pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.decoder.is_none() && self.search.is_none() {
+            self.sink.pieces(pieces)
+        } else {
+            pieces.iter().try_for_each(|piece| self.push(Lease::borrowed(piece)))
+        }
+    }
+
+    /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
+    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.decoder.is_some() || self.search.is_some() { None } else { self.sink.direct() }
+    }
+
+    /// Receives into memory of the sink, if nobody on the way has to see the bytes.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        if self.is_plain() { self.sink.receive(socket, most) } else { None }
+    }
+
+    /// Reports to the sink that `bytes` bytes were moved to its descriptor.
+    pub fn moved(&mut self, bytes: u64) {
+        self.sink.moved(bytes);
+    }
+
+    /// Body bytes as received.
+    ///
+    /// # Errors
+    /// What a stage or the sink says.
+    pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.must_wait(lease.bytes()) {
+            self.pending.extend_from_slice(lease.bytes());
+            return Ok(());
+        }
+        self.push_pending()?;
+        self.process(lease)
+    }
+
+    /// Returns whether `bytes` must wait for the memory of their decoder.
+    fn must_wait(&mut self, bytes: &[u8]) -> bool {
+        let (Some(decoder), Some(share)) = (&self.decoder, &mut self.share) else { return false };
+        if share.is_admitted() || decoder.has_begun() {
+            return false;
+        }
+        let first = if self.pending.is_empty() { bytes } else { &self.pending[..] };
+        let window = decoder.expected_window(first);
+        window >= SMALL_WINDOW && !self.sink.is_first(None, 0) && !share.admits(window, None, 0)
+    }
+
+    /// Passes on what waited.
+    fn push_pending(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.process(Lease::borrowed(&pending))
+    }
+
+    fn process(&mut self, lease: Lease<'_>) -> Result<()> {
+        let Self { decoder, search, records, sink, share, .. } = self;
+        let pushed = match (&mut *decoder, search) {
+            (None, None) => sink.bytes(lease),
+            (None, Some(search)) => {
+                sink.page(lease.bytes())?;
+                search.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
+                deliver(records, &mut **sink)
+            }
+            (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(Lease::borrowed(piece))),
+            (Some(decoder), Some(search)) => {
+                decoder.push(lease.bytes(), &mut |piece| {
+                    sink.page(piece)?;
+                    search.push(piece, &mut |found| gather(found, records, &mut **sink))
+                })?;
+                deliver(records, &mut **sink)
+            }
+        };
+        if let (Some(decoder), Some(share)) = (decoder, share) {
+            share.holds(decoder.held());
+        }
+        pushed
+    }
+
+    /// The body is complete.
+    ///
+    /// # Errors
+    /// What a stage or the sink says, such as coded content that ended too early.
+    pub fn finish(&mut self) -> Result<()> {
+        self.push_pending()?;
+        if let Some(decoder) = &mut self.decoder {
+            decoder.finish()?;
+        }
+        self.share = None;
+        let Self { search, records, sink, .. } = self;
+        if let Some(search) = search {
+            search.finish(&mut |found| gather(found, records, &mut **sink))?;
+            deliver(records, &mut **sink)?;
+        }
+        sink.finish()
+    }
+
+    /// Keeps the bytes received so far, if the sink was told to continue from them.
+    pub fn keeps(&mut self) -> bool {
+        self.is_plain() && self.sink.keeps()
+    }
+
+    /// Discards the bytes received so far, for another attempt. `false` if some were output already.
+    pub fn restart(&mut self) -> bool {
+        self.release();
+        self.records.clear();
+        if let Some(search) = &mut self.search {
+            search.extractor.reset();
+        }
+        self.sink.restart()
+    }
+}
+
+/// The form of a body in which values are searched for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchInput {
+    /// The body's text as UTF-8, converted from its charset.
+    #[default]
+    Text,
+    /// The body's bytes, unchanged.
+    Bytes,
+}
+
+/// The search for values in a body.
+struct BodySearch {
+    extractor: Extractor,
+    search_in: SearchInput,
+    /// The body as text, once it has begun.
+    text: Option<TextReader>,
+}
+
+impl BodySearch {
+    fn begin(&mut self, content_type: Option<&[u8]>) {
+        self.text = (self.search_in == SearchInput::Text).then(|| TextReader::new(content_type));
+    }
+
+    fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { extractor, text, .. } = self;
+        match text {
+            Some(text) => text.push(piece, &mut |piece| extractor.push(piece, on_match)),
+            None => extractor.push(piece, on_match),
+        }
+    }
+
+    fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let Self { extractor, text, .. } = self;
+        if let Some(text) = text {
+            text.finish(&mut |piece| extractor.push(piece, on_match))?;
+        }
+        extractor.finish(on_match)
+    }
+}
+
+/// Values are delivered in batches of this many: a piece of a body can decode to so much, with so many matches, that
+/// all of them at once would exceed the sink's budget.
+const BATCH: usize = 1024;
+
+fn gather(found: &[u8], records: &mut Records, sink: &mut dyn Sink) -> Result<()> {
+    records.push(found);
+    if records.len() < BATCH { Ok(()) } else { sink.records(records) }
+}
+
+fn deliver(records: &mut Records, sink: &mut dyn Sink) -> Result<()> {
+    if records.is_empty() { Ok(()) } else { sink.records(records) }
+}

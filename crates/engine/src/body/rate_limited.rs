@@ -1,0 +1,142 @@
+//! An upload that is given out no faster than a rate allows (curl's `--limit-rate`).
+//!
+//! It waits where it is read, a [grant](haul_policy::rate::TokenBucket) at a time, or says when another read is worth trying.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use haul_policy::rate::TokenBucket;
+
+use super::trailers::Field;
+use super::upload::BodyUpload;
+use crate::clock;
+
+/// The longest wait at once.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// An upload at a rate.
+pub(crate) struct RateLimitedUpload {
+    upload: Box<dyn BodyUpload>,
+    bucket: TokenBucket,
+    deadline: Option<Instant>,
+    is_attended: bool,
+    resumes_at: Option<Instant>,
+}
+
+impl RateLimitedUpload {
+    /// At most this many bytes a second, and none after the deadline.
+    pub(crate) fn new(upload: Box<dyn BodyUpload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
+        let bucket = TokenBucket::new(bytes_per_second, clock::policy_time(Instant::now()));
+        Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
+    }
+
+    /// Returns how many bytes may be given now, at least one. Waits until then, unless the upload
+    /// is attended.
+    fn tokens(&mut self, want: u64) -> io::Result<usize> {
+        loop {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let time = clock::policy_time(now);
+            match self.bucket.available(time) {
+                0 => {
+                    let at = clock::instant(self.bucket.ready_at(time, want));
+                    if self.is_attended {
+                        self.resumes_at = Some(at);
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                    thread::sleep(at.saturating_duration_since(now).min(LONGEST));
+                }
+                tokens => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
+            }
+        }
+    }
+}
+
+impl BodyUpload for RateLimitedUpload {
+    fn length(&self) -> Option<u64> {
+        self.upload.length()
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.resumes_at = None;
+        let room = self.tokens(buffer.len() as u64)?.min(buffer.len());
+        let count = self.upload.read(&mut buffer[..room])?;
+        self.bucket.take(count as u64);
+        Ok(count)
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        self.is_attended = true;
+        self.upload.set_waker(waker);
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.upload.source()
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at
+    }
+
+    fn trailers(&mut self) -> io::Result<Vec<Field>> {
+        self.upload.trailers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::upload::RequestBody;
+    use super::*;
+
+    fn paced(rate: u64, deadline: Option<Instant>) -> RateLimitedUpload {
+        RateLimitedUpload::new(RequestBody::from(vec![7; 10_000]).upload(), rate, deadline)
+    }
+
+    #[test]
+    fn rate_limited_upload_delivers_everything_in_small_reads() {
+        let mut buffer = [0; 10_000];
+        let mut upload = paced(64_000, None);
+        let mut all = 0;
+        loop {
+            let count = upload.read(&mut buffer).unwrap();
+            assert!(count <= 4096, "more than is ever there at once: {count}");
+            all += count;
+            if count == 0 {
+                break;
+            }
+        }
+        assert_eq!((all, upload.length()), (10_000, Some(10_000)));
+        assert!(upload.ready().is_empty(), "what lies in memory is not taken past the rate");
+    }
+
+    #[test]
+    fn rate_limited_upload_with_waker_never_blocks() {
+        let mut buffer = [0; 10_000];
+        let mut upload = paced(64_000, None);
+        upload.set_waker(Waker::noop().clone());
+        let mut all = 0;
+        let error = loop {
+            match upload.read(&mut buffer) {
+                Ok(count) => all += count,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(all < 10_000 && upload.resumes_at().is_some());
+    }
+
+    #[test]
+    fn rate_limited_upload_fails_after_the_deadline() {
+        let error = paced(1000, Some(Instant::now())).read(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,172 @@
+//! A stream polled by the program's own task while it awaits the response, since it may work only there: tokio's files, sockets and timers panic in
+//! threads outside tokio.
+//!
+//! ```text
+//!  task ──polls the stream, once it is asked for──▶ at most MAX_UNSENT bytes ──▶ read, or WouldBlock; the loop is woken for each piece
+//! ```
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use super::one_shot::OneShotSource;
+use crate::sync::IgnorePoison;
+
+/// Number of unsent bytes from which on the stream is no longer polled.
+const MAX_UNSENT: usize = 128 << 10;
+/// Maximum number of polls of an always ready stream in one turn of its task.
+const TURN: usize = 32;
+/// The most that is taken at once.
+const PIECE: usize = 64 << 10;
+
+/// The task's side. Dropped, it gives no more.
+pub(crate) struct Feeder {
+    once: OneShotSource,
+    feed_queue: Arc<FeedQueue>,
+    buffer: Vec<u8>,
+}
+
+/// The queue between a task and the sending loop.
+#[derive(Default)]
+pub(super) struct FeedQueue(Mutex<FeedState>);
+
+#[derive(Default)]
+struct FeedState {
+    pieces: VecDeque<Vec<u8>>,
+    /// Number of bytes already taken from the first piece.
+    at: usize,
+    bytes: usize,
+    /// The end or the failure that follows the pieces.
+    end: Option<io::Result<()>>,
+    /// The loop has asked for it.
+    is_wanted: bool,
+    /// The feeding side was dropped, so no more bytes come.
+    is_left: bool,
+    /// The loop, where it waits.
+    reader: Option<Waker>,
+    /// The task, where it waits to be asked.
+    feeder: Option<Waker>,
+}
+
+impl FeedQueue {
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
+        self.0.lock().ignore_poison()
+    }
+
+    /// The next bytes, without waiting; 0 is the end.
+    pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut held = self.lock();
+        held.is_wanted = true;
+        let n = held.take(buffer);
+        let read = if n > 0 { Ok(n) } else { held.after(waker) };
+        let feeder = held.feeder.take();
+        drop(held);
+        if let Some(feeder) = feeder {
+            feeder.wake();
+        }
+        read
+    }
+}
+
+impl FeedState {
+    fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(piece) = self.pieces.front()
+            && filled < buffer.len()
+        {
+            let rest = &piece[self.at..];
+            let n = rest.len().min(buffer.len() - filled);
+            buffer[filled..filled + n].copy_from_slice(&rest[..n]);
+            filled += n;
+            self.at += n;
+            if n == rest.len() {
+                self.pieces.pop_front();
+                self.at = 0;
+            }
+        }
+        self.bytes -= filled;
+        filled
+    }
+
+    /// Returns the result of a read when no bytes are left.
+    fn after(&mut self, waker: &Waker) -> io::Result<usize> {
+        match self.end.take() {
+            Some(Ok(())) => {
+                self.end = Some(Ok(()));
+                Ok(0)
+            }
+            Some(Err(error)) => {
+                self.is_left = true;
+                Err(error)
+            }
+            None if self.is_left => Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody gives the content any more")),
+            None => {
+                self.reader = Some(waker.clone());
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        }
+    }
+}
+
+impl Feeder {
+    pub(super) fn new(once: OneShotSource, feed_queue: Arc<FeedQueue>) -> Self {
+        Self { once, feed_queue, buffer: Vec::new() }
+    }
+
+    /// Goes on as far as it can now. `true` when it has no more to give.
+    pub(crate) fn feed(&mut self, context: &mut Context<'_>) -> bool {
+        for _ in 0..TURN {
+            let mut held = self.feed_queue.lock();
+            if held.end.is_some() || held.is_left {
+                return true;
+            }
+            if !held.is_wanted || held.bytes >= MAX_UNSENT {
+                held.feeder = Some(context.waker().clone());
+                return false;
+            }
+            drop(held);
+            self.buffer.resize(PIECE, 0);
+            let Poll::Ready(read) = self.once.poll_stream(context, &mut self.buffer) else { return false };
+            let mut held = self.feed_queue.lock();
+            match read {
+                Ok(0) => held.end = Some(Ok(())),
+                Ok(n) => {
+                    held.pieces.push_back(self.buffer[..n].to_vec());
+                    held.bytes += n;
+                }
+                Err(error) => held.end = Some(Err(error)),
+            }
+            let reader = held.reader.take();
+            drop(held);
+            if let Some(reader) = reader {
+                reader.wake();
+            }
+        }
+        context.waker().wake_by_ref();
+        false
+    }
+}
+
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        let mut held = self.feed_queue.lock();
+        held.is_left = true;
+        let (reader, is_wanted) = (held.reader.take(), held.is_wanted);
+        drop(held);
+        if !is_wanted {
+            // Nothing of it is gone: another request may have it.
+            self.once.forget_feeder();
+        }
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+impl fmt::Debug for Feeder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feeder").finish_non_exhaustive()
+    }
+}

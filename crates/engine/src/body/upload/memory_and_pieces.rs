@@ -1,0 +1,190 @@
+//! The ways to send a [`RequestBody`](super::RequestBody): from one place in memory, and piece by piece.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use super::one_shot::{OneShotReader, OneShotSource};
+use super::{BodyPiece, BodyUpload};
+
+/// Time after which a source that gave less than requested is not read again before its bytes are
+/// sent.
+const SLOW: Duration = Duration::from_millis(10);
+
+/// A sending of bytes that lie in one place.
+pub(super) struct MemoryUpload {
+    bytes: Arc<[u8]>,
+    at: usize,
+}
+
+impl MemoryUpload {
+    pub(super) fn new(bytes: Arc<[u8]>) -> Self {
+        Self { bytes, at: 0 }
+    }
+}
+
+impl BodyUpload for MemoryUpload {
+    fn length(&self) -> Option<u64> {
+        Some(self.bytes.len() as u64)
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut rest = self.ready();
+        let n = rest.read(buffer)?;
+        self.consume(n);
+        Ok(n)
+    }
+
+    fn ready(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.at += n;
+    }
+}
+
+/// A sending of pieces.
+pub(super) struct PieceUpload {
+    pieces: Arc<[BodyPiece]>,
+    /// Index of the piece under way.
+    at: usize,
+    /// Number of bytes of the piece already sent.
+    done: u64,
+    /// The source of the piece.
+    open: OpenPiece,
+    waker: Option<Waker>,
+}
+
+/// The source of a piece.
+enum OpenPiece {
+    /// No source is open.
+    Nothing,
+    File(File),
+    /// The output of a source of known length.
+    Given(Box<dyn Read + Send>),
+    Once(OneShotReader),
+}
+
+impl PieceUpload {
+    pub(super) fn new(pieces: Arc<[BodyPiece]>) -> Self {
+        Self { pieces, at: 0, done: 0, open: OpenPiece::Nothing, waker: None }
+    }
+
+    /// Returns whether a source of known length has more bytes to give.
+    fn is_amid_source(&self) -> bool {
+        match &self.pieces[self.at] {
+            BodyPiece::Source(source) => source.length.is_some_and(|length| self.done < length),
+            BodyPiece::Bytes(_) | BodyPiece::File { .. } | BodyPiece::Once(_) => false,
+        }
+    }
+
+    fn next_piece(&mut self) {
+        self.at += 1;
+        self.done = 0;
+        self.open = OpenPiece::Nothing;
+    }
+
+    /// Reads from the piece under way; 0 at its end.
+    fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piece = &self.pieces[self.at];
+        if let BodyPiece::Bytes(bytes) = piece {
+            let rest = &bytes[self.done as usize..];
+            let n = rest.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&rest[..n]);
+            return Ok(n);
+        }
+        let left = match piece {
+            BodyPiece::File { length, .. } => Some(length - self.done),
+            BodyPiece::Source(source) => source.length.map(|length| length - self.done),
+            BodyPiece::Bytes(_) | BodyPiece::Once(_) => None,
+        };
+        if left == Some(0) {
+            return Ok(0);
+        }
+        if let OpenPiece::Nothing = self.open {
+            self.open = open(piece, self.done, self.waker.as_ref())?;
+        }
+        let most = buffer.len().min(left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX)));
+        let buffer = &mut buffer[..most];
+        match &mut self.open {
+            OpenPiece::File(file) => some(file.read(buffer)?, "the file has become shorter"),
+            OpenPiece::Given(given) => some(given.read(buffer)?, "the content is shorter than was said"),
+            OpenPiece::Once(reading) => reading.read(buffer),
+            OpenPiece::Nothing => unreachable!("it was just opened"),
+        }
+    }
+}
+
+/// Begins to read a piece that is not in memory, of which `done` bytes were sent already.
+fn open(piece: &BodyPiece, done: u64, waker: Option<&Waker>) -> io::Result<OpenPiece> {
+    let reading = |once| OpenPiece::Once(OneShotReader::new(once, waker.cloned()));
+    Ok(match piece {
+        BodyPiece::File { path, offset, .. } => OpenPiece::File(open_at(path, offset + done)?),
+        BodyPiece::Source(source) if source.length.is_some() => OpenPiece::Given((source.open)()?),
+        BodyPiece::Source(source) => reading(OneShotSource::new((source.open)()?)),
+        BodyPiece::Once(once) => reading(once.clone()),
+        BodyPiece::Bytes(_) => OpenPiece::Nothing,
+    })
+}
+
+fn open_at(path: &Path, offset: u64) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset))?;
+    }
+    Ok(file)
+}
+
+/// Fails if a read returned no bytes although some are missing.
+fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
+    if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
+}
+
+impl BodyUpload for PieceUpload {
+    fn length(&self) -> Option<u64> {
+        self.pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.length()?))
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (mut filled, began) = (0, Instant::now());
+        while filled < buffer.len() && self.at < self.pieces.len() {
+            let waits = self.pieces[self.at].waits();
+            if waits && filled > 0 {
+                // Bytes that are ready should be sent first.
+                break;
+            }
+            let room = buffer.len() - filled;
+            match self.read_piece(&mut buffer[filled..]) {
+                Ok(0) => self.next_piece(),
+                Ok(n) => {
+                    filled += n;
+                    self.done += n as u64;
+                    // What a program gives slowly is sent as it comes.
+                    if waits || n < room && self.is_amid_source() && began.elapsed() >= SLOW {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn waits(&self) -> bool {
+        self.pieces.iter().any(BodyPiece::waits)
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        self.waker = Some(waker);
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        if let OpenPiece::Once(reading) = &self.open { reading.source() } else { None }
+    }
+}

@@ -1,0 +1,97 @@
+//! A stream of announced length. A stream that gives more fails: the excess would be left out, and
+//! the server would take a part for the whole.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+/// Fails if the stream gives more than was announced. The piece that completes the length is held
+/// back until the stream has ended, which is not polled again then.
+pub(crate) struct SizedStream<S, B> {
+    /// `None` once the stream has ended.
+    stream: Option<Pin<Box<S>>>,
+    length: u64,
+    left: u64,
+    last: Option<B>,
+}
+
+impl<S, B> SizedStream<S, B> {
+    pub(crate) fn new(stream: S, length: u64) -> Self {
+        Self { stream: Some(Box::pin(stream)), length, left: length, last: None }
+    }
+}
+
+/// The stream is pinned where it is; a piece never is.
+impl<S, B> Unpin for SizedStream<S, B> {}
+
+impl<S, B, E> Stream for SizedStream<S, B>
+where
+    S: Stream<Item = Result<B, E>>,
+    B: AsRef<[u8]>,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Item = Result<B, Box<dyn Error + Send + Sync>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+            let Some(piece) = ready!(stream.as_mut().poll_next(context)) else {
+                self.stream = None;
+                return Poll::Ready(self.last.take().map(Ok));
+            };
+            let piece = piece.map_err(Into::into)?;
+            let Some(left) = self.left.checked_sub(piece.as_ref().len() as u64) else {
+                let message = format!("request body is longer than its announced length of {} bytes", self.length);
+                return Poll::Ready(Some(Err(io::Error::other(message).into())));
+            };
+            if self.last.is_some() {
+                // An empty one behind the end.
+                continue;
+            }
+            self.left = left;
+            if left > 0 {
+                return Poll::Ready(Some(Ok(piece)));
+            }
+            self.last = Some(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A stream that gives its pieces once. Polling it again is against the rules of streams.
+    struct PieceStream(Option<Vec<&'static str>>);
+
+    impl Stream for PieceStream {
+        type Item = io::Result<&'static str>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            let pieces = self.0.as_mut().expect("it was polled after its end");
+            let piece = (!pieces.is_empty()).then(|| pieces.remove(0));
+            if piece.is_none() {
+                self.0 = None;
+            }
+            Poll::Ready(piece.map(Ok))
+        }
+    }
+
+    #[test]
+    fn stream_is_not_polled_after_its_end() {
+        for (pieces, expected) in [(vec!["ab", "c", ""], vec!["ab", "c"]), (vec!["ab"], vec!["ab"])] {
+            let mut measured = SizedStream::new(PieceStream(Some(pieces)), 3);
+            let mut next = || match Pin::new(&mut measured).poll_next(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(piece) => piece.map(|piece| piece.expect("it has not failed")),
+                Poll::Pending => unreachable!("it never waits"),
+            };
+            let got: Vec<_> = std::iter::from_fn(&mut next).collect();
+            assert_eq!((got, next()), (expected, None));
+        }
+    }
+}

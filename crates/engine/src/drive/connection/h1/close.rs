@@ -1,0 +1,154 @@
+//! The end of exchanges and of the connection.
+
+use haul_proto::ResponseError;
+use std::io;
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::h1::{self, CloseReason, Event};
+
+use super::super::{FinishedTransfers, ReceiveStatus};
+use super::H1Connection;
+use super::zero_copy::BodyRoute;
+use crate::transfer::{After, Broke};
+use crate::{Error, ErrorKind};
+
+impl H1Connection {
+    /// Ends the transfer under way, which needs no more of a response that continues.
+    pub(super) fn stop_response(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        self.closing = true;
+        self.finish_front(now, finished);
+        self.close(now, finished)
+    }
+
+    pub(super) fn on_io_error(
+        &mut self,
+        error: io::Error,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        self.was_reset = true;
+        // The peer's reset ends a body that lasts until then, too: never as a success.
+        let error = if self.conn.response_started() {
+            Error::with_source(ErrorKind::Receive, "the connection broke", error)
+        } else {
+            Error::with_source(ErrorKind::Receive, "the connection broke before the response", error)
+        };
+        self.abort(error, now, finished)
+    }
+
+    pub(super) fn finish_front(&mut self, now: Instant, finished: &mut FinishedTransfers) {
+        self.direct = BodyRoute::Undecided;
+        if let Some(mut transfer) = self.queue.pop_front() {
+            self.closing |= transfer.may_be_unread();
+            if !self.closing {
+                transfer.on_kept();
+            }
+            // The range and the validator of a part already show that it is the right response.
+            if !transfer.is_part() && self.pipelined.must_hold(transfer.reuse.is_pipelined()) {
+                return self.pipelined.hold(transfer, self.queue.is_empty(), now);
+            }
+            let after = transfer.on_complete(now);
+            finished.push((transfer, after));
+            self.closing |= self.is_one_request_only && self.queue.is_empty();
+        }
+    }
+
+    /// Handles the end of the stream by the peer; `clean` if TLS or the tunnel's stream announced
+    /// it.
+    pub(super) fn on_peer_close(
+        &mut self,
+        clean: bool,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        if self.queue.is_empty() {
+            return self.close(now, finished);
+        }
+        if let Some(error) = self.send_error.take() {
+            return self.on_io_error(error, now, finished);
+        }
+        match self.conn.end_of_input(clean || !self.stream.is_secure()) {
+            Ok(Event::Complete { .. }) => {
+                self.closing = true;
+                self.finish_front(now, finished);
+                self.close(now, finished)
+            }
+            Ok(_) => self.close(now, finished),
+            Err(error) => self.abort(protocol_error(error), now, finished),
+        }
+    }
+
+    /// Closes a connection that cannot continue: the transfer at the front fails with `error`, the
+    /// others with it.
+    pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        if let Some(mut transfer) = self.queue.pop_front() {
+            let broke = match (self.conn.response_started(), self.served) {
+                _ if self.violated => Broke::ByProtocol,
+                (true, _) => Broke::InResponse,
+                (false, 0) => Broke::BeforeResponse,
+                (false, _) => Broke::WhileStale,
+            };
+            self.breaks_pipelining |= transfer.reuse.is_pipelined() && self.closed_unexpectedly();
+            let after = transfer.on_failure(error, broke, now);
+            finished.push((transfer, after));
+        }
+        self.close(now, finished)
+    }
+
+    /// Returns true if the peer ended the connection in an unexpected way.
+    fn closed_unexpectedly(&self) -> bool {
+        match self.conn.close_reason() {
+            Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,
+            Some(_) => self.served < 2,
+            None => self.was_reset,
+        }
+    }
+
+    /// Closes the connection, and returns the unanswered transfers. Their requests may be sent
+    /// again where that is safe (RFC 9112 section 9.3.2).
+    pub(super) fn close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        self.closing = true;
+        self.settle_pipeline(now, finished);
+        if !self.queue.is_empty() {
+            self.breaks_pipelining |= self.closed_unexpectedly();
+            self.pipeline_limit.note_unanswered(self.served);
+        }
+        for mut transfer in self.queue.drain(..) {
+            let after = if is_idempotent(transfer.method()) {
+                After::Again(Duration::ZERO)
+            } else {
+                let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
+                transfer.on_failure(error, Broke::BeforeResponse, now)
+            };
+            finished.push((transfer, after));
+        }
+        ReceiveStatus::Closed
+    }
+}
+
+/// Returns true if the peer violated the protocol. Unsolicited bytes do not count: mostly, they are
+/// a last message that crossed the request (a 408 on an idle connection).
+pub(super) fn is_violation(error: h1::Error) -> bool {
+    !error.is_early_end()
+        && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Response(ResponseError::Closed(_)))
+}
+
+/// Converts a protocol error of the machine. Its kind decides the exit code.
+pub(super) fn protocol_error(error: h1::Error) -> Error {
+    let kind = match error {
+        h1::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+        | h1::Error::EndedInStatusLine { .. } => ErrorKind::EmptyReply,
+        h1::Error::EndedInRequest => ErrorKind::Send,
+        h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
+        h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
+            ErrorKind::UnsupportedScheme
+        }
+        h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) | h1::Error::UnexpectedUpgrade => {
+            ErrorKind::Protocol
+        }
+        h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
+        _ => ErrorKind::Receive,
+    };
+    Error::new(kind, error.to_string())
+}

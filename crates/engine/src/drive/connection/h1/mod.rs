@@ -1,0 +1,440 @@
+//! An HTTP/1.1 connection. The server answers its transfers one after the other, in the order of
+//! their requests.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `request_content` | reads the content of the last request and passes it to the machine |
+//! | `receive` | passes received bytes through TLS and the machine to the transfers |
+//! | `zero_copy` | lets the kernel move the rest of a body to its sink |
+//! | `close` | ends exchanges and the connection |
+//! | `pipelined` | keeps responses of pipelined requests until they are verified |
+
+mod close;
+mod pipelined;
+mod receive;
+mod request_content;
+mod zero_copy;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+use haul_proto::h1::{self, Conn};
+
+use super::read_pacing::{ReadPacing, set_low_water_mark};
+use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
+use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
+use crate::buffer::Buffer;
+use crate::clock;
+use crate::drive::rcvlowat;
+use crate::net::pool::Key;
+use crate::net::stream::{Received, Stream};
+use crate::transfer::{After, Broke, Credit, Transfer};
+use crate::{Error, ErrorKind};
+use pipelined::PipelinedResponses;
+use request_content::RequestContent;
+use zero_copy::BodyRoute;
+
+/// The smallest read, whatever the credit: a head must fit in.
+const LEAST_READ: usize = 4096;
+
+/// An open HTTP/1.1 or HTTP/1.0 connection.
+pub struct H1Connection {
+    stream: Stream,
+    conn: Conn,
+    /// Plaintext that the machine could not use yet: an incomplete head or chunk line.
+    tail: Vec<u8>,
+    queue: VecDeque<Box<Transfer>>,
+    pipelined: PipelinedResponses,
+    /// Limits the connection to one request, because the peer has sent an extra response before.
+    is_one_request_only: bool,
+    /// The server sent an extra response, so earlier responses may belong to other requests.
+    has_extra_response: bool,
+    /// The largest number of outstanding requests.
+    max_outstanding: usize,
+    content: RequestContent,
+    served: usize,
+    closing: bool,
+    was_reset: bool,
+    /// The reason why sending failed. `None` if the peer had closed its side before: the system
+    /// reports that once, and then a proper end to the next receive.
+    send_error: Option<io::Error>,
+    breaks_pipelining: bool,
+    /// The peer violated the protocol, rather than closing too early.
+    violated: bool,
+    direct: BodyRoute,
+    pub(super) pacing: ReadPacing,
+    pub(super) pipeline_limit: PipelineLimit,
+    /// The key of the connection: the requests that it may carry.
+    pub key: Arc<Key>,
+}
+
+/// The largest TLS record with its header (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
+const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
+
+impl H1Connection {
+    /// Makes a connection over an open stream.
+    #[must_use]
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
+        // The request decides how long its content is held back. The machine's limit would be the
+        // same for all requests.
+        let config = h1::Config {
+            max_pipeline: depth,
+            expect_timeout: Duration::MAX,
+            is_proxy: key.via.forwards().is_some(),
+            liberties: key.liberties,
+            ..h1::Config::default()
+        };
+        let pacing = ReadPacing::new(if stream.is_secure() { rcvlowat::RECEIVED } else { rcvlowat::MOVED });
+        Self {
+            stream,
+            conn: Conn::new(config),
+            tail: Vec::new(),
+            queue: VecDeque::new(),
+            pipelined: PipelinedResponses::default(),
+            is_one_request_only: false,
+            has_extra_response: false,
+            max_outstanding: depth.max(1),
+            content: RequestContent::default(),
+            served: 0,
+            closing: false,
+            was_reset: false,
+            send_error: None,
+            breaks_pipelining: false,
+            violated: false,
+            direct: BodyRoute::Undecided,
+            pacing,
+            pipeline_limit: PipelineLimit::default(),
+            key,
+        }
+    }
+
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Returns the number of transfers that wait on the connection.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Returns true if the connection can take another request now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        let is_free = !self.closing && !self.content.is_left() && !self.pipelined.is_full(self.max_outstanding);
+        let is_used_up =
+            self.is_one_request_only && !(self.served == 0 && self.queue.is_empty() && self.pipelined.is_empty());
+        is_free && !is_used_up && self.conn.can_enqueue() && !self.is_held_back()
+    }
+
+    /// Returns true if this transfer's request can be sent now, after the unanswered ones.
+    #[must_use]
+    pub fn accepts(&self, transfer: &Transfer) -> bool {
+        self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
+    }
+
+    /// Returns the transfer whose request was sent last, among the transfers that wait for a
+    /// response or for the end of the pipeline.
+    #[must_use]
+    pub fn last(&self) -> Option<&Transfer> {
+        self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
+    }
+
+    /// Returns true if the peer sent an extra response.
+    #[must_use]
+    pub fn has_extra_response(&self) -> bool {
+        self.has_extra_response
+    }
+
+    /// Ends the connection after its first response, or after the pipeline under way.
+    pub fn limit_to_one_request(&mut self) {
+        self.is_one_request_only = true;
+    }
+
+    /// Returns the host slots of transfers whose responses are complete and wait for the end of the
+    /// pipeline. Other transfers may use these slots.
+    pub fn take_freed_slots(&mut self) -> Vec<HostId> {
+        self.pipelined.take_freed_slots()
+    }
+
+    /// Returns true if the peer left requests unanswered without reason, so that it gets no more
+    /// than one at once. A peer that announces its last response, like servers with a limit for
+    /// each connection, does not count.
+    #[must_use]
+    pub fn breaks_pipelining(&self) -> bool {
+        self.breaks_pipelining
+    }
+
+    /// Returns true if other requests must be answered before the next one may be sent.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        !self.pipeline_limit.allows(self.served, || self.queue.len())
+    }
+
+    /// Returns the number of requests that the next connection to this peer is expected to answer:
+    /// see [`PipelineLimit::bore`].
+    #[must_use]
+    pub fn learned_pipeline_limit(&self) -> Option<usize> {
+        self.pipeline_limit.for_next_connection(self.served, self.queue.len())
+    }
+
+    /// Returns true if the connection takes no more requests, ever.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Returns true if the connection is open and nothing is outstanding.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let is_read = self.tail.is_empty() && !self.stream.has_ahead() && self.pipelined.is_empty();
+        !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
+    }
+
+    /// Returns the number of responses received on the connection.
+    #[must_use]
+    pub fn served(&self) -> usize {
+        self.served
+    }
+
+    /// Returns the earliest deadline of its transfers.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
+    }
+
+    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    pub fn start(
+        &mut self,
+        mut transfer: Box<Transfer>,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        transfer.facts.peer = self.stream.peer;
+        transfer.reuse.on_connection(self.served > 0, !self.queue.is_empty());
+        transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
+        match transfer.enqueue(&mut self.conn, now) {
+            Ok(_) => {
+                if self.queue.is_empty() {
+                    self.pipeline_limit.start_from_idle(self.served);
+                }
+                self.pipelined.on_next_request();
+                let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
+                self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
+                self.queue.push_back(transfer);
+                let last = self.queue.back_mut().map(|transfer| &mut **transfer);
+                self.content.feed(&mut self.conn, report_sent(&RefCell::new(last)));
+            }
+            Err(error) => {
+                let after = transfer.on_failure(error, Broke::BeforeSending, now);
+                finished.push((transfer, after));
+            }
+        }
+    }
+
+    /// Sends pending output. Returns false if the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The socket's. A response may have arrived anyway: receive before giving up.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        let Self { stream, conn, content, queue, send_error, .. } = self;
+        // A send that fits into the socket's memory does not show that the peer is alive.
+        let may_block = content.may_block();
+        let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
+        let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
+        let sent = || {
+            if takes_a_while && let Some(transfer) = last.borrow_mut().as_deref_mut() {
+                transfer.took_content();
+            }
+        };
+        let pumped = sending::pump(stream, conn, may_block, |conn| content.feed(conn, report_sent(&last)), sent);
+        let pumped = pumped.inspect_err(|error| {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                *send_error = Some(error.kind().into());
+            }
+        })?;
+        Ok(pumped != PumpResult::Full)
+    }
+
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
+    }
+
+    /// Returns true if something is to be sent, given room in the socket and content from the
+    /// source.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.wants_room() || self.content.is_due(&self.conn)
+    }
+
+    /// Returns true if something waits for room in the socket.
+    fn wants_room(&self) -> bool {
+        let is_content = !self.content.is_starved() && self.content.is_due(&self.conn);
+        !self.conn.output().is_empty() || self.stream.has_output() || is_content
+    }
+
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
+    pub fn receive(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        if self.pipelined.is_closing() {
+            return self.receive_after_close(buffer, now, finished);
+        }
+        if self.conn.has_due() {
+            return self.finish_early(now, finished);
+        }
+        let credit = match self.credit(now, waker) {
+            Credit::Bytes(credit) => credit,
+            stopped => return self.on_no_credit(stopped, now, finished),
+        };
+        if let Some(progress) = self.receive_into_sink(credit, waker, finished) {
+            return progress;
+        }
+        // A sealed record must fit, however small the credit.
+        let least = if self.stream.is_secure() { LARGEST_RECORD } else { LEAST_READ };
+        let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
+        let outcome = self.stream.receive(&mut buffer[..room]);
+        // On a blocking socket the call has waited, so the bytes arrived now.
+        let now = if waker.wake.is_none() { Instant::now() } else { now };
+        match outcome {
+            Ok(Received::WouldBlock) => ReceiveStatus::WouldBlock,
+            Ok(Received::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
+                Ok(()) if self.closing => self.close(now, finished),
+                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => {
+                    self.stop_response(now, finished)
+                }
+                Ok(()) => {
+                    self.on_received(filled as u64, now);
+                    if more { ReceiveStatus::More } else { ReceiveStatus::Drained }
+                }
+                Err(error) => self.abort(error, now, finished),
+            },
+            Ok(Received::End) => self.on_peer_close(self.stream.end_is_said(), now, finished),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
+            Err(error) => self.on_io_error(error, now, finished),
+        }
+    }
+
+    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    #[must_use]
+    pub fn has_pending_results(&self) -> bool {
+        self.conn.has_due()
+    }
+
+    /// Finishes a response that was complete before its request had been sent. The request is sent
+    /// now.
+    fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        match self.step_over_tail(now, finished) {
+            Ok(()) if self.closing => self.close(now, finished),
+            Ok(()) => ReceiveStatus::Drained,
+            Err(error) => self.abort(error, now, finished),
+        }
+    }
+
+    /// Returns the number of bytes that the transfer under way may receive.
+    fn credit(&mut self, now: Instant, waker: ConnectionWaker<'_>) -> Credit {
+        let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
+        credit.unwrap_or(Credit::Bytes(u64::MAX))
+    }
+
+    /// Handles a transfer that has no credit now.
+    fn on_no_credit(&mut self, stopped: Credit, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) {
+            return self.stop_response(now, finished);
+        }
+        match stopped {
+            Credit::Until(at) => {
+                self.pacing.resumes_at = Some(at);
+                ReceiveStatus::Throttled
+            }
+            _ => {
+                // A response that waits here for the end of the pipeline may be the one that would
+                // make room.
+                self.settle_pipeline(now, finished);
+                ReceiveStatus::Paused
+            }
+        }
+    }
+
+    /// Notes that `bytes` were received. Makes the socket wake the reader rarely for a bulk body,
+    /// and at once for any other.
+    fn on_received(&mut self, bytes: u64, now: Instant) {
+        if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
+            return;
+        }
+        if let Some(mark) = self.pacing.low_water.on_received(bytes, self.remaining(), now) {
+            set_low_water_mark(&self.stream, mark);
+        }
+    }
+
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let look = self.queue.front().and_then(|transfer| transfer.look_at());
+        [self.deadline(), look, self.content.next_timeout(&self.conn), self.pipelined.next_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Ends transfers that took too long or are too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        if let Some(progress) = self.end_pipeline(now, finished) {
+            return progress;
+        }
+        let overdue = if let Some(error) = self.content.take_failure() {
+            Some(error)
+        } else if self.deadline().is_some_and(|deadline| deadline <= now) {
+            Some(Error::new(ErrorKind::Timeout, "the operation timed out"))
+        } else {
+            self.queue.front_mut().and_then(|transfer| transfer.look(now))
+        };
+        match overdue {
+            Some(error) => self.abort(error, now, finished),
+            None => ReceiveStatus::More,
+        }
+    }
+
+    /// Cancels the transfer with this tag, and closes the connection. The requests after it are
+    /// sent again.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
+        let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
+        let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;
+        finished.push((cancelled, After::Again(Duration::ZERO)));
+        Some(self.close(now, finished))
+    }
+
+    /// Returns the transfer in progress, to decide whether more connections would help.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        self.queue.front().map(|transfer| &**transfer)
+    }
+
+    /// Returns the transfer under way, mutably, to report to it.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        self.queue.front_mut().map(|transfer| &mut **transfer)
+    }
+}
+
+/// Returns a function that reports sent content to its transfer.
+fn report_sent<'a>(transfer: &'a RefCell<Option<&mut Transfer>>) -> impl FnMut(&[u8]) + 'a {
+    move |piece| {
+        if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {
+            transfer.on_sent(piece);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Responses of pipelined requests, kept until the connection has proved that they are right.
+//!
+//! A response does not name its request: the n-th response answers the n-th request. A server that
+//! sends an extra response (a bug, or content that an attacker made look like a response) shifts all
+//! that follow, and each looks right. The extra response shows only at the end: after the last
+//! expected response, another one arrives. So the responses of a pipeline are kept from the second
+//! one on. At the end of the pipeline, haul closes its side of the connection, and the server has to
+//! close its own side without another byte.
+//!
+//! ```text
+//!  request on an idle connection ─▶ more requests … all answered ─▶ haul closes ─▶ the peer closes: accepted
+//!            │                                                         ├─▶ silence for a second: accepted
+//!            └─▶ the first response is accepted at once                └─▶ bytes: fetched again alone, or failed
+//! ```
+//!
+//! Rejected: to look for extra bytes when the last response has arrived. That finds only fast ones:
+//! the extra response is the real answer to the last request, and the server may still be working on
+//! it.
+//!
+//! Such a peer gets one request for each connection from then on. An extra response that comes late
+//! would answer the next request of any HTTP/1.1 client.
+//!
+//! Three ends of a pipeline prove nothing, and its responses are accepted: a response that announces
+//! the end of the connection, a close by the peer, and a body for which there is no memory.
+
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+use haul_proto::h1::CloseReason;
+
+use super::super::{FinishedTransfers, ReceiveStatus};
+use super::{H1Connection, LARGEST_RECORD};
+use crate::buffer::Buffer;
+use crate::net::stream::Received;
+use crate::transfer::Transfer;
+
+/// The time that a server has to close its side after haul has closed its own. After that, silence
+/// counts as a close.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// The most responses of a pipeline for each request that may be outstanding.
+const LENGTH: usize = 4;
+
+/// The pipeline of a connection: its complete responses from the second one on.
+#[derive(Default)]
+pub(super) struct PipelinedResponses {
+    /// Complete responses, each with the time of its completion.
+    held: Vec<(Box<Transfer>, Instant)>,
+    /// The time when all requests had been answered. Unless another request follows at once, the
+    /// pipeline ends.
+    idle_since: Option<Instant>,
+    /// The time when silence counts as the peer's close. Set when haul has closed its side.
+    closes_by: Option<Instant>,
+    /// Bytes arrived that belong to no request.
+    has_extra_bytes: bool,
+}
+
+impl PipelinedResponses {
+    /// Returns true if a response has to wait for the end of the pipeline.
+    pub(super) fn must_hold(&self, is_pipelined: bool) -> bool {
+        is_pipelined || !self.held.is_empty()
+    }
+
+    /// Keeps a complete response.
+    pub(super) fn hold(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
+        self.held.push((transfer, now));
+        self.idle_since = is_last.then_some(now);
+    }
+
+    /// Notes that another request follows.
+    pub(super) fn on_next_request(&mut self) {
+        self.idle_since = None;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Returns true if another request would make the pipeline too long, if `depth` may be
+    /// outstanding.
+    pub(super) fn is_full(&self, depth: usize) -> bool {
+        self.held.len() >= LENGTH * depth
+    }
+
+    /// Returns the response that was complete last.
+    pub(super) fn last(&self) -> Option<&Transfer> {
+        self.held.last().map(|(transfer, _)| &**transfer)
+    }
+
+    /// Removes the transfer with this tag.
+    pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
+        let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
+        Some(self.held.remove(place).0)
+    }
+
+    /// Returns the host slots of kept responses, for use by other transfers. Each slot is returned
+    /// once.
+    pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
+        let mut freed = Vec::new();
+        for (transfer, _) in self.held.iter_mut().rev() {
+            if std::mem::replace(&mut transfer.scheduling.has_given_slot, true) {
+                break;
+            }
+            freed.extend(transfer.scheduling.host_slot);
+        }
+        freed
+    }
+
+    /// Returns the time when the pipeline ends even without an event.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.closes_by.or(self.idle_since)
+    }
+
+    /// Returns true if our side of the connection is closed.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closes_by.is_some()
+    }
+}
+
+impl H1Connection {
+    /// Ends the pipeline if its time has come. Returns `None` if it has not.
+    pub(super) fn end_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
+        if self.pipelined.next_timeout().is_none_or(|at| at > now) {
+            return None;
+        }
+        if self.pipelined.is_closing() {
+            return Some(self.close(now, finished));
+        }
+        self.closing = true;
+        self.pipelined.closes_by = Some(now + CLOSING);
+        // If the close fails, the connection is broken, and the next receive finds that.
+        let _ = self.stream.end_sending();
+        Some(ReceiveStatus::More)
+    }
+
+    /// Receives after haul has closed its side: the peer's close, or unsolicited bytes.
+    pub(super) fn receive_after_close(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        let room = buffer.len().min(LARGEST_RECORD);
+        match self.stream.receive(&mut buffer[..room]) {
+            Ok(Received::WouldBlock) => return ReceiveStatus::WouldBlock,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return ReceiveStatus::Interrupted,
+            Ok(Received::End) | Err(_) => {}
+            Ok(Received::Bytes { filled, more }) => match self.stream.open(buffer, &mut 0, filled) {
+                Ok((Some(_), _)) => self.pipelined.has_extra_bytes = true,
+                Ok((None, true)) | Err(_) => {}
+                Ok((None, false)) => return if more { ReceiveStatus::More } else { ReceiveStatus::Drained },
+            },
+        }
+        self.close(now, finished)
+    }
+
+    /// Accepts the responses of the pipeline. If extra bytes arrived or the framing broke, gives
+    /// each transfer back to be fetched again alone.
+    pub(super) fn settle_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
+        let is_shifted =
+            self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);
+        let is_doubtful = is_shifted || self.violated;
+        self.has_extra_response |= is_shifted && !self.pipelined.is_empty();
+        self.breaks_pipelining |= is_doubtful && !self.pipelined.is_empty();
+        self.pipelined.idle_since = None;
+        for (mut transfer, complete) in self.pipelined.held.drain(..) {
+            let after = if is_doubtful { transfer.retract(now) } else { transfer.on_complete(complete) };
+            finished.push((transfer, after));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Passes received bytes through TLS and the machine to the transfers.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::time::Instant;
+
+use haul_proto::h1::{BodyFraming, Event};
+
+use super::super::FinishedTransfers;
+use super::H1Connection;
+use super::close::{is_violation, protocol_error};
+use crate::buffer::{Buffer, Lease};
+use crate::clock;
+use crate::{Error, ErrorKind, Result};
+
+impl H1Connection {
+    /// Passes received bytes through TLS and the machine.
+    pub(super) fn process(
+        &mut self,
+        buffer: &mut Buffer,
+        filled: usize,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut gathered = RecordRanges::default();
+        loop {
+            let opened = self.stream.open(buffer, &mut at, filled);
+            if let Ok((Some(range), _)) = &opened
+                && self.stream.is_secure()
+                && self.tail.is_empty()
+                && gathered.add(range, self.remaining())
+            {
+                continue;
+            }
+            self.deliver(buffer, &mut gathered, now, finished)?;
+            if self.closing {
+                return Ok(());
+            }
+            let (range, ended) = opened?;
+            if let Some(range) = range {
+                let last = at == filled;
+                if self.tail.is_empty() {
+                    let left = self.step(MachineInput::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                    if left < range.end && !self.closing {
+                        self.tail.extend_from_slice(&buffer[left..range.end]);
+                    }
+                } else {
+                    self.tail.extend_from_slice(&buffer[range]);
+                    self.step_over_tail(now, finished)?;
+                }
+            } else if ended {
+                self.on_peer_close(true, now, finished);
+                return Ok(());
+            } else {
+                return Ok(());
+            }
+            if self.closing {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps the machine over the bytes that it could not use before.
+    pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+        let mut tail = std::mem::take(&mut self.tail);
+        let end = tail.len();
+        let left = self.step(MachineInput::Memory(&mut tail), 0, end, now, finished)?;
+        if !self.closing {
+            tail.drain(..left);
+            self.tail = tail;
+        }
+        Ok(())
+    }
+
+    /// Passes on the gathered bytes of the body under way.
+    fn deliver(
+        &mut self,
+        buffer: &[u8],
+        gathered: &mut RecordRanges,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        if gathered.count == 0 {
+            return Ok(());
+        }
+        let RecordRanges { ranges, count, bytes } = std::mem::take(gathered);
+        if let Some(transfer) = self.queue.front_mut() {
+            let mut pieces = [IoSlice::new(&[]); GATHERED];
+            for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
+                *piece = IoSlice::new(&buffer[start..end]);
+            }
+            transfer.on_pieces(&mut pieces[..count], now)?;
+            self.advance(bytes, now, finished);
+        }
+        Ok(())
+    }
+
+    /// Notes that `bytes` of the current body bypassed the machine. Returns true if they complete
+    /// the body.
+    pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
+        let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
+        self.closing |= reuse.is_err();
+        self.served += 1;
+        self.finish_front(now, finished);
+        true
+    }
+
+    /// Steps the machine over `input[at..end]`. Returns the position of the first unused byte.
+    fn step(
+        &mut self,
+        mut input: MachineInput<'_>,
+        mut at: usize,
+        end: usize,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<usize> {
+        let time = clock::time(now);
+        loop {
+            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(|error| {
+                self.violated |= is_violation(error);
+                protocol_error(error)
+            })?;
+            let base = at;
+            at += step.consumed;
+            let Some(transfer) = self.queue.front_mut() else {
+                // Without a transfer, there is no one to pass the event to.
+                return Ok(at);
+            };
+            match step.event {
+                Event::NeedInput => return Ok(at),
+                Event::Interim { head, .. } => {
+                    transfer.on_interim(&head);
+                    // It may have released the request's content (100 Continue). A failed send is
+                    // found by the next receive.
+                    let _ = self.pump();
+                }
+                Event::Head { head, framing, .. } => {
+                    transfer.on_head(head, framing, now);
+                    if transfer.is_cut_short(framing) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                    // A success before the content was sent releases it, too.
+                    if self.content.is_due(&self.conn) {
+                        let _ = self.pump();
+                    }
+                }
+                Event::Body { range, .. } => {
+                    let range = base + range.start..base + range.end;
+                    transfer.on_body(input.lease(range, at == end), now)?;
+                    if transfer.is_cut_short(BodyFraming::Chunked) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                }
+                Event::Complete { reuse, trailers, .. } => {
+                    transfer.on_trailers(trailers)?;
+                    self.closing |= reuse.is_err();
+                    self.served += 1;
+                    self.finish_front(now, finished);
+                    if self.closing || at == end {
+                        return Ok(at);
+                    }
+                }
+                Event::Tunnel { .. } => {
+                    return Err(Error::new(ErrorKind::Protocol, "the server switched protocols"));
+                }
+            }
+        }
+    }
+}
+
+/// The number of records that are passed on at once: more than the number of full ones that fit
+/// into a read buffer.
+const GATHERED: usize = 16;
+
+/// Ranges of a read buffer that hold consecutive bytes of one body: the contents of TLS records.
+/// They are not adjacent, since each record was decrypted in place, but one call can write all of
+/// them.
+#[derive(Default)]
+struct RecordRanges {
+    ranges: [(usize, usize); GATHERED],
+    count: usize,
+    bytes: u64,
+}
+
+impl RecordRanges {
+    /// Adds a range, if the body has `remaining` bytes including the ranges added before. Returns
+    /// false if it does not belong to them, or if there is no room.
+    fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
+        let bytes = self.bytes + range.len() as u64;
+        let fits = self.count < GATHERED && bytes <= remaining;
+        if fits {
+            self.ranges[self.count] = (range.start, range.end);
+            self.count += 1;
+            self.bytes = bytes;
+        }
+        fits
+    }
+}
+
+/// The memory that holds the bytes for the machine to step over.
+enum MachineInput<'a> {
+    /// In a read buffer. The flag is true if no byte after them is needed any more.
+    Buffer(&'a mut Buffer, bool),
+    /// In memory of the connection.
+    Memory(&'a mut Vec<u8>),
+}
+
+impl MachineInput<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Buffer(buffer, _) => buffer,
+            Self::Memory(bytes) => bytes,
+        }
+    }
+
+    fn lease(&mut self, range: Range<usize>, last: bool) -> Lease<'_> {
+        match self {
+            Self::Buffer(buffer, whole) => {
+                if *whole && last {
+                    Lease::new(buffer, range)
+                } else {
+                    Lease::borrowed(&buffer[range])
+                }
+            }
+            Self::Memory(bytes) => Lease::borrowed(&bytes[range]),
+        }
+    }
+}

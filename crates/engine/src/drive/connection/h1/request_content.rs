@@ -1,0 +1,142 @@
+//! The content of the last request, while it is read from its source and sent.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use haul_proto::h1::{Conn, RequestId};
+use haul_proto::request::{Request, RequestError};
+use haul_proto::time::Time;
+
+use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
+use crate::Error;
+use crate::body::upload::BodyUpload;
+
+/// The unsent content of the last request. No request follows before its end.
+#[derive(Default)]
+pub(super) struct RequestContent {
+    upload: Option<Box<dyn BodyUpload>>,
+    /// The time until which the content is held back for the server's consent (`Expect`).
+    held_until: Option<Instant>,
+    /// True if the source had nothing at the last read.
+    is_starved: bool,
+    /// The time when the source may have more.
+    resumes_at: Option<Instant>,
+    /// True if a read of the content may block the sending thread.
+    may_block: bool,
+    /// The error of the source, and its time.
+    failed: Option<(Instant, Error)>,
+}
+
+impl RequestContent {
+    /// Starts to send this content, held back until the server consents or the time has come.
+    pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
+        self.upload = upload;
+        self.may_block = may_block;
+        self.held_until = held_until;
+        (self.is_starved, self.resumes_at) = (false, None);
+    }
+
+    /// Returns true if any content is left to send.
+    pub(super) fn is_left(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// Returns true if a read of the content may block the sending thread.
+    pub(super) fn may_block(&self) -> bool {
+        self.may_block && self.is_left()
+    }
+
+    /// Puts content into the machine, as much as it takes; `given` receives each piece. Does not
+    /// wait for a slow source before the rest is sent.
+    pub(super) fn feed(&mut self, conn: &mut Conn, given: impl FnMut(&[u8])) {
+        let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
+        if self.held_until.is_some_and(|until| until <= Instant::now()) {
+            self.held_until = None;
+            conn.handle_timeout(Time(u64::MAX));
+        }
+        (self.is_starved, self.resumes_at) = (false, None);
+        match feed(conn, LAST, &mut **upload, given) {
+            Ok(FeedResult::Waits) => {}
+            Ok(FeedResult::Starved(until)) => (self.is_starved, self.resumes_at) = (true, until),
+            Ok(FeedResult::All) => {
+                self.upload = None;
+                self.held_until = None;
+            }
+            Err(error) => {
+                self.failed = Some((Instant::now(), unreadable(error)));
+            }
+        }
+    }
+
+    /// Returns true if some of the content can be sent now.
+    pub(super) fn is_due(&self, conn: &Conn) -> bool {
+        let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
+        let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
+        self.upload.is_some() && self.failed.is_none() && may_feed()
+    }
+
+    /// Returns true if the source has to deliver more before anything else can be sent.
+    pub(super) fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    /// Returns the descriptor of the content's source, if the sender waits for it.
+    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
+    }
+
+    /// Returns the next time to act: the content is to be sent unasked, may continue, or has
+    /// failed.
+    pub(super) fn next_timeout(&self, conn: &Conn) -> Option<Instant> {
+        let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
+        let failed = self.failed.as_ref().map(|(since, _)| *since);
+        [held, self.resumes_at, failed].into_iter().flatten().min()
+    }
+
+    /// Takes the error by which the source failed, once.
+    pub(super) fn take_failure(&mut self) -> Option<Error> {
+        self.failed.take().map(|(_, error)| error)
+    }
+}
+
+/// The number of the only request with content that an HTTP/1 machine has.
+const LAST: RequestId = RequestId(0);
+
+impl ProtocolMachine for Conn {
+    fn asks_first(&self) -> bool {
+        true
+    }
+
+    fn has_chunks(&self) -> bool {
+        true
+    }
+
+    fn version(&self, http10: bool) -> &'static str {
+        if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
+    }
+
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(now, request)
+    }
+
+    fn content_credit(&self, _id: RequestId) -> Option<u64> {
+        self.body_credit()
+    }
+
+    fn give_content(&mut self, _id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.send_body(piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, _id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.finish_body(trailers).map_err(io::Error::other)
+    }
+
+    fn output(&self) -> &[u8] {
+        Conn::output(self)
+    }
+
+    fn advance_output(&mut self, n: usize) {
+        Conn::advance_output(self, n);
+    }
+}

@@ -1,0 +1,154 @@
+//! Moves the rest of a body to its sink without a copy in this process's memory.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use super::super::{ConnectionWaker, FinishedTransfers, PipeMode, ReceiveStatus};
+use super::H1Connection;
+use crate::drive::zero_copy::{self, SideDescriptor, WaitResult, ZeroCopyMover, ZeroCopyStop, ZeroCopyTarget};
+use crate::transfer::Credit;
+
+/// The route of the rest of the body under way to its sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyRoute {
+    /// The route is not decided yet.
+    Undecided,
+    /// The kernel moves the bytes.
+    Moved(ZeroCopyTarget),
+    /// The connection receives the bytes, and the sink writes them.
+    Copied,
+}
+
+/// The size of a remaining body below which the check for direct moves does not pay.
+const WORTH_MOVING: u64 = 64 << 10;
+
+impl H1Connection {
+    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.conn.direct_body().unwrap_or(0)
+    }
+
+    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may write to the transfer's
+    /// sink meanwhile.
+    pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
+        if self.direct == BodyRoute::Undecided {
+            let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
+            let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
+            if !granted {
+                return false;
+            }
+            let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
+            self.direct = output
+                .and_then(zero_copy::target_of)
+                .filter(|target| *target != ZeroCopyTarget::Pipe || pipes == PipeMode::Awaited)
+                .map_or(BodyRoute::Copied, BodyRoute::Moved);
+        }
+        matches!(self.direct, BodyRoute::Moved(_))
+    }
+
+    /// Waits until there is something to do for the body under way. For a driver that does not wait
+    /// in the receive.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+        let sends = self.wants_room() && !self.stream.is_held();
+        let socket = self.stream.as_fd();
+        let pipe = match self.queue.front_mut() {
+            Some(transfer) if self.direct == BodyRoute::Moved(ZeroCopyTarget::Pipe) => {
+                if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
+                    transfer.is_held_up(true, Instant::now());
+                    if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {
+                        return Ok(WaitResult::Late);
+                    }
+                    transfer.is_held_up(false, Instant::now());
+                }
+                transfer.direct()
+            }
+            _ => None,
+        };
+        let beside = self.content.source().map(SideDescriptor::Source).or(pipe.map(SideDescriptor::Sink));
+        self.pacing.wait(socket, sends, beside, deadline)
+    }
+
+    /// Moves available bytes of the body under way to its sink, once. There may be more after any
+    /// result but [`ReceiveStatus::WouldBlock`], which can also mean that the sink's pipe is full.
+    pub fn move_body(
+        &mut self,
+        mover: &mut ZeroCopyMover,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        let remaining = self.remaining();
+        let (BodyRoute::Moved(target), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
+            return ReceiveStatus::More;
+        };
+        let credit = match transfer.credit(now, waker.wake, waker.token) {
+            Credit::Bytes(credit) => credit,
+            stopped => return self.on_no_credit(stopped, now, finished),
+        };
+        let Some(output) = transfer.direct() else {
+            self.direct = BodyRoute::Copied;
+            return ReceiveStatus::More;
+        };
+        let step = mover.step(self.stream.as_fd(), output, target, remaining.min(credit));
+        let outcome = transfer.on_moved(step.moved, now);
+        if self.advance(step.moved, now, finished) {
+            self.on_received(step.moved, now);
+            return if self.closing { self.close(now, finished) } else { ReceiveStatus::More };
+        }
+        self.on_received(step.moved, now);
+        match (outcome, step.stop) {
+            (Err(error), _) => self.abort(error, now, finished),
+            (Ok(()), None) => ReceiveStatus::More,
+            (Ok(()), Some(ZeroCopyStop::WouldBlock)) => ReceiveStatus::WouldBlock,
+            (Ok(()), Some(ZeroCopyStop::Refused)) => {
+                self.direct = BodyRoute::Copied;
+                ReceiveStatus::More
+            }
+            (Ok(()), Some(ZeroCopyStop::Socket(error))) => self.on_io_error(error, now, finished),
+            (Ok(()), Some(ZeroCopyStop::Output(error))) => {
+                let Some(transfer) = self.queue.front() else { return self.close(now, finished) };
+                self.abort(transfer.cannot_write(error), now, finished)
+            }
+        }
+    }
+
+    /// Receives body bytes into memory of the sink, if it offers some and no other party has to see
+    /// the bytes.
+    pub(super) fn receive_into_sink(
+        &mut self,
+        credit: u64,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> Option<ReceiveStatus> {
+        let most = self.remaining().min(credit);
+        if most == 0 || self.stream.is_secure() || self.stream.has_ahead() || self.has_output() {
+            return None;
+        }
+        let transfer = self.queue.front_mut()?;
+        let received = transfer.receive(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
+        let now = Instant::now();
+        Some(match received {
+            Ok(0) => self.on_peer_close(false, now, finished),
+            Ok(n) => {
+                let outcome = transfer.on_moved(n as u64, now);
+                let is_all = self.advance(n as u64, now, finished);
+                self.on_received(n as u64, now);
+                match outcome {
+                    Err(error) if !is_all => self.abort(error, now, finished),
+                    _ if self.closing => self.close(now, finished),
+                    _ if waker.wake.is_some() && (n as u64) < most => ReceiveStatus::Drained,
+                    _ => ReceiveStatus::More,
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ReceiveStatus::WouldBlock,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
+            Err(error) => self.on_io_error(error, now, finished),
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The end of streams and of the connection.
+
+use haul_proto::ResponseError;
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
+
+use super::super::{FinishedTransfers, ReceiveStatus};
+use super::{ActiveStream, H2Connection, has_time_limit};
+use crate::clock;
+use crate::transfer::{After, Broke};
+use crate::{Error, ErrorKind};
+
+/// The number of refusals of one transfer that do not count as retries: a server may restart, or
+/// accept fewer streams than it announced.
+const FREE_REPLAYS: u32 = 3;
+
+impl H2Connection {
+    pub(super) fn on_reset(
+        &mut self,
+        id: u64,
+        reason: ResetReason,
+        retryable: bool,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
+        let Some(mut active) = self.remove_stream(id, now) else { return };
+        // A refusal costs the request no replay if the server made progress: if it takes few
+        // requests on each connection, or few at once and had no time to announce that, and answers
+        // the others.
+        let costs_nothing = match reason {
+            ResetReason::GoAway(ErrorCode::NO_ERROR) => self.closes_with_progress,
+            ResetReason::Peer(ErrorCode::REFUSED_STREAM) => {
+                active.sent_before_settings && (self.served > 0 || !self.active.is_empty())
+            }
+            _ => false,
+        };
+        if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
+            self.pipeline_limit.note_refusal();
+        }
+        active.transfer.attempt.replays += u32::from(retryable && !costs_nothing);
+        let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
+        let is_again = retryable && active.transfer.attempt.replays <= FREE_REPLAYS;
+        // A connection that refuses its only request, or one request repeatedly, may be about to
+        // close. The next attempt uses another connection.
+        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
+        active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
+        let after = if wants_older && active.transfer.leaves_http2() || is_again {
+            After::Again(Duration::ZERO)
+        } else {
+            let broke = match reason {
+                ResetReason::Violation(error) if !error.is_early_end() => Broke::ByProtocol,
+                _ if started => Broke::InResponse,
+                _ => Broke::BeforeResponse,
+            };
+            active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
+        };
+        finished.push((active.transfer, after));
+    }
+
+    /// Resets a stream whose transfer needs no more of the response.
+    pub(super) fn cancel_rest(&mut self, id: u64, now: Instant, finished: &mut FinishedTransfers) {
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(mut active) = self.remove_stream(id, now) {
+            let after = active.transfer.on_complete(now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    pub(super) fn fail(&mut self, id: u64, error: Error, broke: Broke, now: Instant, finished: &mut FinishedTransfers) {
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(mut active) = self.remove_stream(id, now) {
+            let after = active.transfer.on_failure(error, broke, now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    /// Removes a stream, and returns its bytes to the window.
+    pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<ActiveStream> {
+        let active = self.active.remove(&id)?;
+        self.time_limited -= usize::from(has_time_limit(&active.transfer));
+        if active.unreleased > 0 {
+            self.conn.release(clock::time(now), RequestId(id), active.unreleased);
+        }
+        self.stalled.retain(|&other| other != id);
+        Some(active)
+    }
+
+    /// Handles the end of the connection by the peer.
+    pub(super) fn on_peer_close(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        let said = self.conn.close_reason();
+        let error = protocol_error(self.conn.end_of_input());
+        let error = match said {
+            // The GOAWAY gives the reason.
+            Some(CloseReason::GoAway(code)) if error.kind() == ErrorKind::EmptyReply && code != ErrorCode::NO_ERROR => {
+                Error::new(ErrorKind::Receive, CloseReason::GoAway(code).to_string())
+            }
+            _ => error,
+        };
+        self.abort(error, now, finished)
+    }
+
+    /// Closes a connection that cannot continue. Its transfers are returned, to be tried again
+    /// where that is safe.
+    pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        // The machine's remaining output gives the peer the reason.
+        let _ = self.pump();
+        self.closing = true;
+        let (kind, cause) = (error.kind(), error.cause());
+        let by_protocol = kind == ErrorKind::Http2;
+        self.has_sent_error |= by_protocol;
+        if self.unanswered_up_to(u64::MAX) > 0 {
+            self.pipeline_limit.note_unanswered(self.answered);
+        }
+        let mut error = Some(error);
+        let mut ids: Vec<u64> = self.active.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let started = self.conn.response_started(RequestId(id));
+            let was_seen = self.conn.request_left(RequestId(id));
+            let Some(mut active) = self.active.remove(&id) else { continue };
+            // A request that was sent with a method that is not idempotent is not repeated, as in
+            // curl.
+            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
+            active.transfer.attempt.replays += 1;
+            let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
+                active.transfer.reuse.wants_fresh = true;
+                After::Again(Duration::ZERO)
+            } else {
+                let broke = match (by_protocol, started) {
+                    (true, _) => Broke::ByProtocol,
+                    (_, true) => Broke::InResponse,
+                    _ => Broke::BeforeResponse,
+                };
+                let error = match broke {
+                    // Other transfers have the partial response.
+                    Broke::BeforeResponse if kind == ErrorKind::PartialBody => {
+                        protocol_error(h2::Error::Response(ResponseError::EndedBeforeResponse))
+                    }
+                    _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
+                };
+                active.transfer.on_failure(error, broke, now)
+            };
+            finished.push((active.transfer, after));
+        }
+        self.time_limited = 0;
+        ReceiveStatus::Closed
+    }
+}
+
+/// Converts a protocol error of the machine. Its kind decides the exit code.
+pub(super) fn protocol_error(error: h2::Error) -> Error {
+    let kind = match error {
+        h2::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
+        h2::Error::EndedInResponse { .. } => ErrorKind::PartialBody,
+        _ if error.is_early_end() => ErrorKind::Receive,
+        _ => ErrorKind::Http2,
+    };
+    Error::new(kind, error.to_string())
+}

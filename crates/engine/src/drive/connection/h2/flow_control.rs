@@ -1,0 +1,84 @@
+//! Flow control: returns credit to the peer's windows, and sets the socket's low-water mark.
+
+use std::time::Instant;
+
+use haul_proto::h2::RequestId;
+
+use super::super::read_pacing::set_low_water_mark;
+use super::super::{ConnectionWaker, FinishedTransfers};
+use super::H2Connection;
+use crate::clock;
+use crate::drive::rcvlowat;
+use crate::transfer::Credit;
+
+/// The remaining bytes of a stream from which on it raises the low-water mark.
+const BULKY: u64 = 1 << 20;
+const MOST_BULKY: usize = rcvlowat::SHARED / MARK_A_STREAM;
+const MARK_A_STREAM: usize = 64 << 10;
+
+impl H2Connection {
+    /// Returns the bytes of this step to the windows, as far as the sinks have credit.
+    pub(super) fn release_received(
+        &mut self,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for id in touched.drain(..) {
+            self.release(id, now, waker, finished);
+        }
+        self.touched = touched;
+    }
+
+    /// Releases the bytes of streams whose sinks had no room before.
+    pub(super) fn release_stalled(
+        &mut self,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        if self.stalled.is_empty() {
+            return;
+        }
+        self.pacing.resumes_at = None;
+        for id in std::mem::take(&mut self.stalled) {
+            self.release(id, now, waker, finished);
+        }
+    }
+
+    fn release(&mut self, id: u64, now: Instant, waker: ConnectionWaker<'_>, finished: &mut FinishedTransfers) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        active.is_touched = false;
+        match active.transfer.credit(now, waker.wake, waker.token) {
+            Credit::Bytes(_) => {
+                let bytes = std::mem::take(&mut active.unreleased);
+                self.conn.release(clock::time(now), RequestId(id), bytes);
+            }
+            _ if active.transfer.is_satisfied() => self.cancel_rest(id, now, finished),
+            stopped => {
+                if let Credit::Until(at) = stopped {
+                    self.pacing.resumes_at = Some(self.pacing.resumes_at.map_or(at, |other| other.min(at)));
+                }
+                if !self.stalled.contains(&id) {
+                    self.stalled.push(id);
+                }
+            }
+        }
+    }
+
+    /// Notes that `bytes` were received, and makes the socket wake the reader rarely for bulk
+    /// bodies. The mark stays below the number of bytes that the peer may send without a window
+    /// update: at least half a window of each stream.
+    pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
+        let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
+        let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
+        let left = if self.stalled.is_empty() { left } else { 0 };
+        let (piece, most) =
+            if bulky == 0 { (rcvlowat::SMALL, rcvlowat::SMALL) } else { (rcvlowat::SHARED, bulky * MARK_A_STREAM) };
+        let changed = self.pacing.low_water.set_piece(piece);
+        if let Some(mark) = self.pacing.low_water.on_received(bytes, left, now).or(changed) {
+            set_low_water_mark(&self.stream, mark.min(most));
+        }
+    }
+}

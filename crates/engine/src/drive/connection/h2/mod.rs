@@ -1,0 +1,478 @@
+//! An HTTP/2 connection. Its transfers run concurrently.
+//!
+//! Received bytes are passed on at once. Bytes that a sink has no credit for are not returned to
+//! the peer's window ([`h2::Conn::release`]). So a full sink stops its own stream and no other, and
+//! the window of the connection bounds the memory of all streams together.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `uploads` | sends the content of requests, a part of each in turn |
+//! | `receive` | passes received bytes through TLS and the machine to the transfers |
+//! | `flow_control` | returns credit to the peer's windows, and sets the socket's low-water mark |
+//! | `recv_budget` | limits the received bytes that wait for sinks |
+//! | `close` | ends streams and the connection |
+
+mod close;
+mod flow_control;
+mod receive;
+mod recv_budget;
+mod uploads;
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
+use rustc_hash::FxHashMap;
+
+use super::read_pacing::ReadPacing;
+use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
+use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
+use crate::body::upload::BodyUpload;
+use crate::buffer::Buffer;
+use crate::clock;
+use crate::drive::rcvlowat;
+use crate::drive::zero_copy::{SideDescriptor, WaitResult};
+use crate::net::pool::Key;
+use crate::net::stream::{Received, Stream};
+use crate::transfer::{After, Broke, Transfer};
+use crate::{Error, ErrorKind};
+use close::protocol_error;
+pub use recv_budget::{RecvBudget, RecvMemory};
+use uploads::Uploads;
+
+/// A map from stream numbers, with several lookups for each response. haul numbers the streams
+/// itself, so no peer can choose numbers that collide, and a fast hash is safe. The default hash
+/// took 2,200 of the 52,000 instructions of a small response.
+type StreamMap<T> = FxHashMap<u64, T>;
+
+/// An open HTTP/2 connection.
+pub struct H2Connection {
+    stream: Stream,
+    conn: Conn,
+    active: StreamMap<ActiveStream>,
+    /// Streams that received bytes in this step.
+    touched: Vec<u64>,
+    /// Streams whose sinks have no credit.
+    stalled: Vec<u64>,
+    uploads: Uploads,
+    /// The number of transfers with a limit of time or speed.
+    time_limited: usize,
+    /// The highest rank of all transfers that were ever started.
+    highest_rank: u64,
+    /// Bounds the received bytes that were not returned to the windows.
+    recv_budget: RecvBudget,
+    /// The number of responses that have begun.
+    answered: usize,
+    /// The number of complete responses.
+    served: usize,
+    /// The time when the connection was opened, always in the past.
+    opened_at: Instant,
+    closing: bool,
+    /// True if the connection ends for a violation of the protocol, with a GOAWAY that names it.
+    has_sent_error: bool,
+    /// True until the server has announced how many concurrent requests it accepts.
+    awaits_settings: bool,
+    /// The server is closing, and has answered requests or is about to, so repeated requests make
+    /// progress.
+    closes_with_progress: bool,
+    pub(super) pacing: ReadPacing,
+    pub(super) pipeline_limit: PipelineLimit,
+    /// The key of the connection: the requests that it may carry.
+    pub key: Arc<Key>,
+}
+
+/// A transfer in progress, with its stream's state.
+struct ActiveStream {
+    transfer: Box<Transfer>,
+    /// The unsent content.
+    upload: Option<Box<dyn BodyUpload>>,
+    /// Received bytes that were not returned to the window.
+    unreleased: u64,
+    /// Ranges of the receive buffer that hold undelivered payload of this receive. One call
+    /// delivers all of them.
+    pieces: Vec<Range<usize>>,
+    is_touched: bool,
+    /// The request was sent before the server announced how many concurrent requests it accepts.
+    sent_before_settings: bool,
+    /// The remaining bytes of the body, as far as they are known.
+    left: u64,
+}
+
+impl H2Connection {
+    /// Makes a connection over an open stream. The first response may have a rate limit.
+    #[must_use]
+    pub fn new(stream: Stream, key: Arc<Key>, recv_memory: &RecvMemory, rate: Option<u64>) -> Self {
+        let recv_budget = recv_memory.reserve();
+        let stream_window = rate.map_or_else(|| recv_budget.stream_window(), |rate| recv_budget.paced_window(rate));
+        let connection_window = recv_budget.window();
+        let config = h2::Config { connection_window, stream_window, ..h2::Config::default() };
+        Self {
+            stream,
+            conn: Conn::new(config),
+            active: StreamMap::default(),
+            touched: Vec::new(),
+            stalled: Vec::new(),
+            uploads: Uploads::default(),
+            time_limited: 0,
+            highest_rank: 0,
+            recv_budget,
+            answered: 0,
+            served: 0,
+            opened_at: Instant::now(),
+            closing: false,
+            has_sent_error: false,
+            awaits_settings: true,
+            closes_with_progress: false,
+            pacing: ReadPacing::new(rcvlowat::SHARED),
+            pipeline_limit: PipelineLimit::default(),
+            key,
+        }
+    }
+
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Returns the stream, and drops the rest.
+    pub(super) fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// Returns true if the last frame sent is a GOAWAY that names the peer's violation.
+    pub(super) fn needs_drain(&self) -> bool {
+        self.has_sent_error
+    }
+
+    /// Returns the number of transfers that run on the connection.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Returns true if the connection can take another request now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        !self.closing && self.conn.can_enqueue() && !self.is_held_back()
+    }
+
+    /// Returns true if other requests must be answered before the next one may be sent.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        !self.pipeline_limit.allows(self.answered, || self.unanswered_up_to(u64::MAX))
+    }
+
+    /// Returns the number of requests up to and including `last` that have no response yet.
+    fn unanswered_up_to(&self, last: u64) -> usize {
+        self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
+    }
+
+    /// Returns the number of requests that the next connection to this peer is expected to answer,
+    /// until the peer announces how many it takes at once: see [`PipelineLimit::bore`].
+    #[must_use]
+    pub fn learned_pipeline_limit(&self) -> Option<usize> {
+        let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
+        self.pipeline_limit
+            .for_next_connection(self.answered, self.unanswered_up_to(u64::MAX))
+            .map(|limit| limit.min(at_once))
+    }
+
+    /// Returns true if this transfer's request can be sent now. Before the server announces its
+    /// limit of streams, it may refuse all but the first, so a request that cannot be repeated
+    /// waits for that.
+    #[must_use]
+    pub fn accepts(&self, transfer: &Transfer) -> bool {
+        let is_risky = self.awaits_settings && !self.active.is_empty() && transfer.is_once();
+        self.can_start() && !is_risky
+    }
+
+    /// Returns true if a request of this rank may never find room: the connection has none, the
+    /// sinks of all streams are full, and at least one of them comes later in the output.
+    #[must_use]
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
+        self.highest_rank > rank
+            && self.stalled.len() == self.active.len()
+            && self.pacing.resumes_at.is_none()
+            && !self.can_start()
+            && self.active.values().any(|active| active.transfer.scheduling.rank > rank)
+    }
+
+    /// Returns true if the connection takes no more requests, ever.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Returns true if the connection is open and nothing is outstanding.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
+    }
+
+    /// Returns the number of responses received on the connection.
+    #[must_use]
+    pub fn served(&self) -> usize {
+        self.served
+    }
+
+    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    pub fn start(
+        &mut self,
+        mut transfer: Box<Transfer>,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        transfer.facts.peer = self.stream.peer;
+        let is_reused = self.served > 0 || !self.active.is_empty();
+        transfer.reuse.on_connection(is_reused, false);
+        transfer.on_connection(&self.stream, is_reused);
+        if !transfer.is_paced() {
+            self.conn.widen(self.recv_budget.stream_window());
+        }
+        match transfer.enqueue(&mut self.conn, now) {
+            Ok(id) => {
+                if self.active.is_empty() {
+                    self.pipeline_limit.start_from_idle(self.answered);
+                }
+                let upload = waker.set_waker(transfer.upload());
+                if upload.is_some() {
+                    self.uploads.begin(id, waker.may_block());
+                }
+                self.time_limited += usize::from(has_time_limit(&transfer));
+                self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
+                let (pieces, sent_before_settings) = (Vec::new(), self.awaits_settings);
+                let active = ActiveStream {
+                    transfer,
+                    upload,
+                    unreleased: 0,
+                    pieces,
+                    is_touched: false,
+                    sent_before_settings,
+                    left: 0,
+                };
+                self.active.insert(id.0, active);
+                self.uploads.feed(&mut self.conn, &mut self.active);
+            }
+            Err(error) => {
+                let after = transfer.on_failure(error, Broke::BeforeSending, now);
+                finished.push((transfer, after));
+            }
+        }
+    }
+
+    /// Sends pending output. Returns false if the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        let Self { stream, conn, active, uploads, .. } = self;
+        let may_block = uploads.may_block();
+        let pumped = sending::pump(stream, conn, may_block, |conn| uploads.feed(conn, active), || {})?;
+        uploads.is_interrupted = pumped == PumpResult::Looks;
+        Ok(pumped != PumpResult::Full)
+    }
+
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
+    }
+
+    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    #[must_use]
+    pub fn has_pending_results(&self) -> bool {
+        self.conn.has_due()
+    }
+
+    /// Returns true if something waits for room in the socket. An upload that waits for the peer's
+    /// window does not count.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !self.conn.output().is_empty() || self.stream.has_output() || self.uploads.is_interrupted
+    }
+
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
+    pub fn receive(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        if self.conn.has_due() {
+            return self.finish_step(ReceiveStatus::More, now, finished);
+        }
+        let had_stalled = !self.stalled.is_empty();
+        self.release_stalled(now, waker, finished);
+        if !self.active.is_empty() && self.stalled.len() == self.active.len() && self.pacing.resumes_at.is_some() {
+            // All streams have reached their rate limits.
+            return self.send_and_finish(ReceiveStatus::Throttled, now, finished);
+        }
+        // The window updates must be sent before this receive, which may block: the peer may have
+        // used up its windows. If the connection is broken, the receive reports it.
+        if had_stalled {
+            let _ = self.pump();
+        }
+        let progress = match self.stream.receive(buffer) {
+            Ok(Received::WouldBlock) => ReceiveStatus::WouldBlock,
+            Ok(Received::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
+                Ok(true) => {
+                    self.release_received(now, waker, finished);
+                    self.on_received(filled as u64, now);
+                    if more { ReceiveStatus::More } else { ReceiveStatus::Drained }
+                }
+                Ok(false) => return self.on_peer_close(now, finished),
+                Err(error) => return self.abort(error, now, finished),
+            },
+            Ok(Received::End) => return self.on_peer_close(now, finished),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Receive, "the connection broke", error);
+                return self.abort(error, now, finished);
+            }
+        };
+        // The output of this step may be sent together with that of the next one, which wakes the
+        // peer once.
+        if progress == ReceiveStatus::More && !self.uploads.are_left() {
+            return self.finish_step(progress, now, finished);
+        }
+        self.send_and_finish(progress, now, finished)
+    }
+
+    /// Sends the machine's output after a step, and finishes the step.
+    fn send_and_finish(
+        &mut self,
+        progress: ReceiveStatus,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        match self.pump() {
+            // The peer has closed. The bytes that it sent before are received first, and then its
+            // close, which is the error.
+            Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
+                return self.abort(error, now, finished);
+            }
+            Ok(_) => {}
+        }
+        self.finish_step(progress, now, finished)
+    }
+
+    /// Finishes a step: handles responses that the sending completed, and uploads that failed.
+    /// Returns `Closed` if the connection accepts no more requests and has none left.
+    fn finish_step(
+        &mut self,
+        progress: ReceiveStatus,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        if self.conn.has_due()
+            && let Err(error) = self.step(&mut [], 0..0, now, finished)
+        {
+            return self.abort(error, now, finished);
+        }
+        for (id, error) in self.uploads.take_failed() {
+            self.fail(id, error, Broke::BeforeResponse, now, finished);
+        }
+        if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
+    }
+
+    /// Returns the number of bytes of the body under way that are still to come; 0 unless there is
+    /// exactly one body.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        only_stream(&self.active).map_or(0, |active| active.left)
+    }
+
+    /// Waits until there is something to receive, or room to send.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+        let sends = self.has_output() && !self.stream.is_held();
+        // A stream that reached its rate limit receives nothing until its window is opened again at
+        // this time.
+        let until = [deadline, self.pacing.resumes_at].into_iter().flatten().min();
+        let upload =
+            only_stream(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let beside = upload.and_then(|upload| upload.source()).map(SideDescriptor::Source);
+        match self.pacing.wait(self.stream.as_fd(), sends, beside, until) {
+            Ok(WaitResult::Late) if self.pacing.resumes_at.is_some_and(|at| at <= Instant::now()) => {
+                Ok(WaitResult::Ready)
+            }
+            waited => waited,
+        }
+    }
+
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let limits = || {
+            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.look_at()];
+            self.active.values().flat_map(each).flatten().min()
+        };
+        let limit = if self.time_limited > 0 { limits() } else { None };
+        let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::Time(at.0)));
+        let failed = self.uploads.has_failed().then_some(self.opened_at);
+        [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
+    }
+
+    /// Ends transfers that took too long or are too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        if let Err(error) = self.conn.handle_timeout(clock::time(now)) {
+            return self.abort(protocol_error(error), now, finished);
+        }
+        let overdue = |(id, active): (&u64, &mut ActiveStream)| {
+            if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
+                return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
+            }
+            active.transfer.look(now).map(|error| (*id, error))
+        };
+        let late: Vec<_> =
+            if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
+        for (id, error) in late {
+            let broke =
+                if self.conn.response_started(RequestId(id)) { Broke::InResponse } else { Broke::BeforeResponse };
+            self.fail(id, error, broke, now, finished);
+        }
+        self.send_and_finish(ReceiveStatus::More, now, finished)
+    }
+
+    /// Cancels the transfer with this tag.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
+        let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(active) = self.remove_stream(id, now) {
+            finished.push((active.transfer, After::Again(Duration::ZERO)));
+        }
+        Some(ReceiveStatus::More)
+    }
+
+    /// Returns the transfer in progress, if there is exactly one.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        only_stream(&self.active).map(|active| &*active.transfer)
+    }
+
+    /// Returns the transfer under way, mutably, to report to it; `None` unless there is exactly
+    /// one.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
+    }
+}
+
+/// Returns the active stream if there is exactly one.
+fn only_stream(active: &StreamMap<ActiveStream>) -> Option<&ActiveStream> {
+    if active.len() == 1 { active.values().next() } else { None }
+}
+
+fn has_time_limit(transfer: &Transfer) -> bool {
+    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.is_timed()
+}

@@ -1,0 +1,174 @@
+//! Passes received bytes through TLS and the machine to the transfers.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::time::Instant;
+
+use haul_proto::h2::{BodyFraming, Event, RequestId};
+use haul_proto::head::{Fields, Head};
+
+use super::super::FinishedTransfers;
+use super::close::protocol_error;
+use super::{ActiveStream, H2Connection};
+use crate::Result;
+use crate::buffer::{Buffer, Lease};
+use crate::clock;
+use crate::transfer::Broke;
+
+/// The most pieces of one body that are delivered together.
+const GATHERED: usize = 64;
+
+impl H2Connection {
+    /// Passes received bytes through TLS and the machine. Returns false if the peer has closed the
+    /// connection.
+    pub(super) fn process(
+        &mut self,
+        buffer: &mut Buffer,
+        filled: usize,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<bool> {
+        let mut at = 0;
+        let outcome = loop {
+            match self.stream.open(buffer, &mut at, filled) {
+                Ok((Some(range), _)) => {
+                    if let Err(error) = self.step(buffer, range, now, finished) {
+                        break Err(error);
+                    }
+                }
+                Ok((None, ended)) => break Ok(!ended),
+                Err(error) => break Err(error),
+            }
+        };
+        // Bytes received before a violation are still delivered.
+        for n in 0..self.touched.len() {
+            self.deliver(self.touched[n], buffer, now, finished);
+        }
+        outcome
+    }
+
+    /// Handles the head of a response.
+    fn begin(&mut self, id: u64, head: Head, framing: BodyFraming, now: Instant, finished: &mut FinishedTransfers) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        if let BodyFraming::Length(length) = framing {
+            active.left = length;
+        }
+        self.answered += 1;
+        active.transfer.on_head(head, framing, now);
+        if active.transfer.is_cut_short(framing) {
+            self.cancel_rest(id, now, finished);
+        }
+    }
+
+    /// Adds a piece of a body to the ones that are delivered together.
+    fn gather(
+        &mut self,
+        id: RequestId,
+        piece: Range<usize>,
+        buffer: &[u8],
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
+        let bytes = piece.len() as u64;
+        let Some(active) = self.active.get_mut(&id.0) else {
+            // The transfer is gone, so the bytes are dropped.
+            self.conn.release(clock::time(now), id, bytes);
+            return;
+        };
+        active.unreleased += bytes;
+        active.left = active.left.saturating_sub(bytes);
+        if !std::mem::replace(&mut active.is_touched, true) {
+            self.touched.push(id.0);
+        }
+        active.pieces.push(piece);
+        if active.pieces.len() == GATHERED {
+            self.deliver(id.0, buffer, now, finished);
+        }
+    }
+
+    /// Passes on the gathered bytes of a body.
+    fn deliver(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut FinishedTransfers) {
+        let Some(ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
+        let outcome = match pieces.as_slice() {
+            [] => return,
+            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()]), now),
+            pieces => {
+                let mut slices = [IoSlice::new(&[]); GATHERED];
+                for (slice, piece) in slices.iter_mut().zip(pieces) {
+                    *slice = IoSlice::new(&buffer[piece.clone()]);
+                }
+                transfer.on_pieces(&mut slices[..pieces.len()], now)
+            }
+        };
+        pieces.clear();
+        let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
+        match outcome {
+            Err(error) => self.fail(id, error, Broke::InResponse, now, finished),
+            Ok(()) if is_left => self.cancel_rest(id, now, finished),
+            Ok(()) => {}
+        }
+    }
+
+    /// Handles a response that has arrived completely and been passed on.
+    fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
+        self.served += 1;
+        let Some(ActiveStream { mut transfer, .. }) = self.remove_stream(id, now) else { return };
+        let after = match transfer.on_trailers(trailers) {
+            Ok(()) => {
+                if !self.closing {
+                    transfer.on_kept();
+                }
+                transfer.on_complete(now)
+            }
+            Err(error) => transfer.on_failure(error, Broke::InResponse, now),
+        };
+        finished.push((transfer, after));
+    }
+
+    /// Steps the machine over `buffer[input]`. Payload stays in the buffer until it is delivered.
+    pub(super) fn step(
+        &mut self,
+        buffer: &mut [u8],
+        input: Range<usize>,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
+        let time = clock::time(now);
+        let mut at = input.start;
+        loop {
+            let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(protocol_error)?;
+            let base = at;
+            at += step.consumed;
+            match step.event {
+                Event::NeedInput => return Ok(()),
+                Event::Interim { id, head } => {
+                    if let Some(active) = self.active.get_mut(&id.0) {
+                        active.transfer.on_interim(&head);
+                    }
+                }
+                Event::Head { id, head, framing } => self.begin(id.0, head, framing, now, finished),
+                Event::Body { id, range } => {
+                    self.gather(id, base + range.start..base + range.end, buffer, now, finished);
+                }
+                Event::Complete { id, trailers } => {
+                    self.deliver(id.0, buffer, now, finished);
+                    self.complete(id.0, trailers, now, finished);
+                }
+                Event::Reset { id, reason, retryable } => {
+                    self.deliver(id.0, buffer, now, finished);
+                    self.on_reset(id.0, reason, retryable, now, finished);
+                }
+                Event::GoAway { last, .. } => {
+                    self.closing = true;
+                    self.closes_with_progress = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
+                    if self.active.keys().any(|&id| id > last.0) {
+                        self.pipeline_limit.note_unanswered(self.answered + self.unanswered_up_to(last.0));
+                    }
+                }
+                // The driver checks the number of streams for each request.
+                Event::Settings { .. } => self.awaits_settings = false,
+                _ => {}
+            }
+        }
+    }
+}

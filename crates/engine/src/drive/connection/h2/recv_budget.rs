@@ -1,0 +1,123 @@
+//! The receive budget of an HTTP/2 connection: its part of the memory that all connections of a
+//! client may hold for bytes that no sink has taken.
+//!
+//! The window of a connection is its budget, since bytes that no sink takes are not returned to the
+//! window. A fixed window for each connection would leave the memory of many connections unbounded
+//! when the output stops. So a new connection gets three quarters of the memory that the others
+//! have left, and at least [`LEAST`]: 64 connections together have less than 32 MiB.
+//!
+//! ```
+//! use haul::drive::connection::h2::RecvMemory;
+//! let memory = RecvMemory::default();
+//! let first = memory.reserve();
+//! let second = memory.reserve();
+//! assert_eq!((first.window(), second.window()), (9 << 20, 9 << 18));
+//! drop(first);
+//! assert!(memory.reserve().window() > 7 << 20);
+//! ```
+//!
+//! Equal budgets were the alternative. Most runs have one such connection, or one that carries the most, and it is the first.
+
+use std::sync::{Arc, Mutex};
+
+use crate::sync::IgnorePoison;
+
+/// The number of bytes that all connections together may hold, besides the minimum of each.
+const ALL: u32 = 12 << 20;
+/// The minimum for a connection.
+const LEAST: u32 = 256 << 10;
+/// The number of concurrent responses that a connection has room for, if that leaves each a useful
+/// window.
+const STREAMS: u32 = 64;
+/// The least and greatest initial window of a stream.
+const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
+/// The window of a rate-limited response is the amount that arrives in this part of a second, with
+/// a minimum.
+const PACED_PARTS: u64 = 16;
+const LEAST_PACED: u32 = 4 << 10;
+
+/// The receive memory of a client's HTTP/2 connections; clones share it.
+#[derive(Debug, Clone)]
+pub struct RecvMemory {
+    left: Arc<Mutex<u32>>,
+}
+
+impl Default for RecvMemory {
+    fn default() -> Self {
+        Self { left: Arc::new(Mutex::new(ALL)) }
+    }
+}
+
+impl RecvMemory {
+    /// Reserves the budget of a connection. Dropping the budget returns the memory.
+    #[must_use]
+    pub fn reserve(&self) -> RecvBudget {
+        let mut left = self.left.lock().ignore_poison();
+        let window = (*left / 4 * 3).max(LEAST);
+        let taken = window.min(*left);
+        *left -= taken;
+        RecvBudget { memory: self.clone(), window, taken }
+    }
+}
+
+/// The receive budget of one connection.
+#[derive(Debug)]
+pub struct RecvBudget {
+    memory: RecvMemory,
+    window: u32,
+    taken: u32,
+}
+
+impl RecvBudget {
+    /// Returns the window of the connection, in bytes.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Returns the initial window of each stream.
+    #[must_use]
+    pub fn stream_window(&self) -> u32 {
+        (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
+    }
+
+    /// Returns the first window of a rate-limited response, at `rate` bytes per second. The server
+    /// fills it at full speed, so it has to be a small part of a second's amount. It grows if the
+    /// round trip is too long for that.
+    ///
+    /// ```
+    /// let budget = haul::drive::connection::h2::RecvMemory::default().share();
+    /// assert_eq!((budget.paced_window(1 << 20), budget.paced_window(100)), (64 << 10, 4 << 10));
+    /// assert_eq!(budget.paced_window(u64::MAX), budget.stream_window());
+    /// ```
+    #[must_use]
+    pub fn paced_window(&self, rate: u64) -> u32 {
+        let most = self.stream_window();
+        u32::try_from(rate / PACED_PARTS).map_or(most, |window| window.clamp(LEAST_PACED, most))
+    }
+}
+
+impl Drop for RecvBudget {
+    fn drop(&mut self) {
+        *self.memory.left.lock().ignore_poison() += self.taken;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receive_budgets_stay_bounded_and_are_returned() {
+        let memory = RecvMemory::default();
+        for _ in 0..3 {
+            let budgets: Vec<_> = (0..64).map(|_| memory.reserve()).collect();
+            assert!(
+                budgets.iter().all(|budget| budget.window() >= LEAST && budget.stream_window() <= budget.window() / 16)
+            );
+            assert!(budgets.iter().map(|budget| budget.window()).sum::<u32>() < 32 << 20);
+            drop(budgets);
+            assert_eq!(*memory.left.lock().unwrap(), ALL);
+        }
+    }
+}

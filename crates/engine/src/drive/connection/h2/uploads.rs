@@ -1,0 +1,131 @@
+//! Uploads of the requests that share a connection: a part of each in turn, within the peer's
+//! windows.
+
+use std::io;
+use std::time::Instant;
+
+use haul_proto::h2::{Conn, RequestId};
+use haul_proto::request::{Request, RequestError};
+use haul_proto::time::Time;
+
+use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
+use super::{ActiveStream, StreamMap};
+use crate::Error;
+
+/// The uploads in progress on a connection.
+#[derive(Default)]
+pub(super) struct Uploads {
+    /// The streams of the uploads, in turn.
+    turns: Vec<u64>,
+    /// The streams whose source failed.
+    failed: Vec<(u64, Error)>,
+    /// The source of an upload had nothing at the last read.
+    is_starved: bool,
+    /// The time when a source may have more.
+    resumes_at: Option<Instant>,
+    /// A read of the content may block the sending thread.
+    may_block: bool,
+    /// More could be read and sent, but the driver checks for an early response first.
+    pub(super) is_interrupted: bool,
+}
+
+impl Uploads {
+    /// Adds an upload.
+    pub(super) fn begin(&mut self, id: RequestId, may_block: bool) {
+        self.turns.push(id.0);
+        self.may_block = may_block;
+    }
+
+    /// Returns true if a read of an upload may block the sending thread.
+    pub(super) fn may_block(&self) -> bool {
+        self.may_block && self.are_left()
+    }
+
+    /// Returns true if any uploads are left.
+    pub(super) fn are_left(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Returns true if [`Uploads::take_failed`] has anything to return.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// Takes the streams whose source has failed since the last call.
+    pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
+        std::mem::take(&mut self.failed)
+    }
+
+    /// Returns true if an upload cannot continue before its source has more.
+    pub(super) fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    /// Returns the time of the next timeout: call [`Uploads::feed`] then, even without an event.
+    pub(super) fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at
+    }
+
+    /// Puts as much content into the machine as it takes.
+    pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut StreamMap<ActiveStream>) {
+        let Self { turns, failed, is_starved, resumes_at, .. } = self;
+        (*is_starved, *resumes_at) = (false, None);
+        turns.retain(|&id| {
+            let Some(ActiveStream { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
+            match feed(conn, RequestId(id), &mut **upload, |piece| {
+                transfer.took_content();
+                transfer.on_sent(piece);
+            }) {
+                Ok(FeedResult::All) => false,
+                Ok(FeedResult::Waits) => true,
+                Ok(FeedResult::Starved(until)) => {
+                    *is_starved = true;
+                    *resumes_at = [*resumes_at, until].into_iter().flatten().min();
+                    true
+                }
+                Err(error) => {
+                    failed.push((id, unreadable(error)));
+                    false
+                }
+            }
+        });
+    }
+}
+
+impl ProtocolMachine for Conn {
+    fn asks_first(&self) -> bool {
+        false
+    }
+
+    fn has_chunks(&self) -> bool {
+        false
+    }
+
+    fn version(&self, _http10: bool) -> &'static str {
+        "HTTP/2"
+    }
+
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+        self.enqueue(now, request)
+    }
+
+    fn content_credit(&self, id: RequestId) -> Option<u64> {
+        self.body_credit(id)
+    }
+
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.send_body(id, piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.finish_body(id, trailers).map_err(io::Error::other)
+    }
+
+    fn output(&self) -> &[u8] {
+        Conn::output(self)
+    }
+
+    fn advance_output(&mut self, n: usize) {
+        Conn::advance_output(self, n);
+    }
+}

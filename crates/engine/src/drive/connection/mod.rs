@@ -1,0 +1,462 @@
+//! An open HTTP connection with its protocol machine and the transfers that wait for responses on
+//! it.
+//!
+//! Both drivers use it. A connection does what it can do now, and returns why it stopped. On a
+//! blocking socket, "now" includes the wait inside `recv`.
+//!
+//! ```text
+//!  start ──▶ machine ──▶ pump ──▶ Stream      Stream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
+//! ```
+//!
+//! | protocol | its transfers |
+//! |---|---|
+//! | [`h1`] | one after the other, in the order of their requests |
+//! | [`h2`] | side by side |
+//!
+//! The module `sending` passes content and output on for both protocols. The module `read_pacing`
+//! has the waits of both.
+
+pub mod h1;
+pub mod h2;
+mod pipeline_limit;
+mod read_pacing;
+mod sending;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+pub use pipeline_limit::PipelineLimit;
+pub use sending::ProtocolMachine;
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::body::upload::BodyUpload;
+use crate::buffer::Buffer;
+use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
+use crate::net::pool::Key;
+use crate::net::stream::Stream;
+use crate::sink::Wake;
+use crate::transfer::{After, Transfer};
+
+/// How a driver treats a sink that is a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PipeMode {
+    /// The driver waits until the pipe has room, so the kernel can move bytes to it.
+    Awaited,
+    /// The driver waits for sockets only. The sink writes the bytes, and itself waits for room.
+    Written,
+}
+
+/// The reasons why a receive stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveStatus {
+    /// No bytes were received.
+    WouldBlock,
+    /// Bytes were received, and there may be more.
+    More,
+    /// A signal came before anything else: try again.
+    Interrupted,
+    /// Bytes were received, and no more are available for now.
+    Drained,
+    /// The sink has no credit. Do not read before it wakes the driver.
+    Paused,
+    /// The transfer has reached its rate limit. Do not read before [`HttpConnection::resumes_at`].
+    Throttled,
+    /// The connection is closed. Its transfers have been returned.
+    Closed,
+}
+
+/// The waker of a connection: sinks call it when they have credit again, and sources of content
+/// when they have more.
+#[derive(Clone, Copy)]
+pub struct ConnectionWaker<'a> {
+    /// The driver; `None` if the driver waits in the sink itself.
+    pub wake: Option<&'a Arc<dyn Wake>>,
+    /// The driver's token for the connection.
+    pub token: usize,
+}
+
+impl ConnectionWaker<'_> {
+    /// Returns true if a read of content may block: no other transfer waits for this thread.
+    fn may_block(&self) -> bool {
+        self.wake.is_none()
+    }
+
+    /// Registers the driver with content that may have to wait, so that its source wakes the driver
+    /// instead of blocking a thread that serves other transfers.
+    fn set_waker(&self, upload: Option<Box<dyn BodyUpload>>) -> Option<Box<dyn BodyUpload>> {
+        let mut upload = upload?;
+        if let Some(wake) = self.wake
+            && upload.waits()
+        {
+            upload.set_waker(Arc::new(UploadWaker { wake: Arc::clone(wake), token: self.token }).into());
+        }
+        Some(upload)
+    }
+}
+
+/// A connection's waker as a [`std::task::Waker`], for sources of content.
+struct UploadWaker {
+    wake: Arc<dyn Wake>,
+    token: usize,
+}
+
+impl std::task::Wake for UploadWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake.wake(self.token);
+    }
+}
+
+/// Transfers whose exchange is over, with the next step of each. Transfers are boxed because they
+/// are large and are moved often. The list mostly has one entry, which needs no allocation.
+pub type FinishedTransfers = SmallVec<[(Box<Transfer>, After); 1]>;
+
+/// An open connection.
+pub enum HttpConnection {
+    /// HTTP/1.1 or 1.0.
+    H1(Box<h1::H1Connection>),
+    /// HTTP/2.
+    H2(Box<h2::H2Connection>),
+}
+
+/// Makes the same call on a connection of either protocol.
+macro_rules! either {
+    ($connection:expr, $inner:ident => $call:expr) => {
+        match $connection {
+            HttpConnection::H1($inner) => $call,
+            HttpConnection::H2($inner) => $call,
+        }
+    };
+}
+
+impl AsFd for HttpConnection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream().as_fd()
+    }
+}
+
+impl HttpConnection {
+    /// Makes a connection over an open stream, for the protocol that was negotiated. `depth` is the
+    /// number of requests that may be outstanding on HTTP/1.1. An HTTP/2 connection gets a part of
+    /// `recv_memory`, and a small initial window if the first response has a `rate`.
+    #[must_use]
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize, recv_memory: &h2::RecvMemory, rate: Option<u64>) -> Self {
+        if key.prior_knowledge || stream.alpn() == Some(b"h2") {
+            Self::H2(Box::new(h2::H2Connection::new(stream, key, recv_memory, rate)))
+        } else {
+            Self::H1(Box::new(h1::H1Connection::new(stream, key, depth)))
+        }
+    }
+
+    /// Returns the key of the connection: the requests that it may carry.
+    #[must_use]
+    pub fn key(&self) -> &Arc<Key> {
+        either!(self, connection => &connection.key)
+    }
+
+    /// Returns true if transfers run concurrently, so that one connection is enough for many.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::H2(_))
+    }
+
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        either!(self, connection => connection.stream())
+    }
+
+    /// Returns the number of transfers that wait on the connection.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        either!(self, connection => connection.depth())
+    }
+
+    /// Returns true if the connection can take another request now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        either!(self, connection => connection.can_start())
+    }
+
+    /// Returns true if this transfer's request can be sent now.
+    #[must_use]
+    pub fn accepts(&self, transfer: &Transfer) -> bool {
+        either!(self, connection => connection.accepts(transfer))
+    }
+
+    /// Returns the transfer that a further one would have to wait for.
+    #[must_use]
+    pub fn last(&self) -> Option<&Transfer> {
+        match self {
+            Self::H1(connection) => connection.last(),
+            Self::H2(_) => None,
+        }
+    }
+
+    /// Returns true if a transfer of this rank and the concurrent ones in progress would wait for
+    /// each other: see [`h2::H2Connection::is_stuck_before`].
+    #[must_use]
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(connection) => connection.is_stuck_before(rank),
+        }
+    }
+
+    /// Returns true if the peer left requests unanswered without reason, so that they had to be
+    /// sent again.
+    #[must_use]
+    pub fn breaks_pipelining(&self) -> bool {
+        match self {
+            Self::H1(connection) => connection.breaks_pipelining(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Returns true if the peer sent an extra response among pipelined ones.
+    #[must_use]
+    pub fn has_extra_response(&self) -> bool {
+        match self {
+            Self::H1(connection) => connection.has_extra_response(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Ends the connection after its first response, or after the ones under way.
+    pub fn limit_to_one_request(&mut self) {
+        match self {
+            Self::H1(connection) => connection.limit_to_one_request(),
+            Self::H2(_) => {}
+        }
+    }
+
+    /// Sets the number of requests that the last connection to this peer answered: see
+    /// [`PipelineLimit`].
+    pub fn set_pipeline_limit(&mut self, limit: usize) {
+        either!(self, connection => connection.pipeline_limit.set(limit));
+    }
+
+    /// Returns true if other requests must be answered before the next one may be sent, because the
+    /// last connection answered no more.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        either!(self, connection => connection.is_held_back())
+    }
+
+    /// Returns the number of requests that the next connection to this peer is expected to answer,
+    /// when this one has ended; `None` if no limit is known.
+    #[must_use]
+    pub fn learned_pipeline_limit(&self) -> Option<usize> {
+        either!(self, connection => connection.learned_pipeline_limit())
+    }
+
+    /// Returns true if the connection takes no more requests, ever.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        either!(self, connection => connection.is_closing())
+    }
+
+    /// Returns true if the connection is open and nothing is outstanding.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        either!(self, connection => connection.is_idle())
+    }
+
+    /// Returns the number of responses received on the connection.
+    #[must_use]
+    pub fn served(&self) -> usize {
+        either!(self, connection => connection.served())
+    }
+
+    /// Returns the host slots of transfers whose responses are complete and wait to be verified.
+    /// Other transfers may use these slots. Each slot is returned once.
+    pub fn take_freed_slots(&mut self) -> Vec<HostId> {
+        match self {
+            Self::H1(connection) => connection.take_freed_slots(),
+            Self::H2(_) => Vec::new(),
+        }
+    }
+
+    /// Puts a transfer's request into the machine; [`HttpConnection::pump`] sends it.
+    pub fn start(
+        &mut self,
+        mut transfer: Box<Transfer>,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) {
+        transfer.goes_by(self.key());
+        either!(self, connection => connection.start(transfer, now, waker, finished));
+    }
+
+    /// Sends pending output. Returns false if the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The socket's. A response may have arrived anyway: receive before giving up.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        either!(self, connection => connection.pump())
+    }
+
+    /// Returns true if more of a request is left to send than a socket takes while its peer does
+    /// not read.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        either!(self, connection => connection.is_uploading())
+    }
+
+    /// Returns true if [`HttpConnection::receive`] has results even if nothing was received.
+    #[must_use]
+    pub fn has_pending_results(&self) -> bool {
+        either!(self, connection => connection.has_pending_results())
+    }
+
+    /// Returns true if something waits for room in the socket.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        either!(self, connection => connection.has_output())
+    }
+
+    /// Receives once, and passes the bytes to the transfers. Finished transfers are added to
+    /// `finished`.
+    pub fn receive(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        either!(self, connection => connection.receive(buffer, now, waker, finished))
+    }
+
+    /// Returns the time when a transfer that reached its rate continues.
+    #[must_use]
+    pub fn resumes_at(&self) -> Option<Instant> {
+        either!(self, connection => connection.pacing.resumes_at)
+    }
+
+    /// Ends the pause of a transfer that reached its rate limit.
+    pub fn resume(&mut self) {
+        either!(self, connection => connection.pacing.resumes_at = None);
+    }
+
+    /// Returns the number of bytes of the body under way that are still to come; 0 if unknown, or
+    /// unless there is exactly one body.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        either!(self, connection => connection.remaining())
+    }
+
+    /// Returns true if the kernel can move the rest of the body under way to the sink: by
+    /// [`HttpConnection::move_body`] in place of [`HttpConnection::receive`]. Nothing else may write to the transfer's
+    /// sink meanwhile.
+    pub fn is_direct(&mut self, pipes: PipeMode) -> bool {
+        match self {
+            Self::H1(connection) => connection.is_direct(pipes),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Returns true if there is something to receive now: for a bulk body, a large piece.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
+        !matches!(waited, Ok(WaitResult::Quiet))
+    }
+
+    /// Waits until there is something to do for the body under way. For a driver that does not wait
+    /// in the receive.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<WaitResult> {
+        either!(self, connection => connection.wait(deadline))
+    }
+
+    /// Returns the time that [`HttpConnection::wait`] has spent waiting for the server.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        either!(self, connection => connection.pacing.waited)
+    }
+
+    /// Moves available bytes of the body under way to its sink, once; see [`HttpConnection::is_direct`].
+    pub fn move_body(
+        &mut self,
+        mover: &mut ZeroCopyMover,
+        now: Instant,
+        waker: ConnectionWaker<'_>,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        match self {
+            Self::H1(connection) => connection.move_body(mover, now, waker, finished),
+            Self::H2(_) => ReceiveStatus::More,
+        }
+    }
+
+    /// Returns the time of the low-water mark's timeout: call
+    /// [`HttpConnection::reset_low_water_mark`] then.
+    #[must_use]
+    pub fn low_water_timeout(&self) -> Option<Instant> {
+        either!(self, connection => connection.pacing.low_water.timeout())
+    }
+
+    /// Resets the low-water mark because a bulk body has slowed down: every byte wakes the driver.
+    pub fn reset_low_water_mark(&mut self) {
+        if let Some(mark) = either!(self, connection => connection.pacing.low_water.lower()) {
+            read_pacing::set_low_water_mark(self.stream(), mark);
+        }
+    }
+
+    /// Closes a connection that cannot continue: the transfer under way fails with `error`, the
+    /// others with it.
+    pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        either!(self, connection => connection.abort(error, now, finished))
+    }
+
+    /// Returns true if the connection must be [drained](Self::drain) for the peer to learn why it
+    /// ends.
+    #[must_use]
+    pub(crate) fn needs_drain(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(connection) => connection.needs_drain(),
+        }
+    }
+
+    /// Closes the connection so that the peer receives the last output.
+    pub(crate) fn drain(self) {
+        match self {
+            Self::H1(_) => {}
+            Self::H2(connection) => connection.into_stream().drain(),
+        }
+    }
+
+    /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        either!(self, connection => connection.next_timeout())
+    }
+
+    /// Ends transfers that took too long or are too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
+        either!(self, connection => connection.expire(now, finished))
+    }
+
+    /// Cancels the transfer with this tag, if it is under way here. Closes the connection unless
+    /// other transfers share it.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
+        either!(self, connection => connection.cancel(tag, now, finished))
+    }
+
+    /// Returns the only transfer in progress, to decide whether more connections would help.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        either!(self, connection => connection.front())
+    }
+
+    /// Returns the transfer under way, mutably, to report to it.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        either!(self, connection => connection.front_mut())
+    }
+}

@@ -1,0 +1,123 @@
+//! The limit on outstanding requests for a peer that left requests unanswered on an earlier
+//! connection.
+//!
+//! A server need not announce that it ends each connection after a few requests, or that it takes
+//! few at once: all waiting requests are sent, and most of them in vain. The next connection gets
+//! only as many as the last one answered, and later half as many at once as it has answered itself.
+//! The limit grows in each round as long as the server keeps up (like TCP's slow start), and never
+//! more than half of the answered number is sent in vain. A peer that has answered everything has
+//! no limit.
+//!
+//! ```
+//! use haul::drive::connection::PipelineLimit;
+//! let mut first = PipelineLimit::default();
+//! assert!(first.allows(0, || 99));
+//! first.note_unanswered(3);
+//! let mut next = PipelineLimit::default();
+//! next.set(first.for_next_connection(3, 0).expect("it answered three, and left others"));
+//! assert!(next.allows(0, || 2) && !next.allows(0, || 3));
+//! ```
+//!
+//! Rejected: to wait until all that were sent are answered (one slow response would hold up all
+//! others); as many at once as it has answered (a server that ends connections after twenty was
+//! asked 3,134 times for 2,000 pages; 2,807 times so).
+
+/// The limit on outstanding requests of one connection.
+#[derive(Debug, Default)]
+pub struct PipelineLimit {
+    /// The number of requests that the last connection answered, if it left others unanswered.
+    limit: Option<usize>,
+    /// The number of answered requests when the connection was last idle.
+    answered_when_idle: usize,
+    /// The peer left requests unanswered.
+    has_unanswered: bool,
+}
+
+impl PipelineLimit {
+    /// Sets the limit to the number of requests that the last connection to this peer answered.
+    pub fn set(&mut self, answered: usize) {
+        self.limit = Some(answered.max(1));
+    }
+
+    /// Returns true if another request may be sent, after `answered` responses and with
+    /// `unanswered` requests outstanding.
+    #[must_use]
+    pub fn allows(&self, answered: usize, unanswered: impl FnOnce() -> usize) -> bool {
+        self.limit.is_none_or(|limit| unanswered() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
+    }
+
+    /// Notes that a request is sent on the idle connection, which has answered `answered` so far.
+    pub fn start_from_idle(&mut self, answered: usize) {
+        self.answered_when_idle = answered;
+    }
+
+    /// Notes that the peer refused a request, and continues with others.
+    pub fn note_refusal(&mut self) {
+        self.has_unanswered = true;
+    }
+
+    /// Notes that the peer ended the connection and left requests unanswered; `answered` counts all
+    /// that it has answered or is about to. If it has answered none since the connection was idle,
+    /// the connection was closed for idleness, or is broken: that shows no limit.
+    pub fn note_unanswered(&mut self, answered: usize) {
+        self.has_unanswered |= answered > self.answered_when_idle;
+    }
+
+    /// Returns the limit for the next connection to this peer, if this one has answered `answered`
+    /// requests and will yet answer `unanswered`.
+    #[must_use]
+    pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
+        let total = answered + unanswered;
+        if self.has_unanswered && total > 0 { Some(total) } else { self.limit.map(|limit| limit.max(total)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited_to(answered: usize) -> PipelineLimit {
+        let mut limit = PipelineLimit::default();
+        limit.set(answered);
+        limit
+    }
+
+    /// Returns the number of requests that may be unanswered at once.
+    fn room(limit: &PipelineLimit, answered: usize) -> usize {
+        (0..1000).take_while(|&unanswered| limit.allows(answered, || unanswered)).count()
+    }
+
+    #[test]
+    fn limit_grows_with_the_answered_requests() {
+        let limit = limited_to(4);
+        let rooms: Vec<usize> = (0..9).map(|answered| room(&limit, answered)).collect();
+        assert_eq!(rooms, [4, 3, 2, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(room(&PipelineLimit::default(), 0), 1000);
+    }
+
+    #[test]
+    fn limit_always_allows_one_request() {
+        for before in 0..5 {
+            assert!((0..9).all(|answered| limited_to(before).allows(answered, || 0)), "{before}");
+        }
+    }
+
+    #[test]
+    fn connection_closed_while_idle_sets_no_limit() {
+        let mut limit = PipelineLimit::default();
+        limit.start_from_idle(1);
+        limit.note_unanswered(1);
+        assert_eq!(limit.for_next_connection(1, 0), None);
+        limit.note_unanswered(2);
+        assert_eq!(limit.for_next_connection(2, 0), Some(2));
+    }
+
+    #[test]
+    fn next_limit_is_what_this_connection_answered() {
+        let mut limit = limited_to(3);
+        assert_eq!(limit.for_next_connection(2, 0), Some(3));
+        assert_eq!(limit.for_next_connection(5, 1), Some(6));
+        limit.note_refusal();
+        assert_eq!(limit.for_next_connection(2, 0), Some(2));
+    }
+}

@@ -1,0 +1,196 @@
+//! Sending on a connection of either protocol: content goes from its source into the protocol
+//! machine, and the machine's output to the stream.
+//!
+//! ```text
+//!  BodyUpload ──feed──▶ ProtocolMachine ──pump──▶ Stream
+//! ```
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use haul_proto::RequestId;
+use haul_proto::request::{Request, RequestError};
+use haul_proto::time::Time;
+
+use crate::ErrorKind;
+use crate::body::upload::{BodyUpload, ReaderPanicked};
+use crate::net::stream::Stream;
+
+/// The size of one read of content from its source.
+const PIECE: usize = 16 << 10;
+
+/// The number of bytes that fit into the memory of a socket with nothing to send, whatever its peer
+/// does (`tcp_wmem` begins with it).
+pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
+
+/// The time for which content is read and sent before the driver checks for an early response.
+const LOOK_AFTER: Duration = Duration::from_millis(10);
+
+/// The result of [`pump`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PumpResult {
+    /// All is sent for now.
+    All,
+    /// The socket has no room for the rest.
+    Full,
+    /// More is left to read and to send, but the driver must check for an early response first.
+    Looks,
+}
+
+/// A protocol machine that takes requests and their content, and gives the bytes to send.
+pub trait ProtocolMachine {
+    /// Returns true if large content waits for the server's consent by default (`Expect`, RFC 9110
+    /// section 10.1.1). On a connection where requests follow each other, refused content costs the
+    /// connection; a stream can be reset at any time.
+    fn asks_first(&self) -> bool;
+
+    /// Returns true if content may be in chunks. Streams have frames, and know no transfer codings
+    /// (RFC 9113 section 8.2.2).
+    fn has_chunks(&self) -> bool;
+
+    /// The version of its requests in readable form; `http10` selects the older version of HTTP/1.
+    fn version(&self, http10: bool) -> &'static str;
+
+    /// Takes a request.
+    ///
+    /// # Errors
+    /// A request that cannot be sent.
+    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError>;
+
+    /// Returns the number of bytes of a request's content that the machine takes now. `None` if it
+    /// expects no more content, because the content is complete or the response came first.
+    fn content_credit(&self, id: RequestId) -> Option<u64>;
+
+    /// Takes a piece of content within the credit. If the length of the content is known, the
+    /// machine itself reports an early end.
+    ///
+    /// # Errors
+    /// Content that is not what was announced.
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
+
+    /// Ends the content, and sends these trailer fields after it.
+    ///
+    /// # Errors
+    /// As [`ProtocolMachine::give_content`], and for fields that may not be there.
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
+
+    /// Returns the bytes to send.
+    fn output(&self) -> &[u8];
+
+    /// Removes `n` bytes from the front of the output.
+    fn advance_output(&mut self, n: usize);
+}
+
+/// The result of [`feed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FeedResult {
+    /// The content is complete: no more of it is to be sent.
+    All,
+    /// The machine takes no more now. Or a read of the source might block, and the earlier bytes
+    /// must be sent before that.
+    Waits,
+    /// The source has nothing now. It wakes the sender when it has more, or may have more at this
+    /// time.
+    Starved(Option<Instant>),
+}
+
+/// Puts content into the machine until one of them stops, so that a head and a small body leave in
+/// one write. `given` receives each piece.
+///
+/// # Errors
+/// The source's, or content that is not what was announced.
+pub(super) fn feed(
+    machine: &mut impl ProtocolMachine,
+    id: RequestId,
+    upload: &mut dyn BodyUpload,
+    mut given: impl FnMut(&[u8]),
+) -> io::Result<FeedResult> {
+    // Content in memory is not copied on its way, and needs no buffer.
+    while !upload.ready().is_empty()
+        && let Some(credit) = machine.content_credit(id)
+    {
+        let n = upload.ready().len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        if n == 0 {
+            return Ok(FeedResult::Waits);
+        }
+        let ready = &upload.ready()[..n];
+        machine.give_content(id, ready)?;
+        given(ready);
+        upload.consume(n);
+    }
+    if machine.content_credit(id).is_none() {
+        return Ok(FeedResult::All);
+    }
+    let mut piece = [0; PIECE];
+    while let Some(credit) = machine.content_credit(id) {
+        let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        if room == 0 {
+            return Ok(FeedResult::Waits);
+        }
+        let n = match upload.read(&mut piece[..room]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(FeedResult::Starved(upload.resumes_at()));
+            }
+            read => read?,
+        };
+        if n == 0 {
+            let trailers = upload.trailers()?;
+            let fields: Vec<_> = trailers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+            machine.end_content(id, &fields)?;
+            given(&[]);
+            continue;
+        }
+        machine.give_content(id, &piece[..n])?;
+        given(&piece[..n]);
+        if n < room && machine.content_credit(id).is_some() {
+            return Ok(FeedResult::Waits);
+        }
+    }
+    Ok(FeedResult::All)
+}
+
+/// The error for content that cannot be read, or whose time ran out.
+pub(super) fn unreadable(error: io::Error) -> crate::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
+        _ if error.get_ref().is_some_and(|cause| cause.is::<ReaderPanicked>()) => {
+            crate::Error::new(ErrorKind::Panicked, ReaderPanicked.to_string())
+        }
+        _ => crate::Error::with_source(ErrorKind::Read, "the content to send cannot be read", error),
+    }
+}
+
+/// Sends the machine's output, and the content that `feed` adds to it as room appears; `sent` is
+/// called for each write. If a read of the content `may_block` this thread, the driver looks for an
+/// early answer in between: a slow source must not hide it.
+///
+/// # Errors
+/// The socket's. A response may have arrived anyway: receive before giving up.
+pub(super) fn pump<M: ProtocolMachine>(
+    stream: &mut Stream,
+    machine: &mut M,
+    may_block: bool,
+    mut feed: impl FnMut(&mut M),
+    mut sent: impl FnMut(),
+) -> io::Result<PumpResult> {
+    let next_timeout = may_block.then(|| Instant::now() + LOOK_AFTER);
+    loop {
+        feed(machine);
+        let output = machine.output();
+        if output.is_empty() {
+            return Ok(if stream.flush()? { PumpResult::All } else { PumpResult::Full });
+        }
+        match stream.send(output) {
+            Ok(n) => {
+                machine.advance_output(n);
+                sent();
+                if next_timeout.is_some_and(|at| at <= Instant::now()) {
+                    return Ok(if stream.flush()? { PumpResult::Looks } else { PumpResult::Full });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(PumpResult::Full),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

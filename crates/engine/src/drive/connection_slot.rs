@@ -1,0 +1,314 @@
+//! A worker's connection slot: a connection, being made or open, and the transfers that wait for
+//! it.
+//!
+//! ```text
+//! Connecting ──▶ Open
+//!     └──▶ failed: the transfers that waited for it are given back
+//! ```
+
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+
+use super::connection::{ConnectionWaker, HttpConnection};
+use super::inbox::{WorkerInbox, WorkerMessage};
+use crate::Result;
+use crate::buffer::Buffer;
+use crate::client::Client;
+use crate::clock;
+use crate::facts::Phase;
+use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
+use crate::net::dns::Lookup;
+use crate::net::pool::Key;
+use crate::transfer::Transfer;
+
+/// A connection of a worker, being made or open, with the transfers that wait for it.
+pub(crate) struct ConnectionSlot {
+    /// The state of its connection.
+    pub(crate) state: ConnectionState,
+    /// The key of its connection: the requests that it may carry.
+    pub(crate) key: Arc<Key>,
+    /// Transfers that start when the connection is open, or when the transfers before them are
+    /// answered.
+    pub(crate) waiting: VecDeque<Box<Transfer>>,
+    /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because looking
+    /// through thousands of transfers at each turn would be expensive.
+    waiting_deadline: Option<Instant>,
+    /// True while a sink has no credit, so that the connection is not read.
+    pub(crate) paused: bool,
+    /// The rank of the waiting transfer whose sink wakes this slot when it has room.
+    waits_for_room: Option<u64>,
+    /// The peer has closed its side, which is still to be read. The event is not repeated.
+    pub(crate) peer_closed: bool,
+    /// The number of the slot's last idle period; 0 while it is busy. It distinguishes the slot
+    /// from an earlier one with the same token.
+    pub(crate) idle_stamp: u64,
+    /// The time when the slot last became idle.
+    pub(crate) idle_since: Instant,
+    /// The peer has shown that it accepts no request before it has answered the last one.
+    pub(crate) is_serial: bool,
+    /// True if the connection, once open, will probably carry concurrent transfers: other transfers
+    /// wait for it. Set before the connection is open.
+    pub(crate) expects_sharing: bool,
+    /// The connect timeout of the transfers that the connection is opened for.
+    connect_timeout: Duration,
+    max_depth: usize,
+}
+
+/// The state of a slot's connection.
+pub(crate) enum ConnectionState {
+    /// The connection is being made.
+    Connecting(Box<Connecting>),
+    /// Requests can be sent.
+    Open(Box<HttpConnection>),
+}
+
+/// The result of [`ConnectionSlot::advance`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotProgress {
+    /// The slot can do nothing before the next event.
+    Waits,
+    /// The addresses are known and no connection attempt has begun. Call `advance` again if no open
+    /// connection fits.
+    Resolved,
+    /// The connection is open.
+    Open,
+}
+
+/// The parts of the worker that a slot needs to proceed.
+pub(crate) struct SlotContext<'a> {
+    /// The client.
+    pub(crate) client: &'a Client,
+    /// The registry in which descriptors are watched.
+    pub(crate) registry: &'a Registry,
+    /// The worker's inbox.
+    pub(crate) inbox: &'a Arc<WorkerInbox>,
+    /// The worker's read buffer.
+    pub(crate) buffer: &'a mut Buffer,
+    /// The time.
+    pub(crate) now: Instant,
+}
+
+impl ConnectionSlot {
+    /// Makes a slot whose connection will be opened for this transfer.
+    #[must_use]
+    pub(crate) fn new(key: Arc<Key>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
+        transfer.facts.enter(Phase::Resolve, now);
+        let options = Arc::clone(transfer.options());
+        let connect_timeout = options.connect.timeout;
+        let opens_by = clock::after(now, connect_timeout);
+        let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
+        Self {
+            waiting_deadline: transfer.deadline(),
+            waiting: VecDeque::from([transfer]),
+            connect_timeout,
+            ..Self::with_state(ConnectionState::Connecting(Box::new(connecting)), key, depth, now)
+        }
+    }
+
+    /// Makes a slot of an open connection.
+    #[must_use]
+    pub(crate) fn open(connection: HttpConnection, depth: usize, now: Instant) -> Self {
+        let key = Arc::clone(connection.key());
+        Self::with_state(ConnectionState::Open(Box::new(connection)), key, depth, now)
+    }
+
+    fn with_state(state: ConnectionState, key: Arc<Key>, depth: usize, now: Instant) -> Self {
+        Self {
+            state,
+            key,
+            waiting: VecDeque::new(),
+            waiting_deadline: None,
+            paused: false,
+            waits_for_room: None,
+            peer_closed: false,
+            idle_stamp: 0,
+            idle_since: now,
+            is_serial: false,
+            expects_sharing: false,
+            connect_timeout: Duration::ZERO,
+            max_depth: depth,
+        }
+    }
+
+    /// Returns true during the name lookup and the race of addresses: several sockets may be
+    /// watched under the slot's token.
+    #[must_use]
+    pub(crate) fn is_racing(&self) -> bool {
+        matches!(&self.state, ConnectionState::Connecting(connecting) if !connecting.needs_buffer())
+    }
+
+    /// Returns the number of transfers on the slot.
+    #[must_use]
+    pub(crate) fn depth(&self) -> usize {
+        match &self.state {
+            ConnectionState::Open(connection) => connection.depth() + self.waiting.len(),
+            _ => self.waiting.len(),
+        }
+    }
+
+    /// Returns true if the slot accepts a transfer, to be started at once or after its present
+    /// ones.
+    #[must_use]
+    pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
+        if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
+        {
+            return false;
+        }
+        let last = match &self.state {
+            ConnectionState::Open(connection) if connection.is_closing() => return false,
+            // Transfers without room wait here, since another connection would not help. The
+            // exception is a transfer that all the others wait for: they would never make room for
+            // it.
+            ConnectionState::Open(connection) if connection.is_shared() => {
+                return !connection.is_stuck_before(transfer.scheduling.rank);
+            }
+            ConnectionState::Open(connection)
+                if !self.is_serial && self.waiting.is_empty() && !connection.is_held_back() =>
+            {
+                return connection.accepts(transfer);
+            }
+            _ if self.expects_sharing => return true,
+            ConnectionState::Open(connection) => self.waiting.back().map(|last| &**last).or(connection.last()),
+            _ => self.waiting.back().map(|last| &**last),
+        };
+        self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_follow(last))
+    }
+
+    /// Queues a transfer after the others. On a shared connection, it goes before transfers of a
+    /// higher rank, since the output may wait for one that is sent again after a refusal. Returns
+    /// true if it is the next one.
+    pub(crate) fn enqueue(&mut self, transfer: Box<Transfer>) -> bool {
+        self.waiting_deadline = [self.waiting_deadline, transfer.deadline()].into_iter().flatten().min();
+        let place = match self.is_shared() {
+            true => self.waiting.partition_point(|other| other.scheduling.rank <= transfer.scheduling.rank),
+            false => self.waiting.len(),
+        };
+        self.waiting.insert(place, transfer);
+        place == 0
+    }
+
+    /// Removes and returns the transfers that have to leave: all if the connection takes no more
+    /// requests, and the next one if it and the ones under way would wait for each other.
+    pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
+        match &self.state {
+            ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {
+                std::mem::take(&mut self.waiting)
+            }
+            ConnectionState::Open(connection)
+                if self.waiting.front().is_some_and(|next| connection.is_stuck_before(next.scheduling.rank)) =>
+            {
+                self.waiting.pop_front().into_iter().collect()
+            }
+            _ => VecDeque::new(),
+        }
+    }
+
+    /// Removes and returns waiting transfers whose time has run out.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
+        if self.waiting_deadline.is_none_or(|at| at > now) {
+            return VecDeque::new();
+        }
+        let (late, waiting): (VecDeque<_>, _) =
+            self.waiting.drain(..).partition(|transfer| transfer.deadline().is_some_and(|at| at <= now));
+        self.waiting_deadline = waiting.iter().filter_map(|transfer| transfer.deadline()).min();
+        self.waiting = waiting;
+        late
+    }
+
+    /// Resumes reading: a sink has credit again, or may have.
+    pub(crate) fn resume(&mut self) {
+        self.paused = false;
+        self.waits_for_room = None;
+    }
+
+    /// Returns the next waiting transfer, if it can start. On a shared connection, it also waits
+    /// for room in its sink, since its body would be sent at once.
+    pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
+        let ConnectionState::Open(connection) = &self.state else { return None };
+        let next = self.waiting.front_mut()?;
+        // Transfers in progress may themselves wait for one on another connection: the sink wakes us again.
+        let wake = waker.wake.filter(|_| self.waits_for_room != Some(next.scheduling.rank));
+        if connection.is_shared() && connection.accepts(next) && !next.is_ready(wake, waker.token) {
+            self.waits_for_room = Some(next.scheduling.rank);
+            return None;
+        }
+        let may = if self.is_serial && !connection.is_shared() {
+            connection.depth() == 0 && connection.can_start()
+        } else {
+            connection.accepts(next)
+        };
+        may.then(|| self.waiting.pop_front())?
+    }
+
+    /// Returns true if transfers share the connection, or are expected to.
+    #[must_use]
+    pub(crate) fn is_shared(&self) -> bool {
+        match &self.state {
+            ConnectionState::Open(connection) => connection.is_shared() && !connection.is_closing(),
+            _ => self.expects_sharing,
+        }
+    }
+
+    /// Returns the time of the next timeout.
+    #[must_use]
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        let waiting = self.waiting_deadline;
+        match &self.state {
+            ConnectionState::Open(connection) => {
+                [connection.next_timeout(), connection.low_water_timeout(), connection.resumes_at(), waiting]
+            }
+            ConnectionState::Connecting(connecting) => [Some(connecting.next_timeout()), waiting, None, None],
+        }
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Advances the connection as far as its sockets allow.
+    ///
+    /// # Errors
+    /// The connection cannot be made; the slot is of no further use.
+    pub(crate) fn advance(&mut self, token: usize, around: &mut SlotContext<'_>) -> Result<SlotProgress> {
+        loop {
+            let ConnectionState::Connecting(connecting) = &mut self.state else { return Ok(SlotProgress::Open) };
+            let inbox = around.inbox;
+            let resolver = around.client.resolver();
+            let progress = connecting.step(&mut ConnectContext {
+                now: around.now,
+                tls: around.client.tls(),
+                buffer: around.buffer,
+                resolve: &mut |host, port, family| {
+                    let inbox = Arc::clone(inbox);
+                    match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {
+                        Lookup::Ready(answer) => answer.map(Some),
+                        Lookup::Pending => Ok(None),
+                    }
+                },
+                watch: &mut |fd| watch(around.registry, fd, token),
+                observer: &mut self.waiting.front_mut(),
+            })?;
+            match progress {
+                ConnectProgress::Waits => return Ok(SlotProgress::Waits),
+                ConnectProgress::Resolved => return Ok(SlotProgress::Resolved),
+                ConnectProgress::Advanced => {}
+                ConnectProgress::Open(stream) => {
+                    let rate = self.waiting.front().and_then(|transfer| transfer.options().limit_rate);
+                    let key = Arc::clone(&self.key);
+                    let connection =
+                        HttpConnection::new(*stream, key, self.max_depth, around.client.recv_memory(), rate);
+                    self.state = ConnectionState::Open(Box::new(connection));
+                }
+            }
+        }
+    }
+}
+
+/// Watches a descriptor for both directions until it is closed: one system call for its whole life.
+pub(crate) fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
+    registry.register(&mut SourceFd(&fd.as_raw_fd()), Token(token), Interest::READABLE | Interest::WRITABLE)
+}

@@ -1,0 +1,181 @@
+//! Bulk reads of a body: the socket wakes its reader only when a large piece waits (`SO_RCVLOWAT`),
+//! so that there are few, large reads.
+//!
+//! The mark is raised for a bulk body: [`PROOF`] bytes arrived within [`WITHIN`], and much more is
+//! to come. It is lowered near the end of the body, because a reader would wait for ever for bytes
+//! that never come. It is also lowered when it was not reached within [`PATIENCE`]: the body has
+//! become slow, and the received bytes must not stay in the kernel. The end of the stream and a
+//! reset wake the reader whatever the mark.
+//!
+//! ```
+//! use haul::drive::rcvlowat::{LowWaterMark, MOVED, PATIENCE};
+//! use std::time::Instant;
+//! let (mut mark, now) = (LowWaterMark::new(MOVED), Instant::now());
+//! assert_eq!(mark.on_received(256 << 10, 1 << 30, now), None);
+//! assert_eq!(mark.on_received(256 << 10, 1 << 30, now), Some(MOVED));
+//! assert_eq!(mark.timeout(), Some(now + PATIENCE));
+//! assert_eq!(mark.lower(), Some(1));
+//! ```
+
+use std::time::{Duration, Instant};
+
+/// The mark where bytes are moved without passing through this process's memory
+/// (`docs/design/data-path.md` has the figures). Twice as much gains little, and bytes that wait in
+/// the kernel take memory, too.
+pub const MOVED: usize = 512 << 10;
+/// The mark where bytes are received to be decrypted: twice [`MOVED`], which takes an eighth less
+/// time.
+pub const RECEIVED: usize = 1 << 20;
+/// The mark for the bodies of many streams. Each has its own window, so the peer need not wait for
+/// updates of ours.
+pub const SHARED: usize = 2 << 20;
+/// The mark for small bodies of many streams. Without it, client and server would wake each other
+/// for every few records.
+pub const SMALL: usize = 128 << 10;
+/// The number of bytes that must arrive within [`WITHIN`] for a body to count as mark.
+pub const PROOF: usize = 512 << 10;
+/// The time within which [`PROOF`] bytes must arrive, which is 20 MB/s. For a slower body, the
+/// number of reads does not matter.
+pub const WITHIN: Duration = Duration::from_millis(25);
+/// The longest wait for the socket to reach the mark.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+/// The number of pieces that must still be to come for a raised mark to pay.
+const WORTH: u64 = 4;
+/// The mark is lowered when fewer pieces than this are to come. Two, since over TLS a part of the
+/// rest may have been received already, in an incomplete record.
+const NEAR_END: u64 = 2;
+
+/// The low-water mark of one socket, decided by the measured speed of its body.
+#[derive(Debug)]
+pub struct LowWaterMark {
+    /// The size of a piece: the mark to wait for.
+    piece: usize,
+    is_raised: bool,
+    since: Option<Instant>,
+    came: u64,
+    last: Option<Instant>,
+}
+
+impl LowWaterMark {
+    /// Makes an unset mark for pieces of this size: [`MOVED`], [`RECEIVED`], [`SHARED`] or
+    /// [`SMALL`].
+    #[must_use]
+    pub fn new(piece: usize) -> Self {
+        Self { piece, is_raised: false, since: None, came: 0, last: None }
+    }
+
+    /// Sets the size of the pieces to wait for. If it changes, the measurement starts again.
+    /// Returns the mark to set, if it changes.
+    pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
+        if piece == self.piece {
+            return None;
+        }
+        let mark = self.lower();
+        self.piece = piece;
+        mark
+    }
+
+    /// Notes that `bytes` were received and that `remaining` of this body are still to come, if
+    /// known (else 0). Returns the mark to set, if it changes.
+    pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
+        if self.is_raised {
+            self.last = Some(now);
+            return if remaining < NEAR_END * self.piece as u64 { self.lower() } else { None };
+        }
+        if remaining < WORTH * self.piece as u64 {
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        if now.saturating_duration_since(since) > WITHIN {
+            self.since = Some(now);
+            self.came = 0;
+        }
+        self.came += bytes;
+        if self.came < PROOF as u64 {
+            return None;
+        }
+        self.is_raised = true;
+        self.last = Some(now);
+        Some(self.piece)
+    }
+
+    /// Returns the time by which the mark should be reached, if it is raised.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Instant> {
+        self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)
+    }
+
+    /// Notes that the mark was not reached in time, or that no more is to come. Returns the mark to
+    /// set, if it changes.
+    pub fn lower(&mut self) -> Option<usize> {
+        let was_raised = self.is_raised;
+        *self = Self::new(self.piece);
+        was_raised.then_some(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+    const NEAR: u64 = NEAR_END * MOVED as u64;
+
+    #[test]
+    fn slow_body_never_raises_the_mark() {
+        let mut mark = LowWaterMark::new(MOVED);
+        let mut now = Instant::now();
+        for _ in 0..10_000 {
+            now += WITHIN / 8;
+            assert_eq!(mark.on_received(PROOF as u64 / 16, GIB, now), None);
+        }
+    }
+
+    #[test]
+    fn mark_is_lowered_once_near_the_end() {
+        let mut mark = LowWaterMark::new(MOVED);
+        let now = Instant::now();
+        assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
+        assert_eq!(mark.on_received(PROOF as u64, NEAR, now), None);
+        assert_eq!(mark.on_received(PROOF as u64, NEAR - 1, now), Some(1));
+        assert_eq!(mark.on_received(PROOF as u64, NEAR - 2, now), None);
+        assert_eq!(mark.on_received(NEAR, 0, now), None);
+    }
+
+    #[test]
+    fn mark_rises_again_only_after_new_proof() {
+        let mut mark = LowWaterMark::new(MOVED);
+        let now = Instant::now();
+        assert_eq!(mark.on_received(PROOF as u64, GIB, now), Some(MOVED));
+        assert_eq!(mark.lower(), Some(1));
+        assert_eq!((mark.lower(), mark.timeout()), (None, None));
+        assert_eq!(mark.on_received(PROOF as u64 - 1, GIB, now + PATIENCE), None);
+        assert_eq!(mark.on_received(1, GIB, now + PATIENCE + WITHIN), Some(MOVED));
+    }
+
+    #[test]
+    fn larger_marks_need_more_remaining_bytes() {
+        for piece in [RECEIVED, SHARED] {
+            let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
+            assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64 - 1, now), None);
+            assert_eq!(mark.on_received(PROOF as u64, 4 * piece as u64, now), Some(piece));
+            assert_eq!(mark.on_received(PROOF as u64, 2 * piece as u64 - 1, now), Some(1));
+        }
+    }
+
+    #[test]
+    fn changed_piece_size_needs_new_proof() {
+        let (mut mark, now) = (LowWaterMark::new(SHARED), Instant::now());
+        assert_eq!((mark.set_piece(SHARED), mark.set_piece(SMALL)), (None, None));
+        assert_eq!(mark.on_received(PROOF as u64, 4 * SMALL as u64, now), Some(SMALL));
+        assert_eq!((mark.set_piece(SMALL), mark.set_piece(SHARED)), (None, Some(1)));
+        assert_eq!(mark.on_received(PROOF as u64 - 1, GIB, now), None);
+        assert_eq!(mark.on_received(1, GIB, now), Some(SHARED));
+    }
+
+    #[test]
+    fn unknown_length_never_raises_the_mark() {
+        let mut mark = LowWaterMark::new(MOVED);
+        assert_eq!(mark.on_received(GIB, 0, Instant::now()), None);
+    }
+}

@@ -1,0 +1,502 @@
+//! A worker's connections: which of them takes a transfer, what happens on them, and what becomes of the transfer then.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haul_policy::queue::HostId;
+use mio::unix::SourceFd;
+
+use super::peer_records::remember;
+use super::{DelayedTransfer, SlotUse, Worker};
+use crate::clock;
+use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
+use crate::facts::Phase;
+use crate::net::pool::Key;
+use crate::transfer::{After, Broke, Transfer};
+use crate::{Error, ErrorKind};
+
+/// Receives on one connection before the others have their turn.
+const TURN: usize = 8;
+/// The wait of a transfer that found no free descriptor.
+const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
+/// The number of such waits after which the transfer fails, unless other transfers are active.
+const MAX_DESCRIPTOR_WAITS: u32 = 250;
+
+/// Returns true if the peer may accept concurrent transfers.
+fn may_share(key: &Key) -> bool {
+    // A proxy that forwards is the peer.
+    let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
+    key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+}
+
+/// Returns true if the system refused a descriptor.
+fn lacks_descriptors(error: &Error) -> bool {
+    matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
+}
+
+impl Worker {
+    pub(super) fn place_all(&mut self) {
+        while let Some((transfer, warm)) = self.to_place.pop_front() {
+            self.place(transfer, warm);
+        }
+    }
+
+    /// Takes over a connection with a transfer under way, and a socket that does not wait.
+    pub(super) fn adopt(&mut self, connection: HttpConnection) -> Result<(), Box<HttpConnection>> {
+        // No request is sent after the current one.
+        let token = self.add_open(connection, 1)?;
+        self.ready_again.push(token);
+        Ok(())
+    }
+
+    /// Makes an open connection a slot. It comes back where it cannot be watched.
+    pub(super) fn add_open(
+        &mut self,
+        mut connection: HttpConnection,
+        depth: usize,
+    ) -> Result<usize, Box<HttpConnection>> {
+        if let Some(limit) = self.pipeline_limits.get(connection.key()) {
+            connection.set_pipeline_limit(*limit);
+        }
+        let entry = self.slots.vacant_entry();
+        let token = entry.key();
+        if connection.stream().socket().set_nonblocking(true).is_err()
+            || watch(self.poll.registry(), connection.as_fd(), token).is_err()
+        {
+            return Err(Box::new(connection));
+        }
+        let mut slot = ConnectionSlot::open(connection, depth, self.now);
+        slot.is_serial = self.serial.contains(&slot.key);
+        self.by_key.entry(Arc::clone(&slot.key)).or_default().push(token);
+        entry.insert(slot);
+        Ok(token)
+    }
+
+    /// Finds a connection for a transfer, or begins to make one.
+    pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
+        self.follow_close_idle();
+        transfer.take_precedence();
+        if let Some(token) = warm
+            && !transfer.reuse.wants_fresh
+            && let Some(slot) = self.slots.get(token)
+            && slot.key.fits(transfer.target(), transfer.options())
+            && matches!(slot.state, ConnectionState::Open(_))
+            && slot.accepts(&transfer)
+            && !self.may_be_lost(token, &transfer)
+        {
+            return self.start(token, transfer);
+        }
+        let key = Key::new(transfer.target(), transfer.options());
+        transfer.goes_by(&key);
+        if transfer.reuse.wants_own_host() {
+            self.never_coalesce(&key);
+        }
+        if let Some(token) = self.slot_for(&key, &transfer)
+            && !self.may_be_lost(token, &transfer)
+        {
+            return self.start(token, transfer);
+        }
+        if !transfer.reuse.wants_fresh
+            && !self.extra_response.contains(&key)
+            && let Some(connection) = self.client.take_idle(&key, self.now)
+            && let Ok(token) = self.add_open(connection, self.workers.depth)
+        {
+            return self.start(token, transfer);
+        }
+        let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
+        let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
+        slot.is_serial = self.serial.contains(&key);
+        slot.expects_sharing = may_share(&key) && !self.http1_only.contains(&key);
+        let token = self.slots.insert(slot);
+        self.by_key.entry(key).or_default().push(token);
+        self.serve(token, false);
+    }
+
+    /// A slot of this key that can take a transfer.
+    fn slot_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
+    }
+
+    /// A slot of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
+    /// fewest, once there are as many slots as there may be.
+    pub(super) fn free_slot(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        let tokens = self.by_key.get(key)?;
+        let free = |token: &&usize| self.slots[**token].accepts(transfer);
+        let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].depth()).copied()?;
+        let idle = self.slots[best].depth() == 0;
+        let most = self.scheduler.connections().unwrap_or(self.workers.per_host);
+        (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
+    }
+
+    /// A slot of this key that is not open yet and will be shared: the transfers that a broken connection gave back need not have
+    /// one each.
+    fn connecting_slot(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
+        let mut tokens = self.by_key.get(key)?.iter().copied();
+        tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
+    }
+
+    /// Gives a transfer to a slot.
+    pub(super) fn start(&mut self, token: usize, transfer: Box<Transfer>) {
+        let now = self.now;
+        let slot = &mut self.slots[token];
+        let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.depth() > 0);
+        match &mut slot.state {
+            ConnectionState::Open(connection) if !waits && connection.accepts(&transfer) => {
+                if connection.depth() == 0 && slot.idle_stamp != 0 {
+                    slot.idle_stamp = 0;
+                    self.idle_count -= 1;
+                    if let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared()) {
+                        self.scheduler.host_multiplexes(host_slot);
+                    }
+                }
+                let mut finished = std::mem::take(&mut self.finished);
+                connection.start(transfer, now, ConnectionWaker { wake: Some(&self.wake), token }, &mut finished);
+                self.settle(token, &mut finished);
+                self.finished = finished;
+                self.send(token);
+            }
+            _ => {
+                // It may have come before one whose sink has no room.
+                if slot.enqueue(transfer) && slot.is_shared() {
+                    self.start_waiting(token);
+                }
+            }
+        }
+    }
+
+    /// Sends new requests: at once, or, on a shared connection, together with others of this turn.
+    fn send(&mut self, token: usize) {
+        if !self.slots.get(token).is_some_and(ConnectionSlot::is_shared) {
+            self.pump(token);
+        } else if self.unsent.last() != Some(&token) {
+            self.unsent.push(token);
+        }
+    }
+
+    /// Sends a slot's output.
+    pub(super) fn pump(&mut self, token: usize) {
+        let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) else {
+            return;
+        };
+        // A failed send is found by the next receive, which may bring the response that explains it.
+        let _ = connection.pump();
+    }
+
+    /// Serves a slot that an event may concern.
+    pub(super) fn serve(&mut self, token: usize, ended: bool) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        // While addresses are raced it may be another socket that ended.
+        slot.peer_closed |= ended && !slot.is_racing();
+        if !matches!(slot.state, ConnectionState::Open(_)) {
+            self.open(token);
+            return;
+        }
+        let ConnectionState::Open(connection) = &mut slot.state else { return };
+        if connection.has_output() {
+            let _ = connection.pump();
+        }
+        let was_held = connection.stream().is_held();
+        let mut finished = std::mem::take(&mut self.finished);
+        for turn in 1.. {
+            let Some(ConnectionSlot { state: ConnectionState::Open(connection), paused, peer_closed: ended, .. }) =
+                self.slots.get_mut(token)
+            else {
+                break;
+            };
+            let ended = *ended;
+            if *paused {
+                break;
+            }
+            let waker = ConnectionWaker { wake: Some(&self.wake), token };
+            let progress = if connection.is_direct(PipeMode::Written) {
+                match connection.move_body(&mut self.mover, self.now, waker, &mut finished) {
+                    // A bulk body's next piece is waited for, not fetched in bits.
+                    ReceiveStatus::More if !connection.has_more() => ReceiveStatus::Drained,
+                    progress => progress,
+                }
+            } else {
+                connection.receive(&mut self.buffer, self.now, waker, &mut finished)
+            };
+            match progress {
+                ReceiveStatus::Paused | ReceiveStatus::Throttled => *paused = true,
+                ReceiveStatus::Closed => {
+                    if connection.breaks_pipelining() {
+                        let key = Arc::clone(connection.key());
+                        let has_extra_response = connection.has_extra_response();
+                        self.stop_pipelining(key, has_extra_response);
+                    }
+                    self.remove(token);
+                }
+                ReceiveStatus::WouldBlock
+                | ReceiveStatus::More
+                | ReceiveStatus::Drained
+                | ReceiveStatus::Interrupted => {}
+            }
+            self.settle(token, &mut finished);
+            match progress {
+                ReceiveStatus::WouldBlock
+                | ReceiveStatus::Paused
+                | ReceiveStatus::Throttled
+                | ReceiveStatus::Closed => break,
+                ReceiveStatus::Drained if !ended => break,
+                _ if turn >= TURN => {
+                    self.ready_again.push(token);
+                    break;
+                }
+                ReceiveStatus::More | ReceiveStatus::Drained | ReceiveStatus::Interrupted => {}
+            }
+        }
+        self.finished = finished;
+        // What was received may have said that a proxy takes more of a tunnel's bytes, or ask TLS for an answer: no event of the
+        // socket says so.
+        let answers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.stream().has_output());
+        if was_held || self.slots.get(token).is_some_and(answers) {
+            self.pump(token);
+        }
+    }
+
+    /// Gets on with opening a slot.
+    pub(super) fn open(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let mut around = SlotContext {
+            client: &self.client,
+            registry: self.poll.registry(),
+            inbox: &self.inbox,
+            buffer: &mut self.buffer,
+            now: self.now,
+        };
+        match slot.advance(token, &mut around) {
+            Ok(SlotProgress::Waits) => {}
+            Ok(SlotProgress::Resolved) => {
+                if !self.coalesce(token) {
+                    self.open(token);
+                }
+            }
+            Ok(SlotProgress::Open) => {
+                self.on_open(token);
+                self.start_waiting(token);
+                // Bytes received with the handshake are not in the socket: check once.
+                self.serve(token, false);
+            }
+            Err(error) => {
+                let waiting = std::mem::take(&mut slot.waiting);
+                self.remove(token);
+                self.on_open_failure(waiting, error);
+            }
+        }
+    }
+
+    /// Handles a slot that has opened: if it turns out not to be shared, transfers that waited for
+    /// sharing go elsewhere.
+    fn on_open(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let ConnectionState::Open(connection) = &mut slot.state else { return };
+        if let Some(limit) = self.pipeline_limits.get(&slot.key) {
+            connection.set_pipeline_limit(*limit);
+        }
+        if self.extra_response.contains(&slot.key) {
+            connection.limit_to_one_request();
+        }
+        if connection.is_shared() {
+            if let Some(host_slot) = slot.waiting.front().and_then(|transfer| transfer.scheduling.host_slot) {
+                self.scheduler.host_multiplexes(host_slot);
+            }
+        } else if std::mem::take(&mut slot.expects_sharing) {
+            remember(&mut self.http1_only, &slot.key);
+            let others = slot.waiting.split_off(slot.waiting.len().min(1));
+            self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
+        }
+    }
+
+    /// Fails the transfers of a slot that could not be opened, or makes them wait for free
+    /// descriptors.
+    pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
+        let exhausted = lacks_descriptors(&error);
+        let alike = error.again();
+        let mut error = Some(error);
+        for mut transfer in waiting {
+            if exhausted && self.may_wait_for_descriptor(&transfer) {
+                self.wait_for_descriptor(transfer);
+                continue;
+            }
+            // The first transfer gets the error itself; to the others it says the same.
+            let error = error.take().unwrap_or_else(|| alike.again());
+            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            self.handle_after(transfer, after, None);
+        }
+    }
+
+    /// Ends transfers that have waited for a connection, or for their turn on it, longer than they
+    /// may. The connection stays open for the others.
+    pub(super) fn end_overdue(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let late = slot.take_overdue(self.now);
+        let why = match &mut slot.state {
+            ConnectionState::Open(_) => Error::new(ErrorKind::Timeout, "the operation timed out"),
+            ConnectionState::Connecting(connecting) => connecting.timed_out(),
+        };
+        let is_open = matches!(slot.state, ConnectionState::Open(_));
+        if !is_open && !late.is_empty() && slot.waiting.is_empty() {
+            self.remove(token);
+        }
+        for mut transfer in late {
+            let after = transfer.on_failure(why.again(), Broke::BeforeSending, self.now);
+            self.handle_after(transfer, after, None);
+        }
+    }
+
+    /// Returns true if a wait for a descriptor makes sense: as long as other transfers are active,
+    /// which will free theirs, and else for a limited time.
+    pub(super) fn may_wait_for_descriptor(&self, transfer: &Transfer) -> bool {
+        let is_late = transfer.deadline().is_some_and(|at| at <= self.now);
+        !is_late
+            && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS
+                || self.slots.iter().any(|(_, slot)| slot.depth() > 0))
+    }
+
+    /// Lets a transfer wait until there are descriptors again.
+    pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
+        transfer.attempt.descriptor_waits += 1;
+        transfer.facts.enter(Phase::Idle, self.now);
+        self.close_idle_slots();
+        self.scheduler.out_of_descriptors();
+        let at = self.now + DESCRIPTOR_WAIT;
+        self.delayed.push(Reverse(DelayedTransfer { at, is_lent: false, transfer }));
+    }
+
+    /// Handles transfers whose exchange on a slot is over.
+    pub(super) fn settle(&mut self, token: usize, finished: &mut FinishedTransfers) {
+        let any = !finished.is_empty();
+        for (transfer, after) in finished.drain(..) {
+            self.handle_after(transfer, after, Some(token));
+        }
+        if let Some(ConnectionSlot { state: ConnectionState::Open(connection), .. }) = self.slots.get_mut(token) {
+            connection.take_freed_slots().into_iter().for_each(|host_slot| self.use_slot(host_slot, Some(token)));
+        }
+        if any || self.slots.get(token).is_some_and(|slot| slot.is_shared() && !slot.waiting.is_empty()) {
+            // A server may also have raised the number of streams that it takes.
+            self.start_waiting(token);
+        }
+        self.requeue_evicted(token);
+        self.note_idle(token);
+    }
+
+    /// Moves waiting transfers off a shared connection that takes no more requests, however long
+    /// its last responses take.
+    fn requeue_evicted(&mut self, token: usize) {
+        self.remember_pipeline_limit(token);
+        if let Some(slot) = self.slots.get_mut(token)
+            && !slot.waiting.is_empty()
+        {
+            self.to_place.extend(slot.take_evicted().into_iter().map(|transfer| (transfer, None)));
+        }
+    }
+
+    /// Starts the waiting transfers of a slot that can start now.
+    pub(super) fn start_waiting(&mut self, token: usize) {
+        let mut failed = FinishedTransfers::new();
+        let waker = ConnectionWaker { wake: Some(&self.wake), token };
+        while let Some(slot) = self.slots.get_mut(token)
+            && let Some(transfer) = slot.next_waiting(waker)
+            && let ConnectionState::Open(connection) = &mut slot.state
+        {
+            connection.start(transfer, self.now, waker, &mut failed);
+        }
+        for (transfer, after) in failed {
+            self.handle_after(transfer, after, Some(token));
+        }
+        self.send(token);
+    }
+
+    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {
+        match after {
+            // The file that it should have gone to could not be opened.
+            After::Done(Err(error))
+                if lacks_descriptors(&error) && self.may_wait_for_descriptor(&transfer) && transfer.revive() =>
+            {
+                self.wait_for_descriptor(transfer);
+            }
+            After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
+            After::Again(wait) => {
+                let is_lent = self.scheduler.retry_delayed(&transfer);
+                let at = clock::after(self.now, wait);
+                self.delayed.push(Reverse(DelayedTransfer { at, is_lent, transfer }));
+            }
+            After::Done(result) => {
+                let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
+                // Parts are counted with the transfer that they belong to.
+                if !transfer.is_part() {
+                    self.totals.transfer_finished(&transfer.facts, result.is_err());
+                }
+                self.scheduler.finished(self.index, transfer, result);
+                if let Some(host_slot) = host_slot {
+                    self.use_slot(host_slot, warm);
+                }
+            }
+        }
+    }
+
+    /// Finds another transfer for a slot that is free, or gives the slot back.
+    fn use_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
+        match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
+            SlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
+            SlotUse::GiveAway => {
+                if let Some(token) = warm {
+                    self.give_away(token);
+                }
+                // Only now: the other worker must find the connection when it has the slot.
+                self.scheduler.slot_given_away(host_slot);
+            }
+            SlotUse::Nothing => {}
+        }
+    }
+
+    /// Leaves an idle connection where another worker finds it.
+    pub(super) fn give_away(&mut self, token: usize) {
+        let Some(slot) = self.slots.get(token) else { return };
+        let since = if slot.idle_stamp == 0 { self.now } else { slot.idle_since };
+        let idle = matches!(&slot.state, ConnectionState::Open(connection) if connection.is_idle());
+        if idle && let Some(connection) = self.remove_slot(token) {
+            let fd = connection.stream().socket().as_raw_fd();
+            // In the pool all connections are blocking ones.
+            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
+                && connection.stream().socket().set_nonblocking(false).is_ok()
+            {
+                self.client.put_idle(connection, since);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, token: usize) {
+        if let Some(connection) = self.remove_slot(token) {
+            self.totals.connection_closed(&connection);
+            self.close(connection);
+        }
+    }
+
+    /// Takes a slot out of all lists; answers its connection if it was open.
+    pub(super) fn remove_slot(&mut self, token: usize) -> Option<HttpConnection> {
+        self.remember_pipeline_limit(token);
+        let slot = self.slots.try_remove(token)?;
+        if slot.idle_stamp != 0 {
+            self.idle_count -= 1;
+        }
+        if let Some(tokens) = self.by_key.get_mut(&slot.key) {
+            tokens.retain(|&other| other != token);
+            if tokens.is_empty() {
+                self.by_key.remove(&slot.key);
+            }
+        }
+        self.to_place.extend(slot.waiting.into_iter().map(|transfer| (transfer, None)));
+        match slot.state {
+            ConnectionState::Open(connection) => Some(*connection),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Closes connections that end over unread input in threads beside the loop, so that the peer learns why.
+
+use std::os::fd::AsRawFd;
+
+use mio::unix::SourceFd;
+
+use super::Worker;
+use crate::drive::connection::HttpConnection;
+use crate::threads;
+
+/// The most connections that are drained at the same time. Further ones are closed immediately.
+const MOST: usize = 16;
+
+impl Worker {
+    /// Closes a connection, which may have to be drained first.
+    pub(super) fn close(&mut self, connection: HttpConnection) {
+        if !connection.needs_drain() {
+            return;
+        }
+        self.draining.retain(|thread| !thread.is_finished());
+        let fd = connection.stream().socket().as_raw_fd();
+        if self.draining.len() < MOST && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+            // Without a thread it is closed at once.
+            self.draining.extend(threads::start("haul-linger", move || connection.drain()));
+        }
+    }
+
+    /// Waits until all of them are closed: the process may end behind the run.
+    pub(super) fn join_draining(&mut self) {
+        for thread in self.draining.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Facts that a worker remembers of its peers, so that no later transfer pays for them again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Worker;
+use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::net::pool::Key;
+use crate::net::socket::{Idle, peek_idle};
+use crate::transfer::Transfer;
+
+/// The number of peers that are remembered for each reason. Beyond it, all are forgotten, and each
+/// costs one more request sent in vain. The worst case is about 1 MiB for each reason.
+const MAX_REMEMBERED: usize = 4096;
+
+/// Adds a peer to the set of peers that are remembered for a reason.
+#[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
+pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
+    if keys.len() >= MAX_REMEMBERED {
+        keys.clear();
+    }
+    keys.insert(Arc::clone(key));
+}
+
+impl Worker {
+    /// Sends a peer one request at a time from now on; if it sent an extra response, each on a new
+    /// connection.
+    pub(super) fn stop_pipelining(&mut self, key: Arc<Key>, has_extra_response: bool) {
+        let mut idle = Vec::new();
+        for token in self.by_key.get(&key).into_iter().flatten() {
+            let slot = &mut self.slots[*token];
+            slot.is_serial = true;
+            if has_extra_response && let ConnectionState::Open(connection) = &mut slot.state {
+                idle.extend(connection.is_idle().then_some(*token));
+                connection.limit_to_one_request();
+            }
+        }
+        idle.into_iter().for_each(|token| self.remove(token));
+        if has_extra_response {
+            remember(&mut self.extra_response, &key);
+        }
+        remember(&mut self.serial, &key);
+    }
+
+    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
+    /// others unanswered.
+    pub(super) fn remember_pipeline_limit(&mut self, token: usize) {
+        let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, .. }) = self.slots.get(token) else {
+            return;
+        };
+        // In this order: what it bears is counted request by request, and this is asked after each wake-up.
+        if !connection.is_closing() {
+            return;
+        }
+        let Some(limit) = connection.learned_pipeline_limit() else { return };
+        if self.pipeline_limits.len() >= MAX_REMEMBERED {
+            self.pipeline_limits.clear();
+        }
+        self.pipeline_limits.insert(Arc::clone(key), limit);
+    }
+
+    /// Returns true if a transfer may be lost on this slot: it cannot be repeated, and the peer
+    /// closes each connection after its first response, or has closed this idle one before any
+    /// event shows it. The check costs a system call, so it is left out for other transfers.
+    pub(super) fn may_be_lost(&mut self, token: usize, transfer: &Transfer) -> bool {
+        let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
+            self.slots.get(token)
+        else {
+            return false;
+        };
+        if transfer.may_be_repeated() || !connection.is_idle() {
+            return false;
+        }
+        if self.one_response_only.contains(key) {
+            return true;
+        }
+        if peek_idle(connection.stream().socket()) == Idle::Silent {
+            return false;
+        }
+        let (key, leaves_at_once) = (Arc::clone(key), connection.served() == 1 && *idle_since == self.now);
+        self.serve(token, false);
+        let is_lost = !self.slots.get(token).is_some_and(|slot| slot.accepts(transfer));
+        if is_lost && leaves_at_once {
+            remember(&mut self.one_response_only, &key);
+        }
+        is_lost
+    }
+}

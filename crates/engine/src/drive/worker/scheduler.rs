@@ -1,0 +1,107 @@
+//! The other side of a worker: where its transfers come from, and where their outcomes go.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+
+use crate::drive::inbox::WorkerInbox;
+use crate::sink::output::Room;
+use crate::transfer::Transfer;
+use crate::{Error, Result};
+
+/// The source of transfers, and the receiver of their results. All workers of a run share it.
+///
+/// Methods with a default are for runs that collect output, lend slots or count the cost of bodies.
+pub trait Scheduler: Send + Sync {
+    /// The next transfer for this worker, if one may start now.
+    fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
+
+    /// Frees the slot of a finished transfer, and returns another transfer for it, if there is one.
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> SlotUse;
+
+    /// Notes that a transfer is over.
+    fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
+
+    /// Notes that a transfer waits before it is tried again. Returns true if another transfer may
+    /// use its share of the work meanwhile: [`Scheduler::resumed`] is called when it continues.
+    fn retry_delayed(&self, _transfer: &Transfer) -> bool {
+        false
+    }
+
+    /// Notes that a transfer whose share was lent continues.
+    fn retry_resumed(&self) {}
+
+    /// The connection of this slot was left for another worker.
+    fn slot_given_away(&self, _slot: HostId) {}
+
+    /// Returns true if bodies cost more than moving them: they are decoded, decrypted or searched.
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    /// The system has no descriptor left: this many at once are too many.
+    fn out_of_descriptors(&self);
+
+    /// Passes gathered output on. While the output is full, the first worker watches it.
+    ///
+    /// # Errors
+    /// When the output is gone; the run is over.
+    fn flush(&self, _worker: usize) -> Result<Room> {
+        Ok(Room::Free)
+    }
+
+    /// Returns true if output has been gathered.
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    /// The descriptor to watch when the output is full.
+    fn output_fd(&self) -> Option<i32> {
+        None
+    }
+
+    /// Returns the time to ask for the next transfer even without an event; `now` is the time that
+    /// [`Scheduler::next`] was last called with.
+    fn next_timeout(&self, now: Instant) -> Option<Instant>;
+
+    /// Notes that the worker has handled all events of a wake-up, and looks for more. Returns the
+    /// time of the next such call, if one is needed without an event.
+    fn end_turn(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    /// Returns the number of transfers that wait for a slot or a worker.
+    fn backlog(&self) -> usize {
+        0
+    }
+
+    /// Returns true if the run is over.
+    fn is_over(&self) -> bool;
+
+    /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
+    fn abort(&self, error: Error);
+
+    /// Notes that the host of this slot accepts concurrent transfers on one connection: it may have
+    /// as many as there are slots.
+    fn host_multiplexes(&self, _slot: HostId) {}
+
+    /// Returns the present limit of connections to one host, if it differs from the one that the
+    /// run started with.
+    fn connections(&self) -> Option<usize> {
+        None
+    }
+
+    /// A worker has joined.
+    fn worker_started(&self, inbox: &Arc<WorkerInbox>);
+}
+
+/// The use of a free slot.
+pub enum SlotUse {
+    /// A transfer; the slot stays taken.
+    Transfer(Box<Transfer>),
+    /// Another worker should have it, and the connection: see [`Scheduler::gave_away`].
+    GiveAway,
+    /// No transfer for now.
+    Nothing,
+}

@@ -1,0 +1,385 @@
+//! Zero-copy transfer of body bytes: the kernel moves them from the socket to the sink's
+//! descriptor, and this process never has them in its memory.
+//!
+//! ```text
+//!  socket ──splice──▶ the sink's pipe                       where the sink is a pipe
+//!  socket ──splice──▶ a pipe of our own ──splice──▶ file    where it is a file or a device
+//!  socket ──recv, MSG_TRUNC──▶ nowhere                      where it is /dev/null
+//! ```
+//!
+//! A [`ZeroCopyMover`] never waits for the socket; [`wait`] does. The sink's descriptor belongs to
+//! the program and is never made non-blocking: `SPLICE_F_NONBLOCK` concerns the pipe alone, and the
+//! socket, which belongs to the engine, is non-blocking while bytes are moved. (On a blocking
+//! socket, the kernel would wait for the server with the pipe locked, and the reader of that pipe
+//! could not even read its content.)
+//!
+//! A refusal by the kernel (`O_APPEND`, some devices) is not an error: [`ZeroCopyStop::Refused`]
+//! means that the rest must be copied, and no byte is lost. Systems without `splice` always refuse,
+//! and so does a build with the feature `portable`.
+//!
+//! ```
+//! use std::{fs::File, os::fd::AsFd};
+//! use haul::drive::zero_copy::{ZeroCopyTarget, target_of};
+//! let null = File::options().write(true).open("/dev/null")?;
+//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(ZeroCopyTarget::Nowhere);
+//! assert_eq!(target_of(null.as_fd()), expected);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+pub use sys::{ZeroCopyMover, target_of};
+
+/// The kinds of descriptor that the kernel can move bytes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ZeroCopyTarget {
+    /// The descriptor is a pipe: bytes go straight into it.
+    Pipe,
+    /// The descriptor is a file or a device: bytes go through an intermediate pipe.
+    Through,
+    /// The descriptor is `/dev/null`: the socket discards the bytes.
+    Nowhere,
+}
+
+/// The number of bytes that one step moved, and the reason why it stopped.
+#[derive(Debug)]
+pub struct ZeroCopyStep {
+    /// Bytes that have reached the sink's descriptor.
+    pub moved: u64,
+    /// The reason why the move stopped; `None` if it can continue.
+    pub stop: Option<ZeroCopyStop>,
+}
+
+/// The reasons why a step moves no more.
+#[derive(Debug)]
+pub enum ZeroCopyStop {
+    /// The socket is empty, or the sink's pipe is full: see [`wait`].
+    WouldBlock,
+    /// The system cannot move these bytes, or there are none. Receive and write the rest in the
+    /// ordinary way, which also finds the end of the stream.
+    Refused,
+    /// The connection broke.
+    Socket(io::Error),
+    /// The sink's descriptor takes no more.
+    Output(io::Error),
+}
+
+/// The reasons why a wait ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitResult {
+    /// The descriptor is ready.
+    Ready,
+    /// The time limit passed without input.
+    Quiet,
+    /// The deadline has come.
+    Late,
+}
+
+/// Returns true if `error`, from `splice(2)`, means that these bytes must be copied: the file
+/// system, the kernel or a sandbox (EPERM) does not move them. (EFAULT, for a call that names no
+/// memory, is gVisor's answer if the sink's pipe is full; nothing was taken from the socket.)
+#[must_use]
+pub fn is_not_done(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::FAULT)
+}
+
+/// Returns true if a pipe has room now.
+///
+/// # Errors
+/// Those of `poll(2)`.
+pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
+    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
+}
+
+/// Waits until a pipe has room or has lost its reader. Returns false at the deadline.
+///
+/// # Errors
+/// Those of `poll(2)`.
+pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
+    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
+}
+
+/// The descriptor to wait for besides a socket.
+#[derive(Debug, Clone, Copy)]
+pub enum SideDescriptor<'a> {
+    /// The sink's pipe: the wait ends when it has lost its reader.
+    Sink(BorrowedFd<'a>),
+    /// The source of content: the wait ends when it has more to send.
+    Source(BorrowedFd<'a>),
+}
+
+/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor beside it
+/// is ready, if one is given. `quiet` bounds the wait besides the deadline.
+///
+/// # Errors
+/// Those of `poll(2)`.
+pub fn wait(
+    socket: BorrowedFd<'_>,
+    sends: bool,
+    beside: Option<SideDescriptor<'_>>,
+    quiet: Option<Duration>,
+    deadline: Option<Instant>,
+) -> io::Result<WaitResult> {
+    let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    let socket = PollFd::from_borrowed_fd(socket, wanted);
+    let beside = beside.map(|beside| match beside {
+        SideDescriptor::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+        SideDescriptor::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
+    });
+    let is_ready = match beside {
+        Some(beside) => ready(&mut [socket, beside], quiet, deadline)?,
+        None => ready(&mut [socket], quiet, deadline)?,
+    };
+    Ok(match deadline {
+        _ if is_ready => WaitResult::Ready,
+        Some(deadline) if deadline <= Instant::now() => WaitResult::Late,
+        _ => WaitResult::Quiet,
+    })
+}
+
+/// Polls until the earlier of the two limits. Returns false if the time ran out.
+fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
+    let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
+    let end = [quiet, deadline].into_iter().flatten().min();
+    loop {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        // Rounded up, or the last wait would be repeated for nothing until the clock moves on.
+        let timeout = left.map(|left| Timespec::try_from(left).unwrap_or_default());
+        match poll(fds, timeout.as_ref()) {
+            Ok(0) if end.is_none_or(|end| Instant::now() < end) => {}
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+mod sys {
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+    use rustix::io::{Errno, read, retry_on_intr, write};
+    use rustix::net::{RecvFlags, recv};
+    use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+
+    use super::{ZeroCopyStep, ZeroCopyStop, ZeroCopyTarget, is_not_done};
+    use crate::sink::null::is_null;
+    use crate::sink::pipe::widen;
+
+    /// The most bytes of one call of `splice`. A pipe takes less.
+    const PIECE: u64 = 1 << 30;
+    /// The most bytes that one call discards.
+    const FORGOTTEN: usize = 4 << 20;
+
+    const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
+
+    /// Returns the way to move bytes to this descriptor; `None` if they must be copied.
+    #[must_use]
+    pub fn target_of(output: BorrowedFd<'_>) -> Option<ZeroCopyTarget> {
+        let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
+        match kind {
+            FileType::Fifo => {
+                widen(output);
+                Some(ZeroCopyTarget::Pipe)
+            }
+            FileType::CharacterDevice if is_null(output) => Some(ZeroCopyTarget::Nowhere),
+            FileType::CharacterDevice if rustix::termios::isatty(output) => None,
+            FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
+                let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
+                (!appends).then_some(ZeroCopyTarget::Through)
+            }
+            _ => None,
+        }
+    }
+
+    /// Moves bytes, and keeps an intermediate pipe once one was needed. Each driver has one mover.
+    #[derive(Debug, Default)]
+    pub struct ZeroCopyMover {
+        pipe: Option<SplicePipe>,
+        /// A buffer that is never touched, so that it takes no memory.
+        untouched: Vec<u8>,
+    }
+
+    /// An intermediate pipe, empty between two steps.
+    #[derive(Debug)]
+    struct SplicePipe {
+        read: OwnedFd,
+        write: OwnedFd,
+    }
+
+    impl ZeroCopyMover {
+        /// Moves at most `limit` of the received bytes.
+        pub fn step(
+            &mut self,
+            socket: BorrowedFd<'_>,
+            output: BorrowedFd<'_>,
+            target: ZeroCopyTarget,
+            limit: u64,
+        ) -> ZeroCopyStep {
+            match target {
+                ZeroCopyTarget::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
+                    // Reading a socket gives no EPIPE: this is the pipe's.
+                    ZeroCopyStop::Socket(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        ZeroCopyStop::Output(error)
+                    }
+                    stop => stop,
+                })),
+                ZeroCopyTarget::Through => self.through(socket, output, limit),
+                ZeroCopyTarget::Nowhere => step(self.forget(socket, limit)),
+            }
+        }
+
+        /// Discards received bytes in the kernel (tcp(7), `MSG_TRUNC`). The length of the buffer is
+        /// the limit.
+        fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
+            if self.untouched.is_empty() {
+                self.untouched = vec![0; FORGOTTEN];
+            }
+            let piece = &mut self.untouched[..limit.min(FORGOTTEN as u64) as usize];
+            let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+            came(retry_on_intr(|| recv(socket, &mut *piece, flags)).map(|(_, n)| n))
+        }
+
+        fn through(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, limit: u64) -> ZeroCopyStep {
+            // Taken out: whatever goes wrong below, a pipe that is not empty is not used again.
+            let Some(pipe) = self.pipe.take().or_else(|| SplicePipe::new().ok()) else {
+                return ZeroCopyStep { moved: 0, stop: Some(ZeroCopyStop::Refused) };
+            };
+            let taken = match take(socket, pipe.write.as_fd(), limit) {
+                Ok(taken) => taken,
+                Err(stop) => {
+                    self.pipe = Some(pipe);
+                    return step(Err(stop));
+                }
+            };
+            let mut moved = 0;
+            while moved < taken {
+                match splice(&pipe.read, None, output, None, (taken - moved) as usize, SpliceFlags::MOVE) {
+                    Ok(0) => {
+                        return ZeroCopyStep {
+                            moved,
+                            stop: Some(ZeroCopyStop::Output(io::ErrorKind::WriteZero.into())),
+                        };
+                    }
+                    Ok(n) => moved += n as u64,
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => await_room(output),
+                    Err(error) if is_not_done(error) => {
+                        let (copied, error) = pipe.copy_out(output, taken - moved);
+                        let stop = error.map_or(ZeroCopyStop::Refused, ZeroCopyStop::Output);
+                        return ZeroCopyStep { moved: moved + copied, stop: Some(stop) };
+                    }
+                    Err(error) => return ZeroCopyStep { moved, stop: Some(ZeroCopyStop::Output(error.into())) },
+                }
+            }
+            self.pipe = Some(pipe);
+            ZeroCopyStep { moved, stop: None }
+        }
+    }
+
+    /// Moves bytes from the socket into a pipe.
+    fn take(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, ZeroCopyStop> {
+        came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
+    }
+
+    /// Converts the result of a call on the socket.
+    fn came(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
+        match answer {
+            // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.
+            Ok(0) => Err(ZeroCopyStop::Refused),
+            Ok(n) => Ok(n as u64),
+            Err(Errno::AGAIN) => Err(ZeroCopyStop::WouldBlock),
+            Err(error) if is_not_done(error) => Err(ZeroCopyStop::Refused),
+            Err(error) => Err(ZeroCopyStop::Socket(error.into())),
+        }
+    }
+
+    /// Makes the step in which all received bytes were moved, or none.
+    fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
+        match came {
+            Ok(moved) => ZeroCopyStep { moved, stop: None },
+            Err(stop) => ZeroCopyStep { moved: 0, stop: Some(stop) },
+        }
+    }
+
+    /// Waits for room in a descriptor that another process, which shares it, has made non-blocking.
+    fn await_room(output: BorrowedFd<'_>) {
+        // A failure shows again in the write.
+        let _ = poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::OUT)], None);
+    }
+
+    impl SplicePipe {
+        fn new() -> io::Result<Self> {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            widen(&write);
+            Ok(Self { read, write })
+        }
+
+        /// Writes the content of the pipe by copying it. Returns the number of written bytes, and
+        /// the error that stopped the copy.
+        fn copy_out(&self, output: BorrowedFd<'_>, held: u64) -> (u64, Option<io::Error>) {
+            let mut buffer = vec![0; 64 << 10];
+            let mut copied = 0;
+            while copied < held {
+                let most = buffer.len().min((held - copied) as usize);
+                let n = match read(&self.read, &mut buffer[..most]) {
+                    Ok(n) => n,
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return (copied, Some(error.into())),
+                };
+                let mut piece = &buffer[..n];
+                while !piece.is_empty() {
+                    match write(output, piece) {
+                        Ok(0) => return (copied, Some(io::ErrorKind::WriteZero.into())),
+                        Ok(n) => {
+                            copied += n as u64;
+                            piece = &piece[n..];
+                        }
+                        Err(Errno::INTR) => {}
+                        Err(Errno::AGAIN) => await_room(output),
+                        Err(error) => return (copied, Some(error.into())),
+                    }
+                }
+            }
+            (copied, None)
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+mod sys {
+    use std::os::fd::BorrowedFd;
+
+    use super::{ZeroCopyStep, ZeroCopyStop, ZeroCopyTarget};
+
+    /// Returns `None`: on this system, bytes must always be copied.
+    #[must_use]
+    pub fn target_of(_output: BorrowedFd<'_>) -> Option<ZeroCopyTarget> {
+        None
+    }
+
+    /// Moves bytes, where the system can.
+    #[derive(Debug, Default)]
+    pub struct ZeroCopyMover {}
+
+    impl ZeroCopyMover {
+        /// Moves nothing.
+        pub fn step(
+            &mut self,
+            _socket: BorrowedFd<'_>,
+            _output: BorrowedFd<'_>,
+            _target: ZeroCopyTarget,
+            _limit: u64,
+        ) -> ZeroCopyStep {
+            ZeroCopyStep { moved: 0, stop: Some(ZeroCopyStop::Refused) }
+        }
+    }
+}

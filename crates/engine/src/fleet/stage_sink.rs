@@ -1,0 +1,190 @@
+//! Sinks after a stage's window: they print, filter, or feed the next stage.
+//!
+//! ```text
+//!  last stage:     window ─▶ [UniqueSortSink: once, sorted] ─▶ PrintSink ─▶ standard output or a file
+//!  other stages:   window ─▶  UniqueSortSink: once           ─▶ NextStageSink  ─▶ the next stage's queue
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::FleetStage;
+use super::dispatch::Dispatcher;
+use super::window::{OrderedWindow, StageSink};
+use crate::Result;
+use crate::buffer::Lease;
+use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
+use crate::sink::output::{Output, Room};
+use crate::sink::records::Records;
+
+/// Writes to the output.
+pub(super) struct PrintSink {
+    output: Output,
+}
+
+impl PrintSink {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output }
+    }
+}
+
+impl StageSink for PrintSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+        self.output.write(bytes)
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<Room> {
+        let room = self.output.write(&records.to_lines());
+        records.clear();
+        room
+    }
+
+    fn flush(&mut self) -> Result<Room> {
+        self.output.flush()
+    }
+
+    fn finish(&mut self, mut tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        // Nothing else is going on by now, so it may wait for a slow reader.
+        if let Some(tail) = &mut tail {
+            let mut line = Vec::new();
+            while let Some(value) = tail.next_value()? {
+                line.clear();
+                line.extend_from_slice(value);
+                line.push(b'\n');
+                if self.output.write(&line)? == Room::Full {
+                    self.output.drain(None)?;
+                }
+            }
+        }
+        self.output.drain(None)?;
+        Ok(None)
+    }
+}
+
+/// Lets each value pass once, or keeps them to be sorted.
+pub(super) struct UniqueSortSink {
+    distinct: Option<Distinct>,
+    sorter: Option<Sorter>,
+    next: Box<dyn StageSink>,
+    passing: Records,
+}
+
+impl UniqueSortSink {
+    /// A filter with the stage's `unique` and `sort`, within `memory` bytes.
+    pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
+        Self {
+            // A sorter that drops equals needs no other to do it.
+            distinct: (unique && !sort).then(|| Distinct::new(memory, dir)),
+            sorter: sort.then(|| Sorter::new(memory, dir, unique)),
+            next,
+            passing: Records::default(),
+        }
+    }
+}
+
+impl StageSink for UniqueSortSink {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+        self.next.bytes(bytes)
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<Room> {
+        if let Some(sorter) = &mut self.sorter {
+            for value in records.iter() {
+                sorter.push(value)?;
+            }
+            records.clear();
+            return Ok(Room::Free);
+        }
+        let Some(distinct) = &mut self.distinct else { return self.next.records(records) };
+        self.passing.clear();
+        self.passing.place = records.place.clone();
+        for value in records.iter() {
+            if matches!(distinct.push(value)?, DistinctResult::New) {
+                self.passing.push(value);
+            }
+        }
+        records.clear();
+        if self.passing.is_empty() { self.next.flush() } else { self.next.records(&mut self.passing) }
+    }
+
+    fn may_run_ahead(&self) -> bool {
+        self.next.may_run_ahead()
+    }
+
+    fn flush(&mut self) -> Result<Room> {
+        self.next.flush()
+    }
+
+    fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        let tail = match (self.sorter.take(), self.distinct.take()) {
+            (Some(sorter), _) => Some(FinalValues::Sorted(sorter.finish()?)),
+            (None, Some(distinct)) => Some(FinalValues::Deferred(distinct.finish()?)),
+            (None, None) => None,
+        };
+        self.next.finish(tail)
+    }
+}
+
+/// Values that could be passed on only after all others were seen.
+pub(super) enum FinalValues {
+    /// All of them, sorted.
+    Sorted(SortedValues),
+    /// The values that did not fit into memory, in the order in which they were first seen.
+    Deferred(DeferredValues),
+}
+
+impl FinalValues {
+    pub(super) fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        match self {
+            Self::Sorted(sorted) => sorted.next_value(),
+            Self::Deferred(deferred) => deferred.next_value(),
+        }
+    }
+}
+
+/// Makes each value a transfer of the next stage.
+pub(super) struct NextStageSink {
+    pub(super) dispatch: Arc<Dispatcher>,
+    /// The stage that is fed.
+    pub(super) stage: FleetStage,
+    pub(super) window: Arc<OrderedWindow>,
+    /// The number of the stage that is fed.
+    pub(super) number: usize,
+}
+
+impl StageSink for NextStageSink {
+    /// Prints nothing itself. The heads and reports of its pages have their turn in the output of
+    /// the stage that is fed, between the pages of the values before them and those of the values
+    /// after them.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+        if !bytes.is_empty() {
+            let slot = self.window.reserve();
+            self.window.bytes(slot, Lease::borrowed(bytes))?;
+            self.window.finish(slot)?;
+        }
+        self.flush()
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<Room> {
+        let place = records.place.take();
+        for (i, value) in records.iter().enumerate() {
+            let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of(i));
+            self.dispatch.feed(self.number, &self.stage, &self.window, value, order.into());
+        }
+        records.clear();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<Room> {
+        Ok(if self.dispatch.accepts_values(self.number) { Room::Free } else { Room::Full })
+    }
+
+    /// Pages that wait for a later stage to accept values hold slots of hosts that this stage needs. Their values are small.
+    fn may_run_ahead(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+        Ok(tail)
+    }
+}

@@ -1,0 +1,60 @@
+//! The least time between the beginnings of two transfers.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::sync::IgnorePoison;
+
+/// Longer intervals count as this one, which every clock can add.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+/// Limits how often a transfer may begin. Clones share the limit, so that it holds over several
+/// runs.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use haul::fleet::StartRate;
+///
+/// let start_rate = StartRate::new(Duration::from_millis(250));
+/// let now = Instant::now();
+/// assert_eq!(start_rate.wait_until(now), None);
+/// start_rate.begin(now);
+/// assert_eq!(start_rate.clone().wait_until(now), Some(now + Duration::from_millis(250)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct StartRate {
+    interval: Duration,
+    next: Arc<Mutex<Option<Instant>>>,
+}
+
+impl StartRate {
+    /// A limit of one transfer in each interval.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, next: Arc::default() }
+    }
+
+    /// Returns the time before which no transfer may begin; `None` if one may begin now.
+    #[must_use]
+    pub fn wait_until(&self, now: Instant) -> Option<Instant> {
+        self.lock().filter(|next| *next > now)
+    }
+
+    /// Notes that a transfer begins.
+    pub fn begin(&self, now: Instant) {
+        *self.lock() = Some(now + self.interval.min(LONGEST));
+    }
+
+    /// Waits until a transfer may begin, and notes that it does.
+    pub fn wait(&self) {
+        let mut next = self.lock();
+        let now = Instant::now();
+        let begins = next.map_or(now, |next| next.max(now));
+        std::thread::sleep(begins.saturating_duration_since(now));
+        *next = Some(begins + self.interval.min(LONGEST));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.next.lock().ignore_poison()
+    }
+}

@@ -1,0 +1,107 @@
+//! Sinks of a run's bodies: a slot of a window, and with it a file for the page that values are taken from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::window::OrderedWindow;
+use crate::Result;
+use crate::buffer::Lease;
+use crate::sink::file::FileSink;
+use crate::sink::records::{Place, Records};
+use crate::sink::{Begin, Sink, Wake};
+
+pub(super) struct WindowSink {
+    window: Arc<OrderedWindow>,
+    slot: u64,
+    order: Arc<[u64]>,
+    found: u64,
+}
+
+impl WindowSink {
+    pub(super) fn new(window: Arc<OrderedWindow>, slot: u64, order: Arc<[u64]>) -> Self {
+        Self { window, slot, order, found: 0 }
+    }
+}
+
+impl Sink for WindowSink {
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        self.window.credit(self.slot, waker, token)
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.window.is_claimed_by(self.slot)
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        self.window.is_first(self.slot, waker, token)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.window.bytes(self.slot, lease)
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<()> {
+        records.place = Some(Place { order: Arc::clone(&self.order), before: self.found });
+        self.found += records.len() as u64;
+        self.window.records(self.slot, records)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.found = 0;
+        self.window.restart(self.slot)
+    }
+}
+
+/// A page that is written to a file while its values go to the window of its stage.
+pub(super) struct PageFileSink {
+    values: WindowSink,
+    file: FileSink,
+}
+
+impl PageFileSink {
+    pub(super) fn new(values: WindowSink, file: FileSink) -> Self {
+        Self { values, file }
+    }
+}
+
+impl Sink for PageFileSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.file.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        self.values.credit(waker, token)
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.values.is_awaited()
+    }
+
+    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        self.values.is_first(waker, token)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.file.bytes(lease)
+    }
+
+    fn page(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.bytes(Lease::borrowed(bytes))
+    }
+
+    fn records(&mut self, records: &mut Records) -> Result<()> {
+        self.values.records(records)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.values.restart() && self.file.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.file.finish()
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.file.file_name()
+    }
+}

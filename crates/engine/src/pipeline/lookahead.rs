@@ -1,0 +1,134 @@
+//! Determines which start positions of a window are settled: no later input can change what matches
+//! there.
+//!
+//! Where the expression bounds its matches, the bound decides. Where it does not (`href="[^"]+"`), a start position t
+//! is open only if what follows it up to the window's end is the beginning of something that the expression could
+//! match. Those beginnings are a regular language as well, so a second expression is made that finds the
+//! first open position by one search backwards from the end: for the example, from a last `href="` without its second
+//! quote, or from a last `h`, `hr`, `hre`… Waiting for [`LONGEST`] bytes after every `href="` instead would be
+//! right, too, but would keep a megabyte of every body.
+//!
+//! Assertions are taken as true in it, which can only leave more positions open. Since they look ahead by a
+//! character at most, the last [`CONTEXT`] bytes of the window are not counted as seen.
+
+use regex_automata::{
+    Input,
+    meta::{Cache, Regex},
+};
+use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
+
+/// Number of bytes that an assertion may examine on either side: one UTF-8 character.
+pub(super) const CONTEXT: usize = 4;
+/// Length of the longest match that is found whole across pieces, if the expression has no limit
+/// itself.
+pub(super) const LONGEST: usize = 1 << 20;
+/// Maximum length of matches for which the search simply waits.
+const SHORT: usize = 4 << 10;
+
+/// The method that determines how far a window is settled.
+#[derive(Debug)]
+pub(super) enum Lookahead {
+    /// A match is at most so many bytes long.
+    Within(usize),
+    /// Finds the first open position.
+    Open(Box<Regex>),
+}
+
+impl Lookahead {
+    pub(super) fn of(hir: &Hir) -> Self {
+        let bound = hir.properties().maximum_len().unwrap_or(LONGEST).min(LONGEST);
+        if bound <= SHORT {
+            return Self::Within(bound);
+        }
+        let open = Hir::concat(vec![beginnings(hir), Hir::look(Look::End)]);
+        let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20));
+        Regex::builder()
+            .configure(config)
+            .build_from_hir(&open)
+            .map_or(Self::Within(bound), |regex| Self::Open(Box::new(regex)))
+    }
+
+    pub(super) fn cache(&self) -> Option<Cache> {
+        match self {
+            Self::Within(_) => None,
+            Self::Open(regex) => Some(regex.create_cache()),
+        }
+    }
+
+    /// Returns how many bytes to examine first at a seam between two pieces: enough to settle it in
+    /// most cases.
+    pub(super) fn seam(&self) -> usize {
+        match self {
+            Self::Within(bound) => bound.saturating_add(2 * CONTEXT).min(SHORT),
+            Self::Open(_) => SHORT,
+        }
+    }
+
+    /// Returns the first position from `from` on that is not settled.
+    pub(super) fn settled(&self, cache: Option<&mut Cache>, window: &[u8], from: usize) -> usize {
+        let within = |bound: usize| (window.len() + 1).saturating_sub(bound + CONTEXT);
+        match (self, cache) {
+            (Self::Open(regex), Some(cache)) => {
+                let seen = &window[..window.len().saturating_sub(CONTEXT)];
+                if from > seen.len() {
+                    return from;
+                }
+                let open = regex.search_with(cache, &Input::new(seen).span(from..seen.len()));
+                open.map_or(from, |open| open.start()).max(within(LONGEST))
+            }
+            (Self::Within(bound), _) => within(*bound),
+            (Self::Open(_), None) => within(LONGEST),
+        }
+    }
+}
+
+/// Returns an expression for all beginnings of a match of `hir`, from the empty one to the whole
+/// match.
+fn beginnings(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Hir::empty(),
+        HirKind::Literal(literal) => literal
+            .0
+            .iter()
+            .rev()
+            .fold(Hir::empty(), |rest, &byte| optional(Hir::concat(vec![Hir::literal([byte]), rest]))),
+        HirKind::Class(Class::Bytes(_)) => optional(hir.clone()),
+        HirKind::Class(Class::Unicode(class)) if class.is_ascii() => optional(hir.clone()),
+        HirKind::Class(Class::Unicode(_)) => optional(Hir::alternation(vec![hir.clone(), cut_character()])),
+        HirKind::Capture(Capture { sub, .. }) => beginnings(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(beginnings).collect()),
+        HirKind::Concat(parts) => parts.iter().rev().fold(Hir::empty(), |rest, part| {
+            Hir::alternation(vec![Hir::concat(vec![bare(part), rest]), beginnings(part)])
+        }),
+        HirKind::Repetition(Repetition { max: Some(0), .. }) => Hir::empty(),
+        HirKind::Repetition(Repetition { max, sub, .. }) => {
+            Hir::concat(vec![repeat(bare(sub), 0, max.map(|max| max - 1)), beginnings(sub)])
+        }
+    }
+}
+
+/// Returns `hir` without assertions and groups.
+fn bare(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Look(_) => Hir::empty(),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        HirKind::Capture(Capture { sub, .. }) => bare(sub),
+        HirKind::Alternation(ways) => Hir::alternation(ways.iter().map(bare).collect()),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(bare).collect()),
+        HirKind::Repetition(Repetition { min, max, sub, .. }) => repeat(bare(sub), *min, *max),
+    }
+}
+
+fn repeat(hir: Hir, min: u32, max: Option<u32>) -> Hir {
+    Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(hir) })
+}
+
+fn optional(hir: Hir) -> Hir {
+    repeat(hir, 0, Some(1))
+}
+
+/// Returns an expression for a character of several bytes whose last bytes are still missing.
+fn cut_character() -> Hir {
+    let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
+    Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])
+}

@@ -1,0 +1,196 @@
+//! The shape of an expression: the sequence of pieces that each of its matches consists of.
+//!
+//! `href="([^"]+)"` is eight runs: seven of exactly one byte and one of at least one character that is not `"`. What is no
+//! run of one class (an alternation, a nested repetition) is an opaque piece of known length. Assertions have no
+//! length and are left out; [`PatternShape::looks`] remembers that there were some.
+
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
+
+/// Expressions of more pieces than this are treated as one opaque piece.
+const MOST_PIECES: usize = 64;
+
+/// A set of bytes.
+pub(super) type ByteSet = [bool; 256];
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct PatternShape {
+    pub(super) pieces: Vec<ShapePiece>,
+    /// The pieces that group 1 spans, if it takes part in every match exactly once.
+    pub(super) group: Option<(usize, usize)>,
+    /// The expression has assertions.
+    pub(super) has_assertions: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum ShapePiece {
+    Run(ClassRun),
+    /// Any text of at most so many bytes (`None`: any number).
+    Opaque(Option<usize>),
+}
+
+/// `min` to `max` characters of one class.
+#[derive(Debug, Clone)]
+pub(super) struct ClassRun {
+    /// The single bytes of the class; its characters of several bytes are `wide`.
+    pub(super) set: Box<ByteSet>,
+    pub(super) wide: NonAscii,
+    pub(super) min: usize,
+    pub(super) max: Option<usize>,
+    pub(super) greedy: bool,
+}
+
+/// The characters beyond ASCII in a class: none, some or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NonAscii {
+    None,
+    Some,
+    All,
+}
+
+impl ClassRun {
+    fn once(set: ByteSet, wide: NonAscii) -> Self {
+        Self { set: Box::new(set), wide, min: 1, max: Some(1), greedy: true }
+    }
+
+    fn byte(byte: u8) -> Self {
+        let mut set = [false; 256];
+        set[usize::from(byte)] = true;
+        Self::once(set, NonAscii::None)
+    }
+
+    /// Returns whether every match has exactly one byte here.
+    pub(super) fn is_one_byte(&self) -> bool {
+        self.wide == NonAscii::None && self.min == 1 && self.max == Some(1)
+    }
+
+    pub(super) fn is_fixed(&self) -> bool {
+        self.max == Some(self.min)
+    }
+
+    /// Returns the bytes with which a character of the class can begin.
+    pub(super) fn first_bytes(&self) -> ByteSet {
+        self.with_wide(0xc2..=0xf4)
+    }
+
+    /// Returns the bytes with which a character of the class can end.
+    pub(super) fn last_bytes(&self) -> ByteSet {
+        self.with_wide(0x80..=0xbf)
+    }
+
+    fn with_wide(&self, bytes: std::ops::RangeInclusive<usize>) -> ByteSet {
+        let mut set = *self.set;
+        if self.wide != NonAscii::None {
+            set[bytes].fill(true);
+        }
+        set
+    }
+
+    /// Returns whether no byte can belong to both.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
+        !one.iter().zip(&two).any(|(one, two)| *one && *two)
+    }
+
+    /// Returns the maximum number of bytes.
+    fn longest(&self) -> Option<usize> {
+        let width = if self.wide == NonAscii::None { 1 } else { 4 };
+        self.max?.checked_mul(width)
+    }
+}
+
+impl ShapePiece {
+    pub(super) fn longest(&self) -> Option<usize> {
+        match self {
+            Self::Run(run) => run.longest(),
+            Self::Opaque(longest) => *longest,
+        }
+    }
+}
+
+impl PatternShape {
+    pub(super) fn of(hir: &Hir) -> Self {
+        let mut shape = Self { has_assertions: !hir.properties().look_set().is_empty(), ..Self::default() };
+        shape.add(hir);
+        if shape.pieces.len() > MOST_PIECES {
+            shape.pieces = vec![ShapePiece::Opaque(hir.properties().maximum_len())];
+            shape.group = None;
+        }
+        shape
+    }
+
+    fn add(&mut self, hir: &Hir) {
+        if self.pieces.len() > MOST_PIECES {
+            return;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => {
+                self.pieces.extend(literal.0.iter().map(|&byte| ShapePiece::Run(ClassRun::byte(byte))));
+            }
+            HirKind::Class(class) => {
+                let (set, wide) = members(class);
+                self.pieces.push(ShapePiece::Run(ClassRun::once(set, wide)));
+            }
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
+            HirKind::Capture(Capture { index, sub, .. }) => {
+                let start = self.pieces.len();
+                self.add(sub);
+                if *index == 1 {
+                    self.group = Some((start, self.pieces.len()));
+                }
+            }
+            HirKind::Repetition(repetition) => self.add_repetition(hir, repetition),
+            HirKind::Alternation(_) => self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len())),
+        }
+    }
+
+    fn add_repetition(&mut self, hir: &Hir, Repetition { min, max, greedy, sub }: &Repetition) {
+        let (count, most) = (*min as usize, max.map(|max| max as usize));
+        let mut inner = Self::default();
+        inner.add(sub);
+        if let [ShapePiece::Run(run)] = &inner.pieces[..]
+            && run.is_fixed()
+            && run.min == 1
+            && inner.group.is_none()
+        {
+            self.pieces.push(ShapePiece::Run(ClassRun { min: count, max: most, greedy: *greedy, ..run.clone() }));
+        } else if inner.group.is_none() && count * inner.pieces.len() <= MOST_PIECES {
+            for _ in 0..count {
+                self.pieces.extend_from_slice(&inner.pieces);
+            }
+            if most != Some(count) {
+                let rest = most.and_then(|most| sub.properties().maximum_len()?.checked_mul(most - count));
+                self.pieces.push(ShapePiece::Opaque(rest));
+            }
+        } else {
+            self.pieces.push(ShapePiece::Opaque(hir.properties().maximum_len()));
+        }
+    }
+}
+
+fn members(class: &Class) -> (ByteSet, NonAscii) {
+    let mut set = [false; 256];
+    match class {
+        Class::Bytes(class) => {
+            for range in class.ranges() {
+                set[usize::from(range.start())..=usize::from(range.end())].fill(true);
+            }
+            (set, NonAscii::None)
+        }
+        Class::Unicode(class) => {
+            for range in class.ranges().iter().filter(|range| range.start().is_ascii()) {
+                set[range.start() as usize..=(range.end() as usize).min(0x7f)].fill(true);
+            }
+            let mut others = class.clone();
+            others.negate();
+            let wide = if class.is_ascii() {
+                NonAscii::None
+            } else if others.is_ascii() {
+                NonAscii::All
+            } else {
+                NonAscii::Some
+            };
+            (set, wide)
+        }
+    }
+}

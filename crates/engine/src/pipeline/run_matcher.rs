@@ -1,0 +1,149 @@
+//! Expressions that need no automaton: sequences of runs in which no text can match in two ways.
+//!
+//! `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}`, `href="([^"]+)"`: from the hit of a [`ByteTriple`] the match is followed to the
+//! left and to the right, byte by byte, with no state but a position, and group 1 falls out on the way.
+//!
+//! # Why this is the leftmost-first match
+//! Accepted are sequences of runs where
+//! 1. each repetition is greedy or of a fixed count, and there are no assertions;
+//! 2. a run of a variable count shares no byte with any run that can come directly after it (up to and with the first
+//!    that is not optional), and, left of the hit, none with any that can come directly before it;
+//! 3. the hit's class shares no byte with any run left of it, and the runs left of it are of single bytes.
+//!
+//! By 2, following a variable run as far as it goes (or to its maximum) is the only way that can succeed: if it stopped
+//! earlier, the next byte would belong to it and to what follows. Where all that follows is optional, the match could end earlier,
+//! but greediness prefers the longest. So from a given start there is one match at most, and to the left of a given hit
+//! one way at most to take the runs, but for the outermost ones, which are taken as long as possible: that is the
+//! leftmost start. By 3, no match of a later hit p′ can start at or before an earlier hit p: p would lie in its
+//! part left of p′, whose runs do not have that byte. So the first hit that leads to a match leads to the leftmost one.
+//!
+//! The equality with the regular expression is also tested, on generated expressions and bodies.
+
+use super::{
+    match_finder::ValueMatch,
+    pattern_shape::{ClassRun, NonAscii, PatternShape, ShapePiece},
+    prefilter::ByteTriple,
+};
+
+/// A sequence of runs and where its hit is.
+#[derive(Debug, Clone)]
+pub(super) struct RunMatcher {
+    pub(super) triple: ByteTriple,
+    runs: Vec<ClassRun>,
+    /// The runs that make the value.
+    value: (usize, usize),
+}
+
+/// The result of examining a hit.
+#[derive(Debug)]
+pub(super) enum HitResult {
+    Match(ValueMatch),
+    /// No match has its hit here. The number is the cost in bytes of finding that out.
+    Nothing(usize),
+}
+
+impl RunMatcher {
+    pub(super) fn of(shape: &PatternShape, grouped: bool) -> Option<Self> {
+        let run = |piece: &ShapePiece| match piece {
+            ShapePiece::Run(run) => Some(run.clone()),
+            ShapePiece::Opaque(_) => None,
+        };
+        let runs = shape.pieces.iter().map(run).collect::<Option<Vec<_>>>()?;
+        let value = if grouped { shape.group? } else { (0, runs.len()) };
+        let plain = |run: &ClassRun| run.wide != NonAscii::Some && (run.greedy || run.is_fixed());
+        if shape.has_assertions || !runs.iter().all(plain) {
+            return None;
+        }
+        let decided = |index: usize| runs[index].is_fixed() || is_unambiguous(&runs[index], runs[index + 1..].iter());
+        if !(0..runs.len()).all(decided) {
+            return None;
+        }
+        let fits = |triple: &ByteTriple| {
+            let hit = &runs[triple.piece];
+            (0..triple.piece).all(|index| {
+                let run = &runs[index];
+                run.wide == NonAscii::None
+                    && run.is_disjoint(hit)
+                    && (run.is_fixed() || is_unambiguous(run, runs[..index].iter().rev()))
+            })
+        };
+        let triple = ByteTriple::all(shape).into_iter().find(fits)?;
+        Some(Self { triple, runs, value })
+    }
+
+    /// Returns the match that starts at `from` or later and has its hit at `hit`.
+    pub(super) fn match_at(&self, haystack: &[u8], from: usize, hit: usize) -> HitResult {
+        let mut value = (hit, hit);
+        let mut note = |index: usize, at: usize| {
+            if index == self.value.0 {
+                value.0 = at;
+            }
+            if index == self.value.1 {
+                value.1 = at;
+            }
+        };
+        let (before, after) = self.runs.split_at(self.triple.piece);
+        let mut start = hit;
+        note(before.len(), hit);
+        for (index, run) in before.iter().enumerate().rev() {
+            let end = start;
+            let floor = run.max.map_or(from, |max| from.max(end.saturating_sub(max)));
+            while start > floor && run.set[usize::from(haystack[start - 1])] {
+                start -= 1;
+            }
+            if end - start < run.min {
+                return HitResult::Nothing(hit - start + 1);
+            }
+            note(index, start);
+        }
+        let mut end = hit;
+        for (index, run) in after.iter().enumerate() {
+            let mut count = 0;
+            while run.max.is_none_or(|max| count < max)
+                && let Some(width) = run.width(haystack, end)
+            {
+                end += width;
+                count += 1;
+            }
+            if count < run.min {
+                return HitResult::Nothing(end - start + 1);
+            }
+            note(before.len() + index + 1, end);
+        }
+        HitResult::Match(ValueMatch { start, end, value: Some(value.0..value.1) })
+    }
+}
+
+/// Returns whether `run` shares no byte with the runs that can stand next to it, given from the
+/// nearest on.
+fn is_unambiguous<'a>(run: &ClassRun, others: impl Iterator<Item = &'a ClassRun>) -> bool {
+    for other in others {
+        if !run.is_disjoint(other) {
+            return false;
+        }
+        if other.min > 0 {
+            break;
+        }
+    }
+    true
+}
+
+impl ClassRun {
+    /// Returns the number of bytes of the class's character at `at`, if there is one.
+    fn width(&self, haystack: &[u8], at: usize) -> Option<usize> {
+        let &first = haystack.get(at)?;
+        if self.set[usize::from(first)] {
+            return Some(1);
+        }
+        if self.wide == NonAscii::None || first < 0x80 {
+            return None;
+        }
+        let width = match first {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => return None,
+        };
+        std::str::from_utf8(haystack.get(at..at + width)?).is_ok().then_some(width)
+    }
+}
