@@ -1,8 +1,8 @@
-//! Choice of the next transfer: the queue of all stages, their sources, and the outstanding
-//! transfers.
+//! The dispatcher: chooses the next transfer from the queue of all stages.
 //!
-//! Later stages go first, and within a stage the lowest number, inside the caps of [`haul_policy::queue`]. Only as many
-//! URLs are taken from the input as keep the queue filled: the list itself is never in memory.
+//! Later stages go first, and within a stage the lowest number, within the caps of
+//! [`haul_policy::queue`]. The input is read only as far as needed to fill the queue: the list of
+//! URLs is never in memory.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -24,15 +24,16 @@ use crate::sink::file::FileOptions;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The queue is filled up to this many transfers from the input.
+/// The number of transfers up to which the queue is filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// A stage with this many waiting transfers takes no more values from the one before, until half of them have started.
+/// The number of waiting transfers from which on a stage accepts no more values, until half of them
+/// have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
 
-/// The destination of one transfer's content.
+/// The destination of a transfer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyDestination {
-    /// The run's output, in its turn.
+    /// The output of the fleet, in the order of the transfers.
     Output,
     /// A separate file for this transfer.
     File {
@@ -43,7 +44,7 @@ pub enum BodyDestination {
     },
 }
 
-/// One transfer to do.
+/// A transfer of a fleet.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
     /// The URL as it was given to the stage.
@@ -62,16 +63,16 @@ pub struct FleetJob {
     pub(super) slot: u64,
 }
 
-/// A waiting job. Boxed in the queue, because the queue moves its entries.
+/// A job in the queue. Boxed, because the queue moves its entries.
 pub(super) struct QueuedJob {
     job: FleetJob,
     target: Target,
-    /// The value that made its URL, if its stage asks for it.
+    /// The value that its URL was made from, if the stage has a value mapper.
     value: Option<Box<[u8]>>,
 }
 
-/// The parts of a job from which its transfer is made. The job itself is kept under its key until
-/// it ends.
+/// A started job: the data that its transfer is made from. The job itself is kept under its key
+/// until it ends.
 pub(super) struct StartedJob {
     pub(super) key: usize,
     pub(super) stage: usize,
@@ -82,7 +83,7 @@ pub(super) struct StartedJob {
     pub(super) value: Option<Box<[u8]>>,
 }
 
-/// A job that cannot be begun, and why.
+/// A job that cannot be started, with the error.
 pub(super) struct InvalidJob {
     pub(super) job: FleetJob,
     pub(super) target: Target,
@@ -99,28 +100,29 @@ pub(super) struct DispatchState {
     queue: Queue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// Values that a stage can pass to the next only at its end.
+    /// The values that each stage can pass on only at its end.
     final_values: Vec<Option<FinalValues>>,
-    /// Transfers of each stage that wait.
+    /// The number of waiting transfers of each stage.
     waiting: Vec<usize>,
-    /// Transfers of each stage that wait or run, or are invalid and not yet reported.
+    /// The number of transfers of each stage that wait or run, or are invalid and not yet reported.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// True if a stage was full, so that the one before may wait for it.
+    /// True for each stage that is full, so that the stage before it may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
     /// The origin of the first URL of all.
     first_origin: Option<Origin>,
-    /// The key of the last one, which the next is likely to have, too.
+    /// The origin of the last URL. The next URL probably has the same.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// Slots of transfers that wait until their host may be asked again, which others use meanwhile.
+    /// The number of slots that other transfers use while their own transfer waits for a paused
+    /// host.
     lent: usize,
     /// The largest number of lent slots: for each, a transfer is kept in memory.
     lendable: usize,
 }
 
-/// The windows and stages, as far as the queue needs them.
+/// The windows and stages of a fleet, for the dispatcher.
 pub(super) struct StageView<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
@@ -145,7 +147,7 @@ impl Dispatcher {
                 last_origin: None,
                 pipeline,
                 lent: 0,
-                // One at a time means that they are wanted one after the other.
+                // With one transfer at a time, the order is part of the request.
                 lendable: if caps.total == pipeline { 0 } else { caps.total },
             }),
             stages,
@@ -157,12 +159,12 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Later stages go first.
+    /// Returns the priority of a transfer: later stages go first.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a value of the stage before to the transfers of the stage with this number.
+    /// Adds a transfer to the stage with this number, made from a value of the stage before.
     pub(super) fn feed(
         &self,
         number: usize,
@@ -232,7 +234,7 @@ impl Dispatcher {
                     continue;
                 };
                 if let Some(next) = view.stages.get(stage + 1) {
-                    // These come after all that the stage passed on at once.
+                    // These values come after all that the stage passed on immediately.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
                     self.add_value(state, stage + 1, next, &view.windows[stage + 1], &value, order);
                 }
@@ -274,7 +276,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// The next job that may start, with its host's slot.
+    /// Returns the next job that may start, with the slot of its host.
     ///
     /// # Errors
     /// As `fill`.
@@ -290,7 +292,7 @@ impl Dispatcher {
         Ok(Some((host, state.started(*waiting))))
     }
 
-    /// Another job for a slot that is free now; without one the slot is given back.
+    /// Returns another job for a slot that has become free. Gives the slot back if there is none.
     ///
     /// # Errors
     /// As `fill`.
@@ -352,7 +354,7 @@ impl Dispatcher {
         state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
     }
 
-    /// A job that could not be begun, to be reported.
+    /// Removes and returns a job that could not be started, to be reported.
     pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
         self.lock().invalid.pop_front()
     }
@@ -420,8 +422,8 @@ impl DispatchState {
         self.first_origin.as_ref()
     }
 
-    /// A transfer waits for its paused host: the others go on, so there is a slot more for them (its host's own stays
-    /// taken). `false` when too many wait already.
+    /// Lends the slot of a transfer that waits for its paused host: one more transfer to another
+    /// host may run. Returns false if too many slots are lent already.
     pub(super) fn lend(&mut self) -> bool {
         let may = self.lent < self.lendable;
         if may {
@@ -443,13 +445,14 @@ impl DispatchState {
         self.queue.len()
     }
 
-    /// Takes no more from the input.
+    /// Stops reading the input.
     pub(super) fn stop(&mut self) {
         self.source = None;
     }
 }
 
-/// The URL that a value makes in a stage, its target and the destination of its page; `None` if the page need not be fetched.
+/// Returns the URL that a stage makes from a value, its target, and the destination of its page;
+/// `None` if the page need not be fetched.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");
     let url = template
@@ -473,7 +476,7 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
 }
 
-/// Stands in for the target of a job that has none.
+/// Returns the target of a job whose URL is invalid.
 fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

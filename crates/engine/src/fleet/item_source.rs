@@ -1,4 +1,4 @@
-//! Source of a run's URLs: an iterator, pulled as transfers start.
+//! The source of a fleet's URLs: an iterator that is read as transfers start.
 //!
 //! An iterator that may block (standard input, a FIFO) is read on a separate thread, a bounded
 //! number of items ahead. A slow producer then delays no transfer of an earlier item.
@@ -11,7 +11,7 @@ use super::dispatch::BodyDestination;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, threads};
 
-/// One URL, and where its content goes.
+/// A URL, and the destination of its body.
 #[derive(Debug, Clone)]
 pub struct FleetItem {
     /// The URL, as the user wrote it.
@@ -20,12 +20,13 @@ pub struct FleetItem {
     pub destination: BodyDestination,
 }
 
-/// The items of a run. An error takes the place of an item that cannot be had, and is reported as one that failed.
+/// The items of a fleet. An error takes the place of an item that cannot be read, and is reported
+/// as a failed transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
-    /// No item for now; the source wakes the run when it has one.
+    /// No item for now. The source wakes the fleet when it has one.
     Later,
     End,
 }
@@ -34,7 +35,7 @@ pub(super) trait ItemSource: Send {
     fn pull(&mut self) -> NextItem;
 }
 
-/// An iterator that never waits.
+/// A source whose iterator never waits.
 pub(super) struct ImmediateSource(pub(super) FleetItems);
 
 impl ItemSource for ImmediateSource {
@@ -43,28 +44,29 @@ impl ItemSource for ImmediateSource {
     }
 }
 
-/// Items read ahead from a producer that may be slow.
+/// The number of items that are read ahead.
 const AHEAD: usize = 512;
 
-/// An iterator that may wait, on its own thread.
+/// A source whose iterator may wait, and therefore has its own thread.
 pub(super) struct ReadAheadSource {
     items: Receiver<Result<FleetItem>>,
 }
 
-/// The callback for when there is something to pull, once it is set.
+/// The callback that wakes the fleet when the source has an item; `None` until it is set.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadSource {
     pub(super) fn start(items: FleetItems, waker: InputWaker) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
-        // It is not joined: a read that never returns must not keep the program from ending.
+        // The thread is not joined: a read that never returns must not keep the program from
+        // ending.
         threads::start("haul-input", move || {
             if catch_unwind(AssertUnwindSafe(|| send_items(items, &sender, &waker))).is_err() {
-                // It has printed why; a list that ends early must not look complete.
+                // The panic message is printed. A list that ends early must not look complete.
                 let _ = sender.send(Err(Error::new(ErrorKind::Read, "reading the list panicked")));
             }
             drop(sender);
-            // The end is something to pull, too.
+            // The fleet must be woken for the end of the list, too.
             wake(&waker);
         })?;
         Ok(Self { items: receiver })

@@ -1,4 +1,5 @@
-//! Many URLs: fetched side by side, delivered in order, extracted and fed to further stages, in bounded memory.
+//! A fleet fetches many URLs concurrently and in bounded memory. It delivers bodies in order, and
+//! can extract values and feed them to further stages.
 //!
 //! ```text
 //!  FleetItems ─▶ dispatch ─▶ workers ─▶ window 0 ─▶ sift ─▶ feed ─┐      (a stage with a next one)
@@ -7,7 +8,7 @@
 //!              └▶ workers ─▶ window 1 ─▶ [sift] ─▶ print            (the last stage)
 //! ```
 //!
-//! Nothing here is ever a list of all URLs, all bodies or all matches.
+//! No list of all URLs, all bodies or all matches is ever in memory.
 //!
 //! ```no_run
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
@@ -51,7 +52,7 @@ use crate::sink::output::Output;
 use crate::transfer::Outcome;
 use crate::{Client, Error, Result};
 
-/// One stage of a run: how it requests pages, and which values it takes from them.
+/// A stage of a fleet: how it requests pages, and which values it extracts from them.
 #[derive(Clone, Default)]
 pub struct FleetStage {
     /// The options for requesting pages.
@@ -64,7 +65,7 @@ pub struct FleetStage {
     /// The template that makes a URL of this stage from a value of the previous one. Required for
     /// every stage but the first.
     pub template: Option<Arc<Template>>,
-    /// The parts of a request, and the destination of its page, that depend on the value. Default: none.
+    /// The mapping from a value to its request and the destination of its page. Default: none.
     pub value_mapper: Option<Arc<dyn ValueMapper>>,
     /// Print each value once. A value that feeds a stage does so once in any case.
     pub unique: bool,
@@ -72,33 +73,36 @@ pub struct FleetStage {
     pub sort: bool,
 }
 
-/// The limits on a run's use of the machine and the network.
+/// The limits on a fleet's use of the machine and the network.
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
-    /// Transfers at once, in all. Default 64.
+    /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
-    /// Transfers at once to one host. Default 6. What counts is the host of the URL as it was given: a redirect goes on in
-    /// the same slot, so a host that many others redirect to may see up to `parallel` connections. Where stages need it to
-    /// get on at all, one more may run.
+    /// Maximum number of concurrent transfers to one host. Default 6. The host of the given URL
+    /// counts. A redirect keeps its slot, so a host that many others redirect to may see up to
+    /// `parallel` connections. One more transfer may run if the fleet could not continue otherwise.
     pub per_host: usize,
-    /// Requests outstanding on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
+    /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
+    /// Default 1: no pipelining.
     pub pipeline: usize,
-    /// Threads. Default: as many as there are cores; each is started only when it is needed.
+    /// Maximum number of threads. Default: the number of cores. Each is started only when it is
+    /// needed.
     pub threads: Option<usize>,
-    /// Bytes that may be kept: bodies that wait for their turn, values to be sorted, and windows of decoders. Default 64 MiB.
+    /// Memory in bytes for bodies that wait for their turn, values to be sorted, and windows of
+    /// decoders. Default 64 MiB.
     pub max_memory: u64,
-    /// Deliver each body whole when it is complete, in place of the order of the input.
+    /// Deliver each body when it is complete, instead of in the order of the input.
     pub unordered: bool,
     /// Stop at the first failure.
     pub fail_early: bool,
-    /// The least time between the beginnings of two transfers, of all stages together. A retry counts as part of its transfer.
-    /// Default: none.
+    /// The limit on how often a transfer may start, over all stages. A retry counts as part of its
+    /// transfer. Default: none.
     pub start_rate: Option<StartRate>,
     /// A callback that is called some 20 times a second, and returns true to stop. The run then
     /// outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<Interrupt>,
-    /// The input may block, so a separate thread reads it.
+    /// Read the input in a separate thread, because it may block.
     pub slow_input: bool,
     /// The directory for values that do not fit into memory. Default: the system's directory for
     /// temporary files.
@@ -123,13 +127,13 @@ impl Default for FleetOptions {
     }
 }
 
-/// Receives a report of every finished transfer, from any worker's thread, in any order.
+/// The receiver of reports on finished transfers. Called from any worker's thread, in any order.
 pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
     fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>>;
 }
 
-/// Reports nothing.
+/// A reporter that does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoReport;
 
@@ -139,7 +143,7 @@ impl TransferReporter for NoReport {
     }
 }
 
-/// The result of a run.
+/// The result of a fleet.
 #[derive(Debug, Default, Clone)]
 pub struct FleetSummary {
     /// Transfers that succeeded.
@@ -152,14 +156,14 @@ pub struct FleetSummary {
     pub causes: Vec<(u8, u64)>,
 }
 
-/// A run that is ready to start.
+/// A fleet that is ready to start.
 pub struct Fleet {
     stages: Vec<FleetStage>,
     options: FleetOptions,
 }
 
 impl Fleet {
-    /// A run of these stages.
+    /// Makes a fleet of these stages.
     ///
     /// # Panics
     /// Without a stage.
@@ -169,11 +173,11 @@ impl Fleet {
         Self { stages, options }
     }
 
-    /// Runs it to its end. The calling thread is the first worker.
+    /// Runs the fleet to its end. The calling thread is the first worker.
     ///
     /// # Errors
-    /// When the run as a whole cannot go on: the output is gone, the disk for temporary values is full. A transfer that
-    /// fails is no error here but counted and reported.
+    /// The fleet as a whole cannot continue: the output is gone, or the disk for temporary values
+    /// is full. A failed transfer is not an error here; it is counted and reported.
     pub fn run(
         self,
         client: &Client,
@@ -183,7 +187,7 @@ impl Fleet {
     ) -> Result<FleetSummary, Error> {
         let Self { stages, options } = self;
         let cores = available_parallelism().map_or(1, usize::from);
-        // Pipelining is for round trips that are long; more threads would only spread its few connections thin.
+        // Pipelining is for long round trips. More threads would only divide its few connections.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
         let workers = WorkerOptions {
             threads: threads.max(1),

@@ -1,4 +1,5 @@
-//! One run: what its workers share. It gives them transfers, takes back what became of them, and ends it all.
+//! A running fleet, shared by its workers: it gives them transfers, receives the results, and
+//! decides when the fleet is over.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
@@ -39,7 +40,7 @@ const SPARE_EXTRACTORS: usize = 64;
 
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// The options of each stage without its secrets, for targets that were not given by hand.
+    /// The options of each stage without secrets, for targets that a page chose and not the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
@@ -51,13 +52,13 @@ pub(super) struct FleetRun {
     heavy: bool,
     peers: Mutex<Vec<Peer>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
-    /// Devices that transfers write to, such as /dev/null: opened once.
+    /// The devices that transfers write to, such as /dev/null. Each is opened once.
     devices: Arc<Devices>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
 
-/// A worker, as the others see it.
+/// A worker, as its peers see it.
 struct Peer {
     inbox: Arc<WorkerInbox>,
     running: usize,
@@ -68,9 +69,9 @@ struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the run as a whole.
+    /// The error that ended the fleet.
     fatal: Option<Error>,
-    /// Stages whose end has been dealt with.
+    /// The number of stages that have ended.
     ended: usize,
 }
 
@@ -120,7 +121,7 @@ impl FleetRun {
         Ok(run)
     }
 
-    /// The end of it all, when the workers are gone.
+    /// Finishes the output when all workers have ended, and returns the summary.
     pub(super) fn finish(&self) -> Result<FleetSummary> {
         let fatal = self.tally().fatal.take();
         if let Some(error) = fatal {
@@ -149,7 +150,7 @@ impl FleetRun {
         self.tally.lock().ignore_poison()
     }
 
-    /// Makes all workers look for work, including those that are awake: one may have looked already
+    /// Makes all workers check for work, also the ones that are awake: one may have checked already
     /// and be about to sleep.
     fn wake_workers(&self) {
         for peer in self.peers().iter() {
@@ -175,7 +176,7 @@ impl FleetRun {
         peers.iter().any(|other| other.running < mine && other.inbox.is_asleep())
     }
 
-    /// Ends the run: nothing more is begun.
+    /// Stops the fleet: no further transfer starts.
     fn stop(&self, fatal: Option<Error>) {
         if let Some(error) = fatal {
             self.tally().fatal.get_or_insert(error);
@@ -184,7 +185,7 @@ impl FleetRun {
         self.wake_workers();
     }
 
-    /// Stops the run if `outcome` is an error, and returns the value otherwise.
+    /// Stops the fleet if `outcome` is an error, and returns the value otherwise.
     fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
@@ -233,7 +234,8 @@ impl FleetRun {
         self.extractors[stage].lock().ignore_poison()
     }
 
-    /// Counts a finished job, prints its report after its body, and closes its place in the window.
+    /// Counts a finished job, prints its report after its body, and finishes its slot in the
+    /// window.
     fn finish_job(&self, job: &FleetJob, outcome: &Outcome, text: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();
@@ -260,7 +262,7 @@ impl FleetRun {
         }
     }
 
-    /// Reports jobs that could not be begun; whether there were any.
+    /// Reports jobs that could not be started. Returns true if there were any.
     fn report_invalid_jobs(&self) -> bool {
         let mut any = false;
         while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
@@ -271,7 +273,7 @@ impl FleetRun {
         any
     }
 
-    /// Deals with the ends of stages that have nothing left to do.
+    /// Ends the stages that have nothing left to do.
     fn finish_stages(&self) {
         loop {
             let stage = self.tally().ended;
@@ -301,7 +303,8 @@ impl FleetRun {
     }
 }
 
-/// Secrets are dropped, and a Host of the user's own, which names a host that the user knew; everything else stays.
+/// Returns a copy of the options without secrets, and without the user's own `Host`, which names a
+/// host that the user knew.
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut secretless = RequestOptions::clone(options);
     secretless.authorization = None;
@@ -313,7 +316,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     Arc::new(secretless)
 }
 
-/// The windows of all stages, made from the last to the first, for each feeds the next.
+/// Makes the windows of all stages, from the last to the first, because each feeds the next.
 fn windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -324,7 +327,7 @@ fn windows(
     let share = options.max_memory / stages.len() as u64;
     let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
     let mut output = Some(output);
-    // Where a later stage sorts, or order does not matter, the stages before it need keep none.
+    // The stages before a stage that sorts need not keep any order.
     let mut order_matters = true;
     for (number, stage) in stages.iter().enumerate().rev() {
         let sink: Box<dyn StageSink> = match (windows.last(), output.take()) {
@@ -364,7 +367,7 @@ impl Scheduler for FleetRun {
         if self.over.load(Ordering::SeqCst) {
             return None;
         }
-        // Behind a run of URLs that cannot be begun there may be others.
+        // After URLs that cannot be started, there may be others that can.
         loop {
             let found = self.stop_on_error(self.dispatch.next(now, &self.stage_view())).flatten();
             let more = self.report_invalid_jobs();
@@ -428,7 +431,7 @@ impl Scheduler for FleetRun {
         let pause = transfer.host_pause();
         let slot = transfer.scheduling.host_slot;
         let (mut outcome, mut path) = transfer.into_outcome(result);
-        // Released before its slot is finished, which wakes transfers that wait for memory.
+        // Released before the slot is finished, since that wakes transfers that wait for memory.
         path.release();
         let mut job = {
             let mut state = self.dispatch.lock();
@@ -447,7 +450,7 @@ impl Scheduler for FleetRun {
         if is_skipped {
             outcome.result = Ok(());
         }
-        // Where one body cannot be written no other can.
+        // If one body cannot be written to the output, no other can.
         let to_output = job.destination == BodyDestination::Output;
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
             self.stop(outcome.result.err());
@@ -459,7 +462,7 @@ impl Scheduler for FleetRun {
                 spare.push(extractor);
             }
         }
-        // The file is another's: there is nothing to tell of it.
+        // A skipped file is not this transfer's, so it is not reported.
         let text = (!is_skipped).then(|| self.report.finished(&job, &outcome)).flatten();
         self.finish_job(&job, &outcome, text);
     }
@@ -476,7 +479,8 @@ impl Scheduler for FleetRun {
             if window.wants_flush() {
                 let full_at = (!window.has_budget()).then(|| window.head());
                 room = self.stop_on_error(window.flush()).unwrap_or(Room::Free);
-                // Where all that had begun is complete no transfer is woken, and what may begin now waits for a worker that looks.
+                // If all started transfers are complete, the window wakes none. A worker must check
+                // for transfers that may start now.
                 if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
                     self.wake_workers();
                 }

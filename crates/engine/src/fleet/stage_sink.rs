@@ -1,4 +1,5 @@
-//! Sinks after a stage's window: they print, filter, or feed the next stage.
+//! The sinks of stages: each receives the content that leaves a stage's window, and prints it,
+//! filters it, or feeds the next stage.
 //!
 //! ```text
 //!  last stage:     window ─▶ [UniqueSortSink: once, sorted] ─▶ PrintSink ─▶ standard output or a file
@@ -17,7 +18,7 @@ use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, So
 use crate::sink::output::{Output, Room};
 use crate::sink::records::Records;
 
-/// Writes to the output.
+/// A sink that writes to the output.
 pub(super) struct PrintSink {
     output: Output,
 }
@@ -44,7 +45,7 @@ impl StageSink for PrintSink {
     }
 
     fn finish(&mut self, mut tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
-        // Nothing else is going on by now, so it may wait for a slow reader.
+        // Everything else is finished, so this may wait for a slow reader.
         if let Some(tail) = &mut tail {
             let mut line = Vec::new();
             while let Some(value) = tail.next_value()? {
@@ -61,7 +62,7 @@ impl StageSink for PrintSink {
     }
 }
 
-/// Lets each value pass once, or keeps them to be sorted.
+/// A sink that drops repeated values, or keeps all values to be sorted.
 pub(super) struct UniqueSortSink {
     distinct: Option<Distinct>,
     sorter: Option<Sorter>,
@@ -70,10 +71,10 @@ pub(super) struct UniqueSortSink {
 }
 
 impl UniqueSortSink {
-    /// A filter with the stage's `unique` and `sort`, within `memory` bytes.
+    /// Makes a filter with the stage's `unique` and `sort`, within `memory` bytes.
     pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
         Self {
-            // A sorter that drops equals needs no other to do it.
+            // A sorter that drops repeated values needs no other filter.
             distinct: (unique && !sort).then(|| Distinct::new(memory, dir)),
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
@@ -125,9 +126,9 @@ impl StageSink for UniqueSortSink {
     }
 }
 
-/// Values that could be passed on only after all others were seen.
+/// The values that a stage can pass on only at its end.
 pub(super) enum FinalValues {
-    /// All of them, sorted.
+    /// All values, sorted.
     Sorted(SortedValues),
     /// The values that did not fit into memory, in the order in which they were first seen.
     Deferred(DeferredValues),
@@ -142,7 +143,7 @@ impl FinalValues {
     }
 }
 
-/// Makes each value a transfer of the next stage.
+/// A sink that makes each value a transfer of the next stage.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
     /// The stage that is fed.
@@ -153,9 +154,8 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Prints nothing itself. The heads and reports of its pages have their turn in the output of
-    /// the stage that is fed, between the pages of the values before them and those of the values
-    /// after them.
+    /// Passes bytes (heads and reports of pages) to the output of the next stage, between the pages
+    /// of the values before them and the pages of the values after them.
     fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();
@@ -179,7 +179,8 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { Room::Free } else { Room::Full })
     }
 
-    /// Pages that wait for a later stage to accept values hold slots of hosts that this stage needs. Their values are small.
+    /// Returns true: pages that wait for a later stage hold slots of hosts that the later stage may
+    /// need. Their values are small.
     fn may_run_ahead(&self) -> bool {
         true
     }

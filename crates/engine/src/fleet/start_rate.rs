@@ -1,15 +1,15 @@
-//! The least time between the beginnings of two transfers.
+//! The start rate: the minimum time between the starts of two transfers (curl's `--rate`).
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::sync::IgnorePoison;
 
-/// Longer intervals count as this one, which every clock can add.
+/// The maximum interval, which every clock can add.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// Limits how often a transfer may begin. Clones share the limit, so that it holds over several
-/// runs.
+/// The limit on how often a transfer may start. Clones share the limit, so that it holds over
+/// several fleets.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -28,24 +28,24 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// A limit of one transfer in each interval.
+    /// Makes a limit of one transfer in each interval.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, next: Arc::default() }
     }
 
-    /// Returns the time before which no transfer may begin; `None` if one may begin now.
+    /// Returns the time before which no transfer may start; `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock().filter(|next| *next > now)
     }
 
-    /// Notes that a transfer begins.
+    /// Notes that a transfer starts.
     pub fn begin(&self, now: Instant) {
         *self.lock() = Some(now + self.interval.min(LONGEST));
     }
 
-    /// Waits until a transfer may begin, and notes that it does.
+    /// Waits until a transfer may start, and notes its start.
     pub fn wait(&self) {
         let mut next = self.lock();
         let now = Instant::now();

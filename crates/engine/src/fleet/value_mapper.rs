@@ -1,4 +1,4 @@
-//! The parts of a stage's requests that depend on the values of the stage before.
+//! The mapping from a value of one stage to a request of the next stage.
 
 use haul_policy::target::Target;
 
@@ -6,23 +6,23 @@ use super::dispatch::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 
-/// Decides by a value how its page is requested, and where the page goes. Each method is called
-/// once for a value.
+/// Maps a value to the request for its page, and to the destination of the page. Each method is
+/// called once for each value.
 pub trait ValueMapper: Send + Sync {
-    /// The URL to fetch, of the one that the stage's template made. Default: that one.
+    /// Returns the URL to fetch, given the URL that the stage's template made. Default: that URL.
     fn url(&self, _value: &[u8], url: String) -> String {
         url
     }
 
-    /// The destination of the page; `None` if it need not be fetched. Called in the order in which
-    /// values are passed on.
+    /// Returns the destination of the page, or `None` if it need not be fetched. Called in the
+    /// order of the values.
     ///
     /// # Errors
     /// When the value cannot be used: its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
-    /// The options of the page's request; `None`, the default, if they are those of the stage. The
-    /// given ones are without secrets where the target may not have them.
+    /// Returns the options of the page's request, or `None`, the default, for the options of the
+    /// stage. The given options contain no secrets if the target may not receive them.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

@@ -1,4 +1,5 @@
-//! Sinks of a run's bodies: a slot of a window, and with it a file for the page that values are taken from.
+//! The sinks of a fleet's bodies: a slot of a window, and a file besides the slot for a page whose
+//! values are extracted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ impl Sink for WindowSink {
     }
 }
 
-/// A page that is written to a file while its values go to the window of its stage.
+/// A sink that writes a page to a file and its values to the window of its stage.
 pub(super) struct PageFileSink {
     values: WindowSink,
     file: FileSink,

@@ -1,4 +1,5 @@
-//! The ordered window: bodies run ahead of the output, inside a byte budget, and leave in the order asked for.
+//! The ordered window: bodies arrive ahead of the output, within a byte budget, and leave in the
+//! requested order.
 //!
 //! ```text
 //!   slot   7      8       9      10     11
@@ -9,15 +10,16 @@
 //!         sink (standard output, or the next stage)
 //! ```
 //!
-//! The slot at the head streams: its bytes go straight to the sink. The others keep theirs. What is kept in all stays
-//! inside the budget: a transfer behind the head gets no credit beyond it, stops reading, and its bytes wait in the
-//! socket. The head always has credit while the sink has room, so the window cannot lock itself up.
+//! The slot at the head streams: its bytes go directly to the sink. The other slots keep their
+//! bytes, within the budget. A transfer behind the head gets no credit beyond the budget; it stops
+//! reading, and its bytes wait in the socket. The module [`progress`](super::progress) says why
+//! this cannot deadlock.
 //!
 //! | order | which slot streams |
 //! |---|---|
 //! | [`WindowOrder::Input`] | the first that is not finished |
-//! | [`WindowOrder::Whole`] | none, each leaves when it is complete; but when the budget is full, one that then has the sink to itself |
-//! | [`WindowOrder::Free`] | each: values that will be sorted, or feed a stage whose order does not matter |
+//! | [`WindowOrder::Whole`] | none; a full budget gives one slot the sink to itself |
+//! | [`WindowOrder::Free`] | every slot |
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -35,24 +37,24 @@ use crate::sink::output::Room;
 use crate::sink::records::Records;
 use crate::sync::IgnorePoison;
 
-/// In which order bodies leave.
+/// The order in which bodies leave a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WindowOrder {
     /// In the order of the input.
     Input,
-    /// Bodies leave as they are completed, each whole.
+    /// In the order of completion, each body as a whole.
     Whole,
-    /// Bit by bit, as they come.
+    /// Each piece as it arrives.
     Free,
 }
 
-/// The sink for a window's content. It always accepts what it is given; [`Room::Full`] asks the
+/// The sink for the content of a window. It always accepts the content; [`Room::Full`] asks the
 /// window to pause.
 pub(super) trait StageSink: Send {
     /// Takes bytes.
     ///
     /// # Errors
-    /// When they cannot be passed on: the whole run fails.
+    /// The bytes cannot be passed on. The whole fleet fails.
     fn bytes(&mut self, bytes: &[u8]) -> Result<Room>;
 
     /// Takes values, and empties the list.
@@ -73,14 +75,14 @@ pub(super) trait StageSink: Send {
         false
     }
 
-    /// Ends the content. Returns what could be neither passed on before nor printed here.
+    /// Ends the content. Returns the values that were neither passed on nor printed.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
-/// The content that a slot keeps.
+/// A piece of content that a slot keeps.
 #[derive(Debug)]
 enum SlotContent {
     Bytes(Chunk),
@@ -100,24 +102,24 @@ impl SlotContent {
 struct WindowSlot {
     content: VecDeque<SlotContent>,
     done: bool,
-    /// Part of the content has already left.
+    /// True if a part of the content has left.
     has_left: bool,
 }
 
 /// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a slow one.
 const SLOT_COST: usize = 256;
 
-/// Bodies on their way to a sink.
+/// An ordered window: the bodies of a stage on their way to its sink.
 pub(super) struct OrderedWindow {
     order: WindowOrder,
     budget: usize,
-    /// The memory of decoders, and the number of windows among whose budgets it is divided.
+    /// The memory of decoders, and the number of windows whose budgets it reduces.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot.
     next: AtomicU64,
-    /// The number of the first slot that is not finished; only for looking at, the truth is in the state.
+    /// A copy of the head's number, readable without the lock.
     head: AtomicU64,
-    /// The kept bytes, as of the last change.
+    /// A copy of the number of kept bytes, readable without the lock.
     held: AtomicUsize,
     wants_flush: AtomicBool,
     state: Mutex<WindowState>,
@@ -128,9 +130,10 @@ struct WindowState {
     room: Room,
     head: u64,
     slots: VecDeque<WindowSlot>,
-    /// Unless the order is the input's there is no line: slots lie here, by numbers that are ours and no peer's to choose.
+    /// The slots of the orders that have no queue. The numbers are not chosen by peers, so a fast
+    /// hash is safe.
     unordered: FxHashMap<u64, WindowSlot>,
-    /// Of these, the finished ones that have something left to let go.
+    /// The finished ones among these slots that have content left.
     ready: VecDeque<u64>,
     /// With [`WindowOrder::Whole`], the slot that has the sink to itself.
     claimed: Option<u64>,
@@ -142,8 +145,8 @@ struct WindowState {
 }
 
 impl OrderedWindow {
-    /// A window that keeps at most `budget` bytes. One that keeps nothing has budget, however small that is: else nothing could
-    /// begin.
+    /// Makes a window that keeps at most `budget` bytes. An empty window always has budget left,
+    /// however small the budget is; otherwise no transfer could start.
     #[must_use]
     pub(super) fn new(order: WindowOrder, budget: usize, sink: Box<dyn StageSink>) -> Self {
         Self {
@@ -184,12 +187,12 @@ impl OrderedWindow {
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
-    /// The next slot's number.
+    /// Reserves a slot, and returns its number.
     pub(super) fn reserve(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The slot that the output waits for, if the order is the input's.
+    /// Returns the slot that the output waits for, in the order of the input.
     #[must_use]
     pub(super) fn head(&self) -> Option<u64> {
         (self.order == WindowOrder::Input).then(|| self.head.load(Ordering::Relaxed))
@@ -218,7 +221,7 @@ impl OrderedWindow {
     /// No slot gets anything more; see [`StageSink::rest`].
     ///
     /// # Errors
-    /// What the sink says.
+    /// The error of the sink.
     pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
         self.lock().sink.finish(None)
     }
@@ -274,10 +277,11 @@ impl OrderedWindow {
         false
     }
 
-    /// Lets a slot have the sink to itself where slots leave whole, and none other can.
+    /// Gives a slot the sink to itself if slots leave as a whole, the budget is used up, and no
+    /// slot has the sink.
     fn claim(&self, state: &mut WindowState, slot: u64) {
         let is_full = self.order == WindowOrder::Whole && state.claimed.is_none() && state.held >= self.budget();
-        // One that is complete may have left in part, when the sink became full: it goes first.
+        // A complete slot may have left in part when the sink became full, so it goes first.
         if is_full && state.ready.is_empty() {
             state.claimed = Some(slot);
         }
@@ -347,7 +351,7 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Empties a slot for another attempt. `false` if something of it has left.
+    /// Empties a slot for another attempt. Returns false if a part of its content has left.
     pub(super) fn restart(&self, slot: u64) -> bool {
         let mut state = self.lock();
         let entry = state.slot(self.order, slot);
@@ -356,7 +360,8 @@ impl OrderedWindow {
         }
         let content = std::mem::take(&mut entry.content);
         state.held -= content.iter().map(SlotContent::cost).sum::<usize>();
-        // The sink is not held while it waits to be tried again: the next flush lets those go that are complete.
+        // A transfer that waits to be tried again does not keep the sink: the next flush passes
+        // complete bodies on.
         let gave_up = state.claimed == Some(slot);
         if gave_up {
             state.claimed = None;
@@ -366,7 +371,7 @@ impl OrderedWindow {
         true
     }
 
-    /// A slot gets nothing more.
+    /// Finishes a slot: it receives no more content.
     ///
     /// # Errors
     /// What the sink says.
@@ -379,8 +384,8 @@ impl OrderedWindow {
         self.advance(&mut state)
     }
 
-    /// Passes on the sink's gathered content, and everything that has room now. [`Room::Full`]:
-    /// wait until the sink can take more.
+    /// Passes on the sink's gathered content, and all content that has room now. Returns
+    /// [`Room::Full`] if the sink has no room for the rest.
     ///
     /// # Errors
     /// What the sink says.
@@ -394,7 +399,7 @@ impl OrderedWindow {
         Ok(state.room)
     }
 
-    /// Passes on everything that may leave now, and wakes the transfers that waited for room.
+    /// Passes on all content that may leave now, and wakes the transfers that waited for room.
     fn advance(&self, state: &mut WindowState) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front(self.order) {
@@ -437,7 +442,7 @@ impl OrderedWindow {
     }
 }
 
-/// The locked state; unlocking it makes the figures known that are read without the lock.
+/// The locked state. Unlocking it updates the copies that are read without the lock.
 struct WindowGuard<'a> {
     state: MutexGuard<'a, WindowState>,
     window: &'a OrderedWindow,
@@ -466,7 +471,7 @@ impl Drop for WindowGuard<'_> {
 }
 
 impl WindowState {
-    /// Returns a slot, and makes it at the first call.
+    /// Returns a slot. The first call makes it.
     fn slot(&mut self, order: WindowOrder, slot: u64) -> &mut WindowSlot {
         if order != WindowOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {
