@@ -2,14 +2,14 @@
 //!
 //! ```python
 //! batch = Batch(client, max_parallel=100, per_host=100, ordered=False)
-//! number = batch.submit(plan, "GET", "http://example.test/")
-//! for number, reply, error in batch.next():
+//! number = batch.submit(options, "GET", "http://example.test/")
+//! for number, response, error in batch.next():
 //!     ...
 //! ```
 //!
-//! Bodies are collected outside the interpreter and copied when they are taken: the thread that moves all of them must never wait for the interpreter
-//! lock. Results are handed over in bunches: entering the interpreter, and a wake-up for it, once for each small body would cost more than its
-//! exchange.
+//! Bodies are collected outside the interpreter and copied when they are taken: the thread that
+//! receives all of them must never wait for the interpreter lock. Results are handed over several
+//! at a time: entering the interpreter once for each small body would cost more than its exchange.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,67 +19,67 @@ use std::time::{Duration, Instant};
 use haul::batch::{BatchOptions, BatchOrder, FinishedRequest};
 use pyo3::prelude::*;
 
-use crate::client::{Asked, Client, reply_of};
-use crate::error::{Phase, failure, interrupted};
-use crate::jar::Jar;
-use crate::plan::Plan;
-use crate::reply::Reply;
-use crate::sink::BytesSink;
-use crate::stop::signals;
-use crate::upload::Raised;
-use crate::url::Last;
+use crate::bytes_sink::BytesSink;
+use crate::client::{PreparedCall, PyClient, response_of};
+use crate::cookie_jar::PyJar;
+use crate::error::{FailurePhase, failure, interrupted};
+use crate::received_response::ReceivedResponse;
+use crate::request_body::ProgramException;
+use crate::shared_options::SharedOptions;
+use crate::stop_flag::signals;
+use crate::url::LastUrl;
 
-/// The state of a request that has not ended.
-struct Pending {
+/// A submitted request whose result has not been taken.
+struct PendingCall {
     url: String,
     cookie: Option<Vec<u8>>,
-    raised: Raised,
+    exception: ProgramException,
 }
 
-/// Requests in progress, which end when it is dropped.
-#[pyclass(frozen, module = "haul._haul")]
-pub(crate) struct Batch {
+/// Requests in progress. Dropping the batch cancels them.
+#[pyclass(frozen, name = "Batch", module = "haul._haul")]
+pub(crate) struct PyBatch {
     batch: haul::batch::Batch,
-    pending: Mutex<HashMap<u64, Pending>>,
+    pending: Mutex<HashMap<u64, PendingCall>>,
     fd: Mutex<Option<OwnedFd>>,
-    last: Last,
+    last_url: LastUrl,
 }
 
-/// A number and its result.
-type Over = (u64, Option<Reply>, Option<Py<PyAny>>);
+/// The number of a request, and its response or its exception.
+type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
 
-impl Batch {
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, Pending>> {
+impl PyBatch {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingCall>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn over(&self, py: Python<'_>, finished: Vec<FinishedRequest>) -> Vec<Over> {
+    fn results(&self, py: Python<'_>, finished: Vec<FinishedRequest>) -> Vec<NumberedResult> {
         let mut pending = self.pending();
         let known: Vec<_> = finished
             .into_iter()
             .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
             .collect();
         drop(pending);
-        let over = |(Pending { url, cookie, raised }, finished): (Pending, FinishedRequest)| {
+        let result = |(PendingCall { url, cookie, exception }, finished): (PendingCall, FinishedRequest)| {
             let id = finished.id();
             let (outcome, sink) = finished.into_parts::<BytesSink>();
-            match reply_of(outcome, url, cookie, &raised) {
-                Ok(mut reply) => {
-                    reply.body = Some(sink.unwrap_or_default().into_bytes(py));
-                    (id, Some(reply), None)
+            match response_of(outcome, url, cookie, &exception) {
+                Ok(mut response) => {
+                    response.body = Some(sink.unwrap_or_default().into_bytes(py));
+                    (id, Some(response), None)
                 }
                 Err(error) => (id, None, Some(error.into_value(py).into_any())),
             }
         };
-        known.into_iter().map(over).collect()
+        known.into_iter().map(result).collect()
     }
 }
 
 #[pymethods]
-impl Batch {
+impl PyBatch {
     #[new]
     #[pyo3(signature = (client, *, max_parallel=64, per_host=6, ordered=true, memory=64 << 20))]
-    fn new(client: &Client, max_parallel: usize, per_host: usize, ordered: bool, memory: u64) -> Self {
+    fn new(client: &PyClient, max_parallel: usize, per_host: usize, ordered: bool, memory: u64) -> Self {
         let options = BatchOptions {
             max_parallel,
             per_host,
@@ -92,62 +92,66 @@ impl Batch {
             batch: client.client.batch(options),
             pending: Mutex::default(),
             fd: Mutex::default(),
-            last: Last::default(),
+            last_url: LastUrl::default(),
         }
     }
 
-    /// Adds a request; its arguments are those of `Client.send`. Never waits. Returns its number, counted from 0.
-    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
+    /// Adds a request, whose arguments are those of `Client.send`, and returns its number, counted
+    /// from 0. Never waits.
+    #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn submit(
         &self,
-        plan: &Plan,
+        options: &SharedOptions,
         method: &str,
         url: &str,
         query: Option<&str>,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
-        jar: Option<&Jar>,
+        jar: Option<&PyJar>,
         cookie: Option<&str>,
     ) -> PyResult<u64> {
-        let url = self.last.prepare(url, query, false)?;
-        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
-        // Held until it is recorded: it may end, and its result be taken, before this returns.
+        let url = self.last_url.prepare(url, query, false)?;
+        let PreparedCall { request, url, exception, cookie } =
+            PreparedCall::new(options, method, url, fields, body, jar, cookie)?;
+        // The lock is held until the request is recorded: another thread may take its result before
+        // this function returns.
         let mut pending = self.pending();
-        let id = self.batch.submit_into(request, Box::new(BytesSink::gathering()));
-        pending.insert(id, Pending { url, cookie, raised });
+        let id = self.batch.submit_into(request, Box::new(BytesSink::outside_interpreter()));
+        pending.insert(id, PendingCall { url, cookie, exception });
         Ok(id)
     }
 
-    /// Cancels a request and closes its connection. `False` if it had ended.
+    /// Cancels a request and closes its connection. Returns `False` if the request had ended.
     fn cancel(&self, py: Python<'_>, id: u64) -> bool {
         py.detach(|| self.batch.cancel(id))
     }
 
-    /// Finished requests, at most `most`, waiting at most `timeout` seconds for the first: the number of each, and its reply or an exception. Empty
-    /// if none are in progress.
+    /// Waits at most `timeout` seconds for the first result, and returns at most `most` results:
+    /// the number of each request, and its response or its exception. Returns an empty list if no
+    /// requests are in progress.
     #[pyo3(signature = (most=64, timeout=None))]
-    fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<Over>> {
+    fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<NumberedResult>> {
         let wait = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
-        // Results that are there already need not release the interpreter.
-        let there = self.batch.try_bunch(most);
-        if !there.is_empty() {
-            return Ok(self.over(py, there));
+        // Taking results that have arrived does not wait, so it need not release the interpreter.
+        let arrived = self.batch.try_bunch(most);
+        if !arrived.is_empty() {
+            return Ok(self.results(py, arrived));
         }
         match py.detach(|| self.batch.next_bunch(most, deadline)) {
-            Ok(finished) => Ok(self.over(py, finished)),
-            Err(error) => Err(interrupted(&error).unwrap_or_else(|| failure(&error, Phase::Wait))),
+            Ok(finished) => Ok(self.results(py, finished)),
+            Err(error) => Err(interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Wait))),
         }
     }
 
-    /// Requests that have finished by now, at most `most`.
+    /// Returns at most `most` results that have arrived. Never waits.
     #[pyo3(signature = (most=64))]
-    fn try_next(&self, py: Python<'_>, most: usize) -> Vec<Over> {
-        self.over(py, self.batch.try_bunch(most))
+    fn try_next(&self, py: Python<'_>, most: usize) -> Vec<NumberedResult> {
+        self.results(py, self.batch.try_bunch(most))
     }
 
-    /// A descriptor that is readable when there are results to take.
+    /// The descriptor that is readable while there are results to take.
     fn fileno(&self) -> PyResult<i32> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {
@@ -156,7 +160,7 @@ impl Batch {
         Ok(fd.insert(self.batch.fd()?).as_raw_fd())
     }
 
-    /// Returns the number of results that have not been taken yet.
+    /// Returns the number of results that have not been taken.
     fn __len__(&self) -> usize {
         self.batch.outstanding()
     }

@@ -1,4 +1,4 @@
-//! The client: connections, names and TLS of a session, and the one call for each request.
+//! `Client`: the connections of a session, and the one call for each request.
 
 use haul::facts::Progress;
 use haul::request::{Particulars, Request, method};
@@ -6,99 +6,102 @@ use haul::transfer::Outcome;
 use haul::{ErrorKind, Target};
 use pyo3::prelude::*;
 
-use crate::error::{Phase, failure, interrupted};
-use crate::jar::Jar;
-use crate::plan::{Field, Plan, fields_of, without};
-use crate::reply::Reply;
-use crate::sink::BytesSink;
-use crate::stop::Stop;
-use crate::stream::Stream;
+use crate::bytes_sink::BytesSink;
+use crate::cookie_jar::PyJar;
+use crate::error::{FailurePhase, failure, interrupted};
+use crate::received_response::ReceivedResponse;
+use crate::request_body::{ProgramException, body_of};
+use crate::shared_options::{FieldChange, SharedOptions, fields_of, without};
+use crate::stop_flag::StopFlag;
+use crate::streamed_body::StreamedBody;
 use crate::text::latin1_or_utf8;
-use crate::upload::{Raised, body_of};
-use crate::url::{Last, Prepared, prepare, prepare_as_is};
+use crate::url::{LastUrl, PreparedUrl, prepare, prepare_as_is};
 
-/// State that the requests of a session share: connections, names, TLS.
-#[pyclass(frozen, module = "haul._haul")]
-pub(crate) struct Client {
+/// The connections, resolved names and TLS state that the requests of a session share.
+#[pyclass(frozen, name = "Client", module = "haul._haul")]
+pub(crate) struct PyClient {
     pub(crate) client: haul::Client,
-    last: Last,
+    last_url: LastUrl,
 }
 
 #[pymethods]
-impl Client {
+impl PyClient {
     #[new]
     fn new() -> Self {
-        Self { client: haul::Client::new(), last: Last::default() }
+        Self { client: haul::Client::new(), last_url: LastUrl::default() }
     }
 
     /// Sends one request and waits for its complete response, decoded. Redirects are not followed.
     ///
-    /// `fields` override those of the plan; one with the value `None` removes one. The jar supplies cookies and takes those that the response sets;
-    /// `cookie` is sent in addition. `stop` ends the call. `as_is` sends the path and all of `fields` unchanged.
-    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
+    /// `fields` override those of `options`; the value `None` removes a field. The jar supplies
+    /// cookies and stores those that the response sets; `cookie` is sent in addition. Setting
+    /// `stop` ends the call. `as_is` sends the path and all of `fields` unchanged.
+    #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
         &self,
         py: Python<'_>,
-        plan: &Plan,
+        options: &SharedOptions,
         method: &str,
         url: &str,
         query: Option<&str>,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
-        jar: Option<&Jar>,
+        jar: Option<&PyJar>,
         cookie: Option<&str>,
-        stop: Option<&Stop>,
+        stop: Option<&StopFlag>,
         as_is: bool,
-    ) -> PyResult<Reply> {
-        let url = self.last.prepare(url, query, as_is)?;
-        let stoppable = stop.map(|stop| plan.stopped_by(stop));
-        let plan = stoppable.as_ref().unwrap_or(plan);
-        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
+    ) -> PyResult<ReceivedResponse> {
+        let url = self.last_url.prepare(url, query, as_is)?;
+        let stoppable = stop.map(|stop| options.stopped_by(stop));
+        let options = stoppable.as_ref().unwrap_or(options);
+        let PreparedCall { request, url, exception, cookie } =
+            PreparedCall::new(options, method, url, fields, body, jar, cookie)?;
         let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
-        let mut reply = reply_of(outcome, url, cookie, &raised)?;
+        let mut response = response_of(outcome, url, cookie, &exception)?;
         if let Some(jar) = jar {
-            reply.cookies_into(jar);
+            response.cookies_into(jar);
         }
-        reply.body = Some(sink.into_bytes(py));
-        Ok(reply)
+        response.body = Some(sink.into_bytes(py));
+        Ok(response)
     }
 
-    /// Sends one request and waits for the head of its response; its body is read from the returned stream. `stop` ends either. `as_is` sends the
+    /// Sends one request and waits for the head of its response. The caller reads the body from the
+    /// returned `StreamedBody`. Setting `stop` ends the call and later reads. `as_is` sends the
     /// path and all of `fields` unchanged.
-    #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None, as_is=false))]
+    #[pyo3(signature = (options, method, url, fields=None, body=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
         &self,
         py: Python<'_>,
-        plan: &Plan,
+        options: &SharedOptions,
         method: &str,
         url: &str,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
-        stop: Option<&Stop>,
+        stop: Option<&StopFlag>,
         as_is: bool,
-    ) -> PyResult<(Reply, Stream)> {
+    ) -> PyResult<(ReceivedResponse, StreamedBody)> {
         let stop = stop.cloned().unwrap_or_default();
         let url = if as_is { prepare_as_is(url)? } else { prepare(url, None)? };
-        let Asked { request, url, raised, cookie } =
-            Asked::new(&plan.stopped_by(&stop), method, url, fields, body, None, None)?;
+        let PreparedCall { request, url, exception, cookie } =
+            PreparedCall::new(&options.stopped_by(&stop), method, url, fields, body, None, None)?;
         let response = match py.detach(|| self.client.send(request)) {
             Ok(response) => response,
             Err(error) => {
-                let phase = if error.is_connect() { Phase::Connect } else { Phase::Wait };
-                return Err(raised.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase)));
+                let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
+                return Err(exception.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase)));
             }
         };
-        let reply = Reply {
+        let received = ReceivedResponse {
             head: response.head().clone(),
             target: response.target().clone(),
             url,
             body: None,
             cookie,
-            times: response.facts().into(),
+            facts: response.facts().into(),
         };
-        Ok((reply, Stream::new(response, stop)))
+        Ok((received, StreamedBody::new(response, stop)))
     }
 
     /// Closes idle connections.
@@ -107,30 +110,30 @@ impl Client {
     }
 }
 
-/// A request ready to go.
-pub(crate) struct Asked {
+/// The arguments of one call, turned into a request of the engine.
+pub(crate) struct PreparedCall {
     pub(crate) request: Request,
-    /// The URL as shown to the program.
+    /// The URL as the program sees it.
     pub(crate) url: String,
-    pub(crate) raised: Raised,
+    pub(crate) exception: ProgramException,
     /// The Cookie field that is sent.
     pub(crate) cookie: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl PreparedCall {
     pub(crate) fn new(
-        plan: &Plan,
+        options: &SharedOptions,
         name: &str,
-        Prepared { url, target, as_is }: Prepared,
+        PreparedUrl { url, target, as_is }: PreparedUrl,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
-        jar: Option<&Jar>,
+        jar: Option<&PyJar>,
         cookie: Option<&str>,
     ) -> PyResult<Self> {
         let cookie = cookie_field(&target, jar, cookie);
         let mut own = Particulars::default();
-        let mut options = std::sync::Arc::clone(&plan.options);
-        let mut raised = Raised::default();
+        let mut options = std::sync::Arc::clone(&options.engine_options);
+        let mut exception = ProgramException::default();
         if options.method != name {
             own.method = Some(method(name));
         }
@@ -147,27 +150,29 @@ impl Asked {
             own.fields.push(("Cookie".to_owned(), cookie.clone()));
         }
         if let Some(body) = body {
-            let (body, errors) = body_of(body, announced(&own.fields).or_else(|| announced(&options.fields)))?;
+            let (body, raised) = body_of(body, announced(&own.fields).or_else(|| announced(&options.fields)))?;
             own.body = Some(body);
-            raised = errors;
+            exception = raised;
         }
-        Ok(Self { request: Request::new(target, options, own), url, raised, cookie })
+        Ok(Self { request: Request::new(target, options, own), url, exception, cookie })
     }
 }
 
-/// The length that the program has given to the body.
+/// The value of the Content-Length field that the program has set.
 fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
     let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// Fields with a value, with repeated names: the headers of a prepared request may hold one several times.
-fn all_of(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
+/// The fields that have a value, repeated names included: the headers of a prepared request may
+/// contain a name several times.
+fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Fields with a value, each name once: the later of two counts, as in requests' dict.
-fn last_of_each(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
+/// The fields that have a value, each name once. The last value of a name wins, as in the dict of
+/// requests.
+fn last_of_each(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
     for (name, value) in fields {
         let Some(value) = value else { continue };
@@ -179,7 +184,7 @@ fn last_of_each(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
     kept
 }
 
-fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Option<Vec<u8>> {
+fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Option<Vec<u8>> {
     let kept = jar.and_then(|jar| jar.jar.cookie_for(target));
     let given = given.map(latin1_or_utf8);
     match (kept, given) {
@@ -188,22 +193,27 @@ fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Opti
     }
 }
 
-/// The reply of an outcome.
-pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, raised: &Raised) -> PyResult<Reply> {
+/// Converts the outcome of a transfer into a response, or into the exception to raise.
+pub(crate) fn response_of(
+    outcome: Outcome,
+    url: String,
+    cookie: Option<Vec<u8>>,
+    exception: &ProgramException,
+) -> PyResult<ReceivedResponse> {
     let Outcome { result, target, head, facts, .. } = outcome;
     let phase = match facts.progress {
-        Progress::Connecting => Phase::Connect,
-        Progress::Sent => Phase::Wait,
-        Progress::Answered => Phase::Body,
+        Progress::Connecting => FailurePhase::Connect,
+        Progress::Sent => FailurePhase::Wait,
+        Progress::Answered => FailurePhase::Body,
     };
     if let Err(error) = &result {
-        return Err(raised.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));
+        return Err(exception.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));
     }
     let Some(head) = head else {
         let error = haul::Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
         return Err(failure(&error, phase));
     };
-    // If the engine followed redirects, another URL answered.
+    // After redirects that the engine followed, the response comes from another URL.
     let url = if facts.redirects > 0 { target.to_url() } else { url };
-    Ok(Reply { head, target, url, body: None, cookie, times: (&*facts).into() })
+    Ok(ReceivedResponse { head, target, url, body: None, cookie, facts: (&*facts).into() })
 }

@@ -1,9 +1,9 @@
-//! Errors for Python: one exception with the kind, which `haul.exceptions` turns into requests'
-//! tree.
+//! The exception for errors of the engine. `haul.exceptions` converts it into the exceptions of
+//! requests.
 //!
 //! ```python
-//! try: client.send(plan, "GET", "http://127.0.0.1:9/")
-//! except Failure as failure: kind, message, url, phase = failure.args
+//! try: client.send(options, "GET", "http://127.0.0.1:9/")
+//! except EngineError as error: kind, message, url, phase = error.args
 //! ```
 
 use std::cell::RefCell;
@@ -14,23 +14,23 @@ use pyo3::prelude::*;
 
 pyo3::create_exception!(
     haul._haul,
-    Failure,
+    EngineError,
     PyException,
-    "What the engine says of a request that failed: (kind, message, url, phase)."
+    "A failure that the engine reports: (kind, message, url, phase)."
 );
 
-/// The progress of a request. Requests distinguishes time limits by it.
+/// The phase of a request in which it failed. requests has a separate exception for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// No request was sent, as there was no connection.
+pub(crate) enum FailurePhase {
+    /// Before the request: there was no connection.
     Connect,
-    /// The request was sent, but no head was received.
+    /// After the request, before the head of the response.
     Wait,
-    /// In the body.
+    /// While the body arrived.
     Body,
 }
 
-impl Phase {
+impl FailurePhase {
     fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -40,19 +40,19 @@ impl Phase {
     }
 }
 
-/// The exception for an error of the engine. `ErrorKind`'s own names are the kinds; and `TlsRefused`, for what a server of TLS 1.3
-/// says to our certificate once the handshake is over.
-pub(crate) fn failure(error: &Error, phase: Phase) -> PyErr {
+/// Makes the exception for an error of the engine. Its kind is the name of the `ErrorKind`, or
+/// `TlsRefused` if a TLS 1.3 server refuses the client's certificate after the handshake.
+pub(crate) fn failure(error: &Error, phase: FailurePhase) -> PyErr {
     let kind = match error.kind() {
         ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),
         kind => format!("{kind:?}"),
     };
-    Failure::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
+    EngineError::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
 }
 
-/// The exception for a request refused before anything was sent.
+/// Makes the exception for a request that haul refuses before it sends anything.
 pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
-    failure(&Error::new(kind, message), Phase::Connect)
+    failure(&Error::new(kind, message), FailurePhase::Connect)
 }
 
 thread_local! {
@@ -60,12 +60,12 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps what a signal handler raised, for the call that it ends.
+/// Stores the exception of a signal handler, for the call that it ends.
 pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// Returns the exception that a signal handler raised, if this error stands for one.
+/// Takes the exception that a signal handler raised, if it is the cause of this error.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

@@ -1,4 +1,5 @@
-//! Forms: `data=` and `params=` (application/x-www-form-urlencoded), and `files=` (multipart/form-data, RFC 7578).
+//! Forms: `data=` and `params=` (application/x-www-form-urlencoded), and `files=`
+//! (multipart/form-data, RFC 7578).
 
 use haul::ErrorKind;
 use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
@@ -8,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 
 use crate::error::refused;
-use crate::text::Octets;
+use crate::text::TextOrBytes;
 
-/// Pairs as a form. A mapping or an iterable of pairs; a value that is a list (any iterable but text) makes one pair each, `None` makes none, and
-/// other values are converted by `str()`.
+/// Encodes a mapping or an iterable of pairs as a form. A value that is a list (any iterable but
+/// text) becomes one pair for each item, `None` becomes none, and `str()` converts other values.
 #[pyfunction]
 pub(crate) fn urlencode(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
@@ -72,16 +73,16 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(form(value.str()?.to_str()?.as_bytes()))
 }
 
-/// A part as Python gives it: name, file name, type, further fields, content.
-type Given<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
+/// A part of a form: name, file name, content type, further fields, content.
+type FormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
-/// Parts as a body, and the Content-Type with their boundary.
+/// UrlParts as a body, and the Content-Type with their boundary.
 #[pyfunction]
-pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<Given<'py>>) -> PyResult<(Bound<'py, PyBytes>, String)> {
+pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<FormPart<'py>>) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let parts: Vec<Part> = parts
         .into_iter()
         .map(|(name, filename, content_type, fields, content)| {
-            let content = Octets::of(&content)
+            let content = TextOrBytes::of(&content)
                 .ok_or_else(|| PyValueError::new_err("a part of a form has to be text or bytes"))?
                 .into_bytes();
             let headers = fields.into_iter().map(|(name, value)| format!("{name}: {value}").into_bytes()).collect();
@@ -103,7 +104,7 @@ pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<Given<'py>>) -> PyResul
         .iter()
         .map(|piece| match piece {
             Piece::Literal(bytes) => bytes.as_slice(),
-            // All contents are bytes, so there is none.
+            // All contents are bytes, so no piece is read from a source.
             Piece::Source { .. } => &[],
         })
         .collect();

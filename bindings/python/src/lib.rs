@@ -1,32 +1,36 @@
-//! `haul._haul`: the compiled part of the Python module. Users see `haul`, in `python/haul`, with requests' names,
-//! which is built on this.
+//! `haul._haul`: the compiled part of the Python module. Users see the package `haul` in
+//! `python/haul`, which has the API of requests and calls this module.
 //!
 //! ```text
-//!   haul.Session.get ──▶ Client.send(Plan, method, url, ..) ──▶ haul::Client ──▶ Reply ──▶ haul.Response
+//!   haul.Session.get ──▶ Client.send(options, method, url, ..) ──▶ haul::Client
+//!                              │
+//!                              └──▶ ReceivedResponse ──▶ haul.Response
 //! ```
 //!
-//! One crossing for each request: everything that may differ between requests is an argument of one call, and
-//! everything that stays the same is a `plan::Plan`, made once. The interpreter is released while the call waits, and
-//! the body is written directly into the `bytes` object that the program gets (`sink`). Rarely used parts of a reply
-//! (fields, cookies, addresses) are parsed on demand (`reply`).
+//! One crossing for each request: everything that may differ between requests is an argument of one
+//! call, and everything that stays the same is a `SharedOptions`, made once. The interpreter is
+//! released while the call waits, and the body is written directly into the `bytes` object that the
+//! program gets (`bytes_sink`). Rarely used parts of a response (fields, cookies, addresses) are
+//! parsed on demand (`received_response`).
 //!
-//! Left out: policy. Which redirects are followed, and which credentials go where, is decided in `python/haul`, as in
-//! requests, with one call for each hop.
+//! Left out: policy. `python/haul` decides which redirects are followed and which credentials go
+//! where, as requests does, with one call for each hop.
 //!
-//! `unsafe` is used in `sink` alone, to write into a `bytes` object before anyone else has it.
+//! `unsafe` is used in `bytes_sink` alone, to write into a `bytes` object before anyone else has
+//! it.
 
 mod batch;
+mod bytes_sink;
 mod client;
+mod cookie_jar;
 mod error;
 mod form;
-mod jar;
-mod plan;
-mod reply;
-mod sink;
-mod stop;
-mod stream;
+mod received_response;
+mod request_body;
+mod shared_options;
+mod stop_flag;
+mod streamed_body;
 mod text;
-mod upload;
 mod url;
 
 /// The compiled basis of `haul`.
@@ -35,23 +39,23 @@ mod _haul {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::batch::Batch;
+    use crate::batch::PyBatch;
     #[pymodule_export]
-    use crate::client::Client;
+    use crate::client::PyClient;
     #[pymodule_export]
-    use crate::error::Failure;
+    use crate::cookie_jar::PyJar;
+    #[pymodule_export]
+    use crate::error::EngineError;
     #[pymodule_export]
     use crate::form::{multipart, urlencode};
     #[pymodule_export]
-    use crate::jar::Jar;
+    use crate::received_response::ReceivedResponse;
     #[pymodule_export]
-    use crate::plan::{Plan, bypasses_proxy, netrc_login};
+    use crate::shared_options::{SharedOptions, bypasses_proxy, netrc_login};
     #[pymodule_export]
-    use crate::reply::Reply;
+    use crate::stop_flag::StopFlag;
     #[pymodule_export]
-    use crate::stop::Stop;
-    #[pymodule_export]
-    use crate::stream::Stream;
+    use crate::streamed_body::StreamedBody;
     #[pymodule_export]
     use crate::url::{is_secret_field, join, location_text, prepare_url, requote, split_url};
 

@@ -1,18 +1,20 @@
-//! Conversions between Python's text and HTTP's bytes: fields are bytes, which Python represents as Latin-1 (PEP 3333).
+//! Conversions between Python's text and HTTP's bytes. Field values are bytes, which Python
+//! represents as Latin-1 (PEP 3333).
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-/// `bytes`, another object with a buffer (`bytearray`, `memoryview`, `array`), or text, as UTF-8.
-pub(crate) enum Octets {
-    /// As they are.
+/// The content of `bytes`, of another object with a buffer (`bytearray`, `memoryview`, `array`), or
+/// of text, encoded as UTF-8.
+pub(crate) enum TextOrBytes {
+    /// The bytes of a bytes-like object.
     Bytes(Vec<u8>),
-    /// Encoded.
+    /// Text.
     Text(String),
 }
 
-impl Octets {
-    /// Of a value that is one of these.
+impl TextOrBytes {
+    /// Reads a Python value. Returns `None` if the value is of another type.
     pub(crate) fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
         if let Ok(text) = value.cast::<PyString>() {
             return text.to_str().ok().map(|text| Self::Text(text.to_owned()));
@@ -37,7 +39,7 @@ impl Octets {
     }
 }
 
-/// A field's value for the wire: text as Latin-1 if possible, else as UTF-8, as in http.client and requests.
+/// Encodes a field value: as Latin-1 if possible, else as UTF-8, as http.client and requests do.
 pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
     if text.is_ascii() {
         return text.as_bytes().to_vec();
@@ -46,7 +48,7 @@ pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
     narrow.unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
-/// A field's value for Python.
+/// Converts a received field value into Python text.
 pub(crate) fn from_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => PyString::new(py, text),

@@ -1,7 +1,8 @@
-//! URLs as requests accepts and shows them, on top of the engine's own parser.
+//! URLs as requests accepts and shows them, parsed by the engine.
 //!
-//! requests encodes what a URL may not hold; the engine refuses it. So a URL is normalised here, once, and from then on the same text is shown to the
-//! program, sent, and used to choose connections.
+//! requests encodes characters that a URL may not contain, and the engine refuses them. This module
+//! normalises a URL once; the program sees this text, and the engine sends it and chooses the
+//! connection by it.
 
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -12,21 +13,22 @@ use pyo3::prelude::*;
 
 use crate::error::refused;
 
-/// Bytes that requests does not encode: those of RFC 3986 sections 2.2 and 2.3, except brackets, which may stand only in an address and which some
-/// servers refuse elsewhere (Tomcat).
-const KEPT: &[u8] = b"!#$&'()*+,/:;=?@~-._";
+/// The bytes that requests does not encode: those of RFC 3986 sections 2.2 and 2.3, except
+/// brackets, which may stand only in an address, and which some servers (Tomcat) refuse elsewhere.
+const UNENCODED: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
-/// Percent-encodes characters that a URL may not contain (RFC 3986 section 2.1). Needless escapes (section 2.3) are decoded; if any percent sign does
-/// not begin an escape, all are literal, as in requests.
+/// Percent-encodes characters that a URL may not contain (RFC 3986 section 2.1). Needless escapes
+/// (section 2.3) are decoded; if any percent sign does not begin an escape, all are literal, as in
+/// requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
 }
 
-/// The same; `as_is` keeps existing escapes.
+/// Percent-encodes like [`requote`]; `as_is` keeps existing escapes.
 fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
-    let is_kept = |b: u8| b.is_ascii_alphanumeric() || KEPT.contains(&b);
+    let is_kept = |b: u8| b.is_ascii_alphanumeric() || UNENCODED.contains(&b);
     if bytes.iter().all(|&b| is_kept(b)) {
         return text.to_owned();
     }
@@ -34,12 +36,12 @@ fn encoded(text: &str, as_is: bool) -> String {
         let digits = bytes.get(at + 1..at + 3)?;
         digits.iter().all(u8::is_ascii_hexdigit).then(|| std::str::from_utf8(digits).ok())?
     };
-    let has_wild = (0..bytes.len()).any(|at| bytes[at] == b'%' && escape(at).is_none());
+    let has_lone_percent = (0..bytes.len()).any(|at| bytes[at] == b'%' && escape(at).is_none());
     let mut out = String::with_capacity(bytes.len() + 16);
     let mut at = 0;
     while at < bytes.len() {
         let b = bytes[at];
-        match escape(at).filter(|_| b == b'%' && !has_wild) {
+        match escape(at).filter(|_| b == b'%' && !has_lone_percent) {
             Some(digits) if as_is => {
                 out.push('%');
                 out.push_str(digits);
@@ -71,23 +73,24 @@ fn push_escaped(out: &mut String, byte: u8) {
     out.push(char::from(DIGITS[usize::from(byte & 15)]));
 }
 
-/// A URL ready to be sent, and as it is shown to the program.
+/// A normalised URL: the text that the program sees, and the target that is requested.
 #[derive(Clone)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedUrl {
     pub(crate) url: String,
     pub(crate) target: Target,
-    /// The program prepared the request: the URL is sent as it is written.
+    /// The URL is sent as it is written, because the program prepared the request.
     pub(crate) as_is: bool,
 }
 
-/// The URL requested last. Many programs request the same one repeatedly, and most stay with one origin; parsing a URL is a third of the cost of a
-/// small request outside the engine.
+/// The URL requested last. Many programs request the same one repeatedly, and most stay with one
+/// origin; parsing a URL is a third of the cost of a small request outside the engine.
 #[derive(Default)]
-pub(crate) struct Last(Mutex<Option<(String, bool, Prepared)>>);
+pub(crate) struct LastUrl(Mutex<Option<(String, bool, PreparedUrl)>>);
 
-impl Last {
-    /// As [`prepare`], or [`prepare_as_is`] for a URL that is prepared already.
-    pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
+impl LastUrl {
+    /// Prepares a URL by [`prepare`], or by [`prepare_as_is`] if `as_is`, unless it is the last
+    /// one.
+    pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
         if query.is_some() {
             return prepare(text, query);
         }
@@ -96,28 +99,29 @@ impl Last {
             if asked == text && *was_as_is == as_is {
                 return Ok(prepared.clone());
             }
-            if let Some(target) = near(text, &prepared.target) {
-                return Ok(Prepared { url: text.to_owned(), target, as_is });
+            if let Some(target) = parse_same_origin(text, &prepared.target) {
+                return Ok(PreparedUrl { url: text.to_owned(), target, as_is });
             }
         }
-        let prepared = mended(text, None, as_is)?;
+        let prepared = normalise(text, None, as_is)?;
         *last = Some((text.to_owned(), as_is, prepared.clone()));
         Ok(prepared)
     }
 }
 
-/// A URL with the origin of another one, in the same spelling, which needs no normalisation.
-fn near(text: &str, other: &Target) -> Option<Target> {
+/// Parses a URL that has the origin of another one, in the same spelling. Returns `None` for other
+/// URLs, and for those that need normalisation.
+fn parse_same_origin(text: &str, other: &Target) -> Option<Target> {
     let origin = other.origin();
     let tail = text.strip_prefix(origin.text())?;
-    if !tail.bytes().all(|b| b.is_ascii_alphanumeric() || KEPT.contains(&b)) {
+    if !tail.bytes().all(|b| b.is_ascii_alphanumeric() || UNENCODED.contains(&b)) {
         return None;
     }
     let target = Target::parse_near(text, Some(&origin), Scheme::Http, false).ok()?;
     (target.shares_origin(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
-/// Returns whether a URL needs no normalisation and its authority is shown as it is written.
+/// Returns whether a URL needs no normalisation and its authority stays as it is written.
 fn is_plain(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
@@ -125,26 +129,27 @@ fn is_plain(text: &str, authority: &str) -> bool {
         // A host that begins with a digit may be an address in an old spelling.
         && (host.as_bytes().first().is_some_and(u8::is_ascii_lowercase) || host.parse::<Ipv4Addr>().is_ok())
         && port.is_none_or(|port| !port.is_empty() && !port.starts_with('0'))
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || KEPT.contains(&b))
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || UNENCODED.contains(&b))
 }
 
 /// Normalises a URL, appends `query` to its own, and parses it.
 ///
 /// # Errors
-/// As in requests: without a scheme or host, with another scheme, with an invalid host.
-pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
-    mended(text, query, false)
+/// The URL has no scheme or host, another scheme than http and https, or an invalid host.
+pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<PreparedUrl> {
+    normalise(text, query, false)
 }
 
 /// Parses the URL of a prepared request. It is sent as written, including dot segments and escapes.
 ///
 /// # Errors
-/// As [`prepare`].
-pub(crate) fn prepare_as_is(text: &str) -> PyResult<Prepared> {
-    mended(text, None, true)
+/// Those of [`prepare`].
+pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
+    normalise(text, None, true)
 }
 
-fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
+/// Normalises and parses a URL, with the messages of requests for invalid ones.
+fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();
     let no_scheme = || {
         let text = masked(text);
@@ -153,7 +158,8 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let Some(rest) = rest.strip_prefix("//") else {
-        // To requests, anything before a colon is a scheme, whatever follows: that of `localhost:8080` is `localhost`.
+        // To requests, anything before a colon is a scheme, whatever follows: that of
+        // `localhost:8080` is `localhost`.
         let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
         let no_host = || refused(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", masked(text)));
         return Err(if is_http { no_host() } else { no_adapter(text) });
@@ -169,7 +175,7 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         && let Ok(target) = Target::parse_with(text, Scheme::Http, false)
         && target.path_and_query() == tail
     {
-        return Ok(Prepared { url: text.to_owned(), target, as_is });
+        return Ok(PreparedUrl { url: text.to_owned(), target, as_is });
     }
     let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
     let mut line = encoded(line, as_is);
@@ -213,7 +219,7 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         url.push('#');
         url.push_str(&requote(fragment));
     }
-    Ok(Prepared { url, target, as_is })
+    Ok(PreparedUrl { url, target, as_is })
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -224,7 +230,8 @@ fn no_adapter(text: &str) -> PyErr {
     refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
 }
 
-/// An invalid URL without what may be its user and password, since messages are printed and logged.
+/// Replaces the user and password of a URL, which may be invalid, for a message: messages go to
+/// logs.
 pub(crate) fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -234,7 +241,7 @@ pub(crate) fn masked(text: &str) -> String {
     }
 }
 
-/// The URL that requests' `PreparedRequest.url` would be.
+/// Normalises a URL and appends `query`: the value of `PreparedRequest.url` in requests.
 #[pyfunction]
 #[pyo3(signature = (url, query=None))]
 pub(crate) fn prepare_url(url: &str, query: Option<&str>) -> PyResult<String> {
@@ -256,7 +263,8 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     } else if let Some(rest) = reference.strip_prefix("//") {
         prepare(&format!("{}://{rest}", from.target.scheme().as_str()), None)?.url
     } else {
-        // `http:/x` means `/x` if that is the scheme (RFC 3986 section 5.2.2), as in requests.
+        // `http:/x` means `/x` if `http` is the scheme of the base URL (RFC 3986 section 5.2.2), as
+        // in requests.
         let reference = its_scheme.map_or(reference, |(_, rest)| rest);
         let to = from.target.join(&requote(reference)).map_err(|error| refused(ErrorKind::Url, error.to_string()))?;
         let authority = from.url.split('/').nth(2).unwrap_or_default();
@@ -270,8 +278,8 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     Ok(url)
 }
 
-/// The text of a Location that was received: UTF-8 unchanged, other bytes beyond ASCII percent-encoded. `None` if it is not
-/// the text of bytes, which are Latin-1 in Python.
+/// Converts the text of a received Location. UTF-8 is unchanged; other bytes beyond ASCII are
+/// percent-encoded. Returns `None` for text that does not represent bytes (Latin-1 in Python).
 #[pyfunction]
 pub(crate) fn location_text(value: &str) -> Option<String> {
     if value.is_ascii() {
@@ -281,18 +289,18 @@ pub(crate) fn location_text(value: &str) -> Option<String> {
     bytes.map(|bytes| haul_policy::redirect::location_text(&bytes))
 }
 
-/// Returns whether a request field of this name carries a secret.
+/// Returns whether a request field with this name carries a secret.
 #[pyfunction]
 pub(crate) fn is_secret_field(name: &str) -> bool {
     haul_policy::secrets::is_secret_field(name)
 }
 
-/// Scheme, host, port, user and password (percent-decoded; `None` where there is no user).
-type Parts = (&'static str, String, u16, Option<(String, String)>);
+/// Scheme, host, port, and the percent-decoded user and password, if the URL has a user.
+type UrlParts = (&'static str, String, u16, Option<(String, String)>);
 
-/// The parts of a URL.
+/// Splits a URL into its parts.
 #[pyfunction]
-pub(crate) fn split_url(url: &str) -> PyResult<Parts> {
-    let Prepared { target, .. } = prepare(url, None)?;
+pub(crate) fn split_url(url: &str) -> PyResult<UrlParts> {
+    let PreparedUrl { target, .. } = prepare(url, None)?;
     Ok((target.scheme().as_str(), target.host_text().to_owned(), target.port(), target.userinfo()))
 }

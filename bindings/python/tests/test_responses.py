@@ -14,7 +14,7 @@ import pytest
 import requests
 
 import haul
-from haul._lines import Lines
+from haul._line_splitter import LineSplitter
 from haul.adapters import HaulAdapter
 
 
@@ -230,7 +230,7 @@ def test_line_pieces_are_joined_once(delimiter: bytes | None) -> None:
             Counted.looked_at += len(self)
             return bytes.split(self, *args)
 
-    lines, pieces = Lines(delimiter), 1000
+    lines, pieces = LineSplitter(delimiter), 1000
     for _ in range(pieces):
         assert lines.push(Counted(b"x" * 100)) == []
     assert lines.end() == [b"x" * 100 * pieces]

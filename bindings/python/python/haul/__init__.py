@@ -1,4 +1,4 @@
-"""An HTTP client with the API of requests, over haul's engine.
+"""An HTTP client with the API of requests, built on haul's engine.
 
 >>> import haul
 >>> response = haul.get("https://example.com/")                        # doctest: +SKIP
@@ -22,7 +22,7 @@ In an existing ``requests.Session``::
 
 from __future__ import annotations
 
-# Type checkers treat this name as true. Importing it from `typing` would double the cost of importing this package.
+# Type checkers treat this name as true. Importing it from `typing` would double the import time.
 TYPE_CHECKING = False
 
 from . import exceptions
@@ -58,36 +58,36 @@ __all__ = [
     "options", "patch", "post", "put", "request", "session", "status_codes", "structures",
 ]  # fmt: skip
 
-# What many programs do not need is imported when it is first used.
-_LATER = {
+# Names that many programs do not need are imported at their first use.
+_LAZY_NAMES = {
     "AsyncResponse": "aio",
     "AsyncSession": "aio",
     "JSONDecodeError": "exceptions",
     "codes": "status_codes",
     "fetch_many": "many",
 }
-_MODULES = ("adapters", "aio", "auth", "cookies", "many", "status_codes", "structures")
+_LAZY_MODULES = ("adapters", "aio", "auth", "cookies", "many", "status_codes", "structures")
 
-# What programs look for that requests has.
-_INSTEAD = {
-    "packages": "there is no urllib3 in it, whose warnings would have to be turned off",
-    "utils": "urllib.parse quotes URLs, and the methods of haul.cookies.CookieJar and of responses do what else requests has there",
+# Replacements for names of requests that this package does not have.
+_REPLACEMENTS = {
+    "packages": "haul does not use urllib3, so there are no warnings of urllib3 to turn off",
+    "utils": "use urllib.parse to quote URLs, haul.cookies.CookieJar for cookies, and the methods of responses",
 }
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _LATER:
-        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
-    elif name in _MODULES:
+    if name in _LAZY_NAMES:
+        value = getattr(import_module(f".{_LAZY_NAMES[name]}", __name__), name)
+    elif name in _LAZY_MODULES:
         value = import_module(f".{name}", __name__)
     else:
-        instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        instead = f": {_REPLACEMENTS[name]}" if name in _REPLACEMENTS else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_MODULES})
+    return sorted({*globals(), *_LAZY_NAMES, *_LAZY_MODULES})

@@ -1,4 +1,4 @@
-"""The compiled part of haul, on which the modules beside it are built. It is private and may change with any version."""
+"""The compiled part of haul. It is private and may change with any version."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -8,12 +8,12 @@ __all__ = [
     "ACCEPT_ENCODING",
     "Batch",
     "Client",
-    "Failure",
+    "EngineError",
     "Jar",
-    "Plan",
-    "Reply",
-    "Stop",
-    "Stream",
+    "SharedOptions",
+    "ReceivedResponse",
+    "StopFlag",
+    "StreamedBody",
     "__version__",
     "bypasses_proxy",
     "is_secret_field",
@@ -30,11 +30,11 @@ __all__ = [
 __version__: str
 ACCEPT_ENCODING: str
 
-class Failure(Exception):
+class EngineError(Exception):
     args: tuple[str, str, str | None, str]
 
 @final
-class Plan:
+class SharedOptions:
     def __new__(
         cls,
         fields: Mapping[str, Any] | Iterable[tuple[Any, Any]],
@@ -50,16 +50,16 @@ class Plan:
         read_timeout: float | None = None,
         digest: tuple[bytes, bytes] | None = None,
         http2: bool = False,
-    ) -> Plan: ...
+    ) -> SharedOptions: ...
     def following(
         self, redirects: int | None, jar: Jar | None, proxies: tuple[str | None, str | None, str | None] | None = None
-    ) -> Plan: ...
+    ) -> SharedOptions: ...
     @property
     def proxied(self) -> bool: ...
     def fields(self) -> list[tuple[str, str]]: ...
 
 @final
-class Reply:
+class ReceivedResponse:
     @property
     def status(self) -> int: ...
     @property
@@ -88,12 +88,12 @@ class Reply:
     def cookies_into(self, jar: Jar) -> None: ...
 
 @final
-class Stop:
-    def __new__(cls) -> Stop: ...
+class StopFlag:
+    def __new__(cls) -> StopFlag: ...
     def set(self) -> None: ...
 
 @final
-class Stream:
+class StreamedBody:
     def read(self, size: int | None = None, decode: bool = True) -> bytes: ...
     def read_some(self, size: int | None = None, decode: bool = True) -> bytes: ...
     def piece(self, size: int | None = None, decode: bool = True) -> bytes: ...
@@ -106,7 +106,7 @@ class Client:
     def __new__(cls) -> Client: ...
     def send(
         self,
-        plan: Plan,
+        options: SharedOptions,
         method: str,
         url: str,
         query: str | None = None,
@@ -114,19 +114,19 @@ class Client:
         body: Any = None,
         jar: Jar | None = None,
         cookie: str | None = None,
-        stop: Stop | None = None,
+        stop: StopFlag | None = None,
         as_is: bool = False,
-    ) -> Reply: ...
+    ) -> ReceivedResponse: ...
     def open(
         self,
-        plan: Plan,
+        options: SharedOptions,
         method: str,
         url: str,
         fields: Iterable[tuple[Any, Any]] | None = None,
         body: Any = None,
-        stop: Stop | None = None,
+        stop: StopFlag | None = None,
         as_is: bool = False,
-    ) -> tuple[Reply, Stream]: ...
+    ) -> tuple[ReceivedResponse, StreamedBody]: ...
     def close(self) -> None: ...
 
 @final
@@ -136,7 +136,7 @@ class Batch:
     ) -> Batch: ...
     def submit(
         self,
-        plan: Plan,
+        options: SharedOptions,
         method: str,
         url: str,
         query: str | None = None,
@@ -146,8 +146,8 @@ class Batch:
         cookie: str | None = None,
     ) -> int: ...
     def cancel(self, id: int) -> bool: ...
-    def next(self, most: int = 64, timeout: float | None = None) -> list[tuple[int, Reply | None, Exception | None]]: ...
-    def try_next(self, most: int = 64) -> list[tuple[int, Reply | None, Exception | None]]: ...
+    def next(self, most: int = 64, timeout: float | None = None) -> list[tuple[int, ReceivedResponse | None, Exception | None]]: ...
+    def try_next(self, most: int = 64) -> list[tuple[int, ReceivedResponse | None, Exception | None]]: ...
     def fileno(self) -> int: ...
     def __len__(self) -> int: ...
 

@@ -1,4 +1,7 @@
-"""The error for invalid JSON. It is in a module of its own because its standard base class imports ``json``, which few programs need."""
+"""The error for invalid JSON.
+
+It has its own module because its standard base class imports ``json``, which few programs need.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""How a session follows redirects: what the next request is, and which credentials it may carry."""
+"""Redirects of a session: the next request, and the credentials that it may carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ._asked import PreparedRequest
-from ._bodies import is_stream
-from ._haul import Failure, is_secret_field, join, location_text, split_url
+from ._request_objects import PreparedRequest
+from ._request_body import is_stream
+from ._haul import EngineError, is_secret_field, join, location_text, split_url
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import (
     ChunkedEncodingError,
@@ -15,7 +15,7 @@ from .exceptions import (
     InvalidURL,
     TooManyRedirects,
     UnrewindableBodyError,
-    from_failure,
+    from_engine_error,
 )
 from .models import Response
 
@@ -41,9 +41,9 @@ class SessionRedirectMixin:
     def resolve_redirects(
         self, response: Response, request: PreparedRequest, yield_requests: bool = False, **settings: Any
     ) -> Iterator[Response | PreparedRequest]:
-        """Yields the responses that a redirect leads to, one after the other; or the requests, without sending them.
+        """Follows redirects and yields the responses; or the requests, without sending them.
 
-        Credentials and cookies given for the first URL stay with its scheme, host and port.
+        Credentials and cookies for the first URL are sent only to its scheme, host and port.
 
         :raises TooManyRedirects: there are more than :attr:`max_redirects`."""
         first_cookies = settings.pop("_first_cookies", None)
@@ -51,8 +51,8 @@ class SessionRedirectMixin:
         history: list[Response] = []
         while (url := self.get_redirect_target(response)) is not None:
             if not yield_requests:
-                _pass_over(response)
-            request = self._hop(response, url, request, history, origin, first_cookies)
+                _discard_body(response)
+            request = self._redirected_request(response, url, request, history, origin, first_cookies)
             if yield_requests:
                 yield request
                 return
@@ -62,53 +62,56 @@ class SessionRedirectMixin:
                 response = self._send_once(request, settings)
             yield response
 
-    def _hop(
+    def _redirected_request(
         self, response: Response, location: str, request: PreparedRequest, history: list[Response],
         origin: tuple[str, str, int], first_cookies: Any,
     ) -> PreparedRequest:  # fmt: skip
-        """The request that a redirect leads to."""
+        """Returns the request that a redirect leads to."""
         history.append(response)
         response.history = history[:-1]
         if len(history) > self.max_redirects:
             raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
         request = request.copy()
         request._first_cookies = None
-        request.url = self._redirected(response, location)
+        request.url = self._redirect_url(response, location)
         method = request.method
         self.rebuild_method(request, response)
-        self._rebuild(request, response, method, origin, first_cookies)
+        self._rebuild_request(request, response, method, origin, first_cookies)
         return request
 
-    def _redirected(self, response: Response, location: str) -> str:
+    def _redirect_url(self, response: Response, location: str) -> str:
         base = response.url or response.request.url
         try:
-            return join(base, location) if _is_http(base) else _join_other(base, location)
-        except Failure as failure:
-            error = from_failure(failure, response.request)
+            return join(base, location) if _is_http(base) else _join_other_scheme(base, location)
+        except EngineError as failure:
+            error = from_engine_error(failure, response.request)
             if isinstance(error, (InvalidSchema, InvalidURL)):
                 error.response = response
             raise error from None
 
     def get_redirect_target(self, response: Response) -> str | None:
-        """The target of a redirect, or ``None``."""
+        """Returns the target of a redirect, or ``None``."""
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]
         if not location:
-            # As by requests: it leads nowhere.
+            # An empty Location is no redirect, as in requests.
             return None
         text = location_text(location)
         return location if text is None else text
 
     def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
-        """Sets the method after a redirect (RFC 9110 section 15.4): GET after a 303, and for a POST after a 301 or 302. A request whose
-        method stays keeps its body, except after a 303."""
+        """Sets the method after a redirect (RFC 9110 section 15.4).
+
+        GET follows a 303, and a POST with a 301 or 302. Other requests keep method and body."""
         method, status = request.method, response.status_code
         if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
             request.method = "GET"
 
     def rebuild_auth(self, request: PreparedRequest, response: Response) -> None:
-        """Removes credentials that do not belong to the target of a redirect, and adds those in netrc for it. Subclasses may override this."""
+        """Removes credentials that must not go to a redirect's target, and adds those of netrc.
+
+        Subclasses may override this method."""
         url = request.url or ""
         if not self.should_strip_auth(response.request.url or "", url):
             return
@@ -120,10 +123,11 @@ class SessionRedirectMixin:
             request.prepare_auth(found)
 
     def should_strip_auth(self, old_url: str, new_url: str) -> bool:
-        """Whether credentials for one URL must not go to the other, because scheme, host or port differ."""
+        """Returns whether credentials for one URL must not go to the other: scheme, host or port
+        differ."""
         return origin_of(old_url) != origin_of(new_url)
 
-    def _rebuild(
+    def _rebuild_request(
         self, request: PreparedRequest, response: Response, method: str | None, origin: tuple[str, str, int], first_cookies: Any
     ) -> None:
         headers = request.headers
@@ -137,33 +141,34 @@ class SessionRedirectMixin:
         headers.pop("Proxy-Authorization", None)
         if not is_first:
             headers.pop("Host", None)
-            # A user that the redirect names is nobody's word but the server's.
+            # The server, not the program, names the user in such a URL.
             request.url = url = _without_user(url)
         self.rebuild_auth(request, response)
-        cookie = self._cookies_behind(url, is_first, first_cookies)
+        cookie = self._cookies_for_redirect(url, is_first, first_cookies)
         if cookie:
             headers["Cookie"] = cookie
         if request.body is not None:
             rewind(request)
 
-    def _cookies_behind(self, url: str, is_first: bool, first_cookies: Any) -> str | None:
-        """The Cookie field behind a redirect. Of the request's own cookies those that name a domain go where it says, and those that name
-        none to the first origin, as do the session's."""
+    def _cookies_for_redirect(self, url: str, is_first: bool, first_cookies: Any) -> str | None:
+        """Returns the Cookie field of a redirected request.
+
+        Cookies with a domain go to that domain. Cookies without one go to the first origin only."""
         jar: CookieJar = self.cookies
         if first_cookies:
             own = first_cookies if hasattr(first_cookies, "set_cookie") else cookiejar_from_dict(first_cookies)
             jar = CookieJar(own)
-            jar._loose = {**self.cookies._loose, **jar._loose}
-            # What a server on the way has set counts more than what the program began with.
+            jar._domainless = {**self.cookies._domainless, **jar._domainless}
+            # A cookie that a server has set on the way replaces one that the program has set.
             for cookie in self.cookies:
                 if cookie.domain:
                     jar.set_cookie(cookie)
-        parts = jar.header_of_hosts(url), jar.loose_header() if is_first else None
+        parts = jar.domain_header(url), jar.domainless_header() if is_first else None
         return "; ".join(part for part in parts if part) or None
 
 
 def origin_of(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port. Of a URL that an adapter is for (``http+unix:``): scheme, and what stands in the host's place."""
+    """Returns scheme, host and port. For another scheme (``http+unix:``) the port is 0."""
     if _is_http(url):
         return split_url(url)[:3]
     scheme, _, rest = url.partition("://")
@@ -174,8 +179,8 @@ def _is_http(url: str) -> bool:
     return url[:7].lower() == "http://" or url[:8].lower() == "https://"
 
 
-def _join_other(base: str, location: str) -> str:
-    """Where a Location leads from a URL that an adapter is for. ``urljoin`` resolves references only for schemes that it knows."""
+def _join_other_scheme(base: str, location: str) -> str:
+    """Resolves a Location against a URL of another scheme. ``urljoin`` knows only some schemes."""
     from urllib.parse import urljoin, urlsplit
 
     if urlsplit(location).scheme:
@@ -190,33 +195,33 @@ def _without_user(url: str) -> str:
     return f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}"
 
 
-def _pass_over(response: Any) -> None:
+def _discard_body(response: Any) -> None:
     """Frees the connection of a redirect that is followed."""
     try:
         if isinstance(response, Response):
-            response._pass_over()
+            response._discard_body()
         else:
-            # One that somebody else's adapter gave.
+            # The response is from an adapter of another library.
             response.content  # noqa: B018
     except (ChunkedEncodingError, ContentDecodingError, RuntimeError):
-        # A body that nobody wants is no reason not to go where it leads.
+        # A redirect is followed even if its own body is broken.
         pass
     response.close()
 
 
 def _is_downgrade(url: str, response: Response) -> bool:
-    """Whether a redirect leads from https to http, and not back to the first origin."""
+    """Returns whether a redirect leads from https to http, and not back to the first origin."""
     first = (response.history or [response])[0].request.url or ""
     to, came = origin_of(url), (origin_of(first), origin_of(response.request.url or ""))
     return to[0] == "http" and to != came[0] and any(scheme == "https" for scheme, *_ in came)
 
 
 def rewind(request: PreparedRequest) -> None:
-    """Makes the body ready to be sent once more.
+    """Rewinds the body of a request, so that it can be sent again.
 
-    :raises UnrewindableBodyError: it can be read only once."""
+    :raises UnrewindableBodyError: the body can be read only once."""
     position = request._body_position
-    if position is None and not _is_spent(request.body):
+    if position is None and not _is_read_once(request.body):
         return
     seek = getattr(request.body, "seek", None)
     if seek is None or position is None or position is False:
@@ -227,6 +232,8 @@ def rewind(request: PreparedRequest) -> None:
         raise UnrewindableBodyError("The request body cannot be rewound to be sent again.") from None
 
 
-def _is_spent(body: Any) -> bool:
-    """Whether a body that was sent has nothing to give a second time. requests sends it on as an empty one."""
+def _is_read_once(body: Any) -> bool:
+    """Returns whether a body can be read only once.
+
+    (requests sends an empty body the second time.)"""
     return is_stream(body) and iter(body) is body or hasattr(body, "read")

@@ -1,12 +1,12 @@
-"""``HaulAdapter(max_retries=…)``: applies a ``urllib3.Retry`` to a failed request or a status.
+"""``HaulAdapter(max_retries=…)``: applies a ``urllib3.Retry`` to failures and statuses.
 
 ::
 
-    retries = Attempts(Retry(3, status_forcelist=[503]), request)
+    attempts = Attempts(Retry(3, status_forcelist=[503]), request)
     while True:
         try: reply = …
-        except Failure as failure: retries.after_failure(failure, proxied); continue
-        if not retries.wants_another(raw): break
+        except EngineError as failure: attempts.after_failure(failure, proxied); continue
+        if not attempts.wants_another(raw): break
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from urllib3 import exceptions as urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.request import rewind_body, set_file_position
 
-from ._bodies import is_stream
-from ._haul import Failure, split_url
-from ._raw import RawBody
-from .exceptions import ChunkedEncodingError, ConnectionError, ContentDecodingError, SSLError, Timeout, from_failure
+from ._request_body import is_stream
+from ._haul import EngineError, split_url
+from ._raw_body import RawBody
+from .exceptions import ChunkedEncodingError, ConnectionError, ContentDecodingError, SSLError, Timeout, from_engine_error
 
 __all__ = ["Attempts", "as_requests", "as_urllib3"]
 
-# The exceptions of requests that hold one of urllib3's.
-_HOLDING = (ConnectionError, Timeout, ChunkedEncodingError, ContentDecodingError)
+# The exceptions of requests that wrap an exception of urllib3.
+_WRAPPING = (ConnectionError, Timeout, ChunkedEncodingError, ContentDecodingError)
 
 
-# OpenSSL's names of alerts that say what a server does not like about us.
+# OpenSSL's names of the TLS alerts with which a server refuses a client.
 _ALERTS = {
     "HandshakeFailure": "SSLV3_ALERT_HANDSHAKE_FAILURE",
     "BadCertificate": "SSLV3_ALERT_BAD_CERTIFICATE",
@@ -53,22 +53,22 @@ _ALERTS = {
 
 
 class Attempts:
-    """The attempts of one request."""
+    """The attempts to send one request."""
 
     def __init__(self, retries: Retry, request: requests.PreparedRequest) -> None:
-        #: What is left of it.
+        #: The retries that are left.
         self.retries = retries
         self._request = request
         self._method = request.method or "GET"
         self._url = request.url or ""
         self._position: Any = set_file_position(request.body, None)
-        self._watched: _Once | None = None
+        self._watched: _SingleUseBody | None = None
 
-    def after_failure(self, failure: Failure, proxied: bool) -> None:
-        """Returns when it is time to try again.
+    def after_failure(self, failure: EngineError, proxied: bool) -> None:
+        """Counts a failure, and waits until it is time for the next attempt.
 
-        :raises requests.RequestException: the request is not to be retried."""
-        if not _is_of_network(failure):
+        :raises requests.RequestException: the request must not be retried."""
+        if not _is_network_failure(failure):
             raise as_requests(failure, self._request, proxied) from None
         cause = as_urllib3(failure, self._url, proxied)
         try:
@@ -76,7 +76,8 @@ class Attempts:
         except urllib3.MaxRetryError as exhausted:
             error = as_requests(failure, self._request, proxied)
             if isinstance(error, requests.exceptions.ReadTimeout):
-                # As by requests: of several that all came too late, that they did is not what is told.
+                # After several attempts requests raises a ConnectionError, not the last
+                # ReadTimeout.
                 error = requests.exceptions.ConnectionError(exhausted, request=self._request)
             raise error from None
         except urllib3.HTTPError:
@@ -88,10 +89,10 @@ class Attempts:
         self.retries.sleep()
 
     def wants_another(self, raw: RawBody) -> bool:
-        """Whether the status of a reply calls for a retry. Returns when it is time for it.
+        """Returns whether the status calls for a retry; waits until it is time for that.
 
-        :raises requests.exceptions.RetryError: it does, but there were too many retries.
-        :raises requests.exceptions.UnrewindableBodyError: it does, but the body was read already and cannot be rewound."""
+        :raises requests.exceptions.RetryError: no retries are left.
+        :raises requests.exceptions.UnrewindableBodyError: the body cannot be sent again."""
         retries = self.retries
         if not retries.is_retry(self._method, raw.status, raw.reply.has("retry-after")):
             return False
@@ -110,16 +111,17 @@ class Attempts:
         return True
 
     def watched(self, body: Any) -> Any:
-        """The body to send: as it is, or, if it can be read only once, one that knows whether it was."""
+        """Wraps a body that can be read only once, to learn whether it was read."""
         if self._position is None and not isinstance(body, (str, bytes)):
             if hasattr(body, "read"):
-                self._watched = _OnceFile(body)
+                self._watched = _SingleUseFile(body)
             elif is_stream(body) and iter(body) is body:
-                self._watched = _OncePieces(body)
+                self._watched = _SingleUseIterator(body)
         return body if self._watched is None else self._watched
 
     def _rewind(self) -> None:
-        """:raises requests.exceptions.UnrewindableBodyError: something of it was read, and it cannot be rewound."""
+        """:raises requests.exceptions.UnrewindableBodyError: something of it was read, and it
+        cannot be rewound."""
         if self._watched is not None:
             if self._watched.is_begun:
                 message = "The request body was read already and cannot be sent again."
@@ -131,8 +133,8 @@ class Attempts:
                 raise requests.exceptions.UnrewindableBodyError(str(error), request=self._request) from None
 
 
-class _Once:
-    """A body that can be read once."""
+class _SingleUseBody:
+    """A body that can be read only once, and whether reading has begun."""
 
     is_begun = False
 
@@ -143,13 +145,13 @@ class _Once:
         return getattr(self._body, name)
 
 
-class _OnceFile(_Once):
+class _SingleUseFile(_SingleUseBody):
     def read(self, size: int = -1) -> Any:
         self.is_begun = True
         return self._body.read(size)
 
 
-class _OncePieces(_Once):
+class _SingleUseIterator(_SingleUseBody):
     def __iter__(self) -> Iterator[Any]:
         return self
 
@@ -158,18 +160,20 @@ class _OncePieces(_Once):
         return next(self._body)
 
 
-def _is_of_network(failure: Failure) -> bool:
-    """Whether the failure may be temporary, and is neither in the request nor in the response."""
-    return failure.args[3] != "body" and isinstance(from_failure(failure), (ConnectionError, Timeout))
+def _is_network_failure(failure: EngineError) -> bool:
+    """Returns whether a failure may be temporary: it is neither in the request nor in the response.
+    """
+    return failure.args[3] != "body" and isinstance(from_engine_error(failure), (ConnectionError, Timeout))
 
 
-def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
-    """The exception of requests with the same name, wrapping urllib3's: programs look there for the reason."""
-    error = from_failure(failure, proxied=proxied)
+def as_requests(failure: EngineError, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
+    """Converts a failure into the exception of requests, which wraps one of urllib3: programs look
+    into it."""
+    error = from_engine_error(failure, proxied=proxied)
     cls = getattr(requests.exceptions, type(error).__name__, None)
     if cls is None or not issubclass(cls, requests.exceptions.RequestException):
         return error
-    if not isinstance(error, _HOLDING):
+    if not isinstance(error, _WRAPPING):
         return cls(*error.args, request=request)  # type: ignore[no-any-return]
     cause = as_urllib3(failure, request.url, proxied)
     if failure.args[3] == "connect" or (isinstance(error, SSLError) and failure.args[3] == "wait"):
@@ -177,12 +181,12 @@ def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bo
     return cls(cause, request=request)  # type: ignore[no-any-return]
 
 
-def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exception:
-    """The corresponding urllib3 exception, which requests expects while it reads a body and a ``Retry`` counts."""
+def as_urllib3(failure: EngineError, url: str | None, proxied: bool = False) -> Exception:
+    """Converts a failure into the exception of urllib3, as requests and ``Retry`` expect it."""
     kind, message, _, phase = failure.args
     if kind == "PeerCertificate":
         return urllib3.SSLError(_as_openssl(ssl.SSLCertVerificationError, "CERTIFICATE_VERIFY_FAILED", message))
-    if isinstance(from_failure(failure), SSLError):
+    if isinstance(from_engine_error(failure), SSLError):
         alert = re.search(r"alert: (\w+)", message)
         name = _ALERTS.get(alert[1]) if alert else None
         return urllib3.SSLError(_as_openssl(ssl.SSLError, name, message) if name else ssl.SSLError(1, message))
@@ -197,10 +201,10 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
         return urllib3.ProtocolError("Connection aborted.", RemoteDisconnected(message))
     number = re.search(r"\(os error (\d+)\)", message)
     if number is not None:
-        # Python's class of it: a ConnectionResetError, which programs try again after.
-        broke = OSError(int(number[1]), os.strerror(int(number[1])))
-        what = f"Connection broken: {broke!r}" if phase == "body" else "Connection aborted."
-        return urllib3.ProtocolError(what, broke)
+        # OSError picks the subclass, such as ConnectionResetError, after which programs retry.
+        os_error = OSError(int(number[1]), os.strerror(int(number[1])))
+        what = f"Connection broken: {os_error!r}" if phase == "body" else "Connection aborted."
+        return urllib3.ProtocolError(what, os_error)
     counts = re.search(r"after (\d+) of (\d+) bytes", message)
     if counts is not None:
         came, length = map(int, counts.groups())
@@ -209,7 +213,7 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
 
 
 def _as_openssl(cls: type[ssl.SSLError], name: str, message: str) -> ssl.SSLError:
-    """The failure with OpenSSL's name and message, which programs look for."""
+    """Makes an SSLError with the name and message that OpenSSL would give."""
     error = cls(1, f"[SSL: {name}] {name.lower().replace('_', ' ')}: {message}")
     error.reason = name
     return error
@@ -219,7 +223,7 @@ def _no_connection(kind: str, message: str, connection: HTTPConnection) -> Excep
     if kind == "Timeout":
         return urllib3.ConnectTimeoutError(connection, message)
     if kind == "Resolve":
-        # urllib3 has it since version 2.
+        # Only urllib3 2 and later has the class.
         unresolved = getattr(urllib3, "NameResolutionError", None)
         if unresolved is not None:
             reason = socket.gaierror(socket.EAI_NONAME, message)
@@ -228,19 +232,19 @@ def _no_connection(kind: str, message: str, connection: HTTPConnection) -> Excep
 
 
 def _pool(url: str | None) -> HTTPConnectionPool:
-    """What urllib3's exceptions name as the pool: there is none, but programs ask it for host and port, and of what class it is."""
-    scheme, host, port = _place(url)
+    """Returns a pool for the exceptions of urllib3, which programs ask for host, port and class."""
+    scheme, host, port = _address(url)
     return (HTTPSConnectionPool if scheme == "https" else HTTPConnectionPool)(host, port)
 
 
 def _connection(url: str | None) -> HTTPConnection:
-    """The connection that urllib3's exceptions name."""
-    scheme, host, port = _place(url)
+    """Returns a connection for the exceptions of urllib3."""
+    scheme, host, port = _address(url)
     return (HTTPSConnection if scheme == "https" else HTTPConnection)(host, port)
 
 
-def _place(url: str | None) -> tuple[str, str, int]:
+def _address(url: str | None) -> tuple[str, str, int]:
     try:
         return split_url(url or "")[:3]
-    except Failure:
+    except EngineError:
         return "http", "", 0

@@ -1,4 +1,5 @@
-"""Combines a session's settings with the environment: proxies, certificates, timeouts, netrc."""
+"""Converts a session's settings, and those of the environment: proxies, certificates, timeouts,
+netrc."""
 
 from __future__ import annotations
 
@@ -19,40 +20,42 @@ _BUNDLE_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _NETRC_SECONDS = 1.0
 
 
-class _Variables:
-    """The environment as ``os.environ`` keeps it. Asked itself, it encodes a name anew each time, which for the ten names of every
-    request costs more than parsing the response."""
+class _EnvironmentVariables:
+    """Fast access to the variables of ``os.environ`` that matter to requests.
 
-    __slots__ = ("about_proxies", "curl", "get_raw", "home", "keys", "names", "netrc", "of", "proxies", "requests", "telling")
+    ``os.environ`` encodes the name at each access. For the ten names of every request that costs
+    more than parsing the response."""
+
+    __slots__ = ("curl", "environ", "get_raw", "home", "keys", "names", "netrc", "proxies", "proxy_settings", "relevant", "requests")
 
     def __init__(self, environ: Any) -> None:
-        #: What it was made of: a program, or a test, may put something else into that place.
-        self.of = environ
+        #: The object behind ``os.environ``, which a program or a test may replace.
+        self.environ = environ
         data = getattr(environ, "_data", None)
         encode = environ.encodekey if isinstance(data, dict) else str
         kept = data if isinstance(data, dict) else environ
         self.get_raw: Callable[[Any], Any] = kept.get
         self.names: Any = kept.keys()
         self.keys: dict[str, Any] = {name: encode(name) for name in _NAMES}
-        self.about_proxies = tuple(self.keys[name] for name in _NAMES[:9])
-        self.proxies = frozenset(self.about_proxies[:6])
+        self.proxy_settings = tuple(self.keys[name] for name in _NAMES[:9])
+        self.proxies = frozenset(self.proxy_settings[:6])
         self.requests, self.curl, self.netrc, self.home = (self.keys[name] for name in _NAMES[9:])
-        #: Without any of these it says nothing to a request, but where the home directory is.
-        self.telling = self.proxies | {self.requests, self.curl, self.netrc}
+        #: The variables that change a request, except ``HOME``.
+        self.relevant = self.proxies | {self.requests, self.curl, self.netrc}
 
     def get(self, name: str) -> str | None:
-        """The value of one of these variables, as text."""
+        """Returns the value of one of these variables, as text."""
         value = self.get_raw(self.keys[name])
         return None if value is None else os.fsdecode(value)
 
 
 _NAMES = (*_PROXY_NAMES, "no_proxy", "NO_PROXY", "REQUEST_METHOD", *_BUNDLE_NAMES, "NETRC", "HOME")
-_variables = _Variables(os.environ)
+_variables = _EnvironmentVariables(os.environ)
 
 
-def _look_again() -> _Variables:
+def _reread_variables() -> _EnvironmentVariables:
     global _variables
-    _variables = _Variables(os.environ)
+    _variables = _EnvironmentVariables(os.environ)
     return _variables
 
 
@@ -60,19 +63,18 @@ _last_bundle: tuple[Any, str | None] = None, None
 
 
 def environment_bundle() -> str | None:
-    """The file or directory of certificates that the environment names."""
+    """Returns the file or directory of CA certificates that the environment names."""
     global _last_bundle
-    its = _variables if _variables.of is os.environ else _look_again()
-    raw = its.get_raw(its.requests) or its.get_raw(its.curl)
+    variables = _variables if _variables.environ is os.environ else _reread_variables()
+    raw = variables.get_raw(variables.requests) or variables.get_raw(variables.curl)
     last = _last_bundle
     if last[0] is not raw:
         last = _last_bundle = raw, (os.fsdecode(raw) or None) if raw is not None else None
     return last[1]
 
 
-class Environment:
-    """What the environment says about proxies: by scheme, as ``urllib.request.getproxies_environment`` reads them; who is asked without
-    one."""
+class ProxyEnvironment:
+    """The proxies of the environment, by scheme, and its ``no_proxy`` list."""
 
     __slots__ = ("no_proxy", "proxies")
 
@@ -81,46 +83,46 @@ class Environment:
         self.no_proxy = no_proxy
 
 
-_last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None)
+_last: tuple[tuple[Any, ...], ProxyEnvironment] = (), ProxyEnvironment({}, None)
 
 
-def environment() -> Environment | None:
-    """The proxy settings of the environment, or ``None``; read again when a variable has changed."""
+def environment() -> ProxyEnvironment | None:
+    """Returns the proxy settings of the environment, or ``None``. Reads changed variables again."""
     global _last
-    its = _variables if _variables.of is os.environ else _look_again()
-    if its.names.isdisjoint(its.proxies):
+    variables = _variables if _variables.environ is os.environ else _reread_variables()
+    if variables.names.isdisjoint(variables.proxies):
         return None
-    seen = tuple(map(its.get_raw, its.about_proxies))
+    seen = tuple(map(variables.get_raw, variables.proxy_settings))
     last = _last
     if last[0] != seen:
-        last = _last = seen, Environment(_proxies(its), its.get("no_proxy") or its.get("NO_PROXY"))
+        last = _last = seen, ProxyEnvironment(_proxies(variables), variables.get("no_proxy") or variables.get("NO_PROXY"))
     return last[1]
 
 
-def _proxies(its: _Variables) -> dict[str, str]:
+def _proxies(variables: _EnvironmentVariables) -> dict[str, str]:
     proxies = {}
     for scheme in ("http", "https", "all"):
-        upper = its.get(f"{scheme}_proxy".upper())
-        if scheme == "http" and its.get("REQUEST_METHOD"):
-            # In a CGI program HTTP_PROXY is what a client's Proxy field says (CVE-2016-5385).
+        upper = variables.get(f"{scheme}_proxy".upper())
+        if scheme == "http" and variables.get("REQUEST_METHOD"):
+            # In a CGI program HTTP_PROXY contains the Proxy field of a client (CVE-2016-5385).
             upper = None
-        value = its.get(f"{scheme}_proxy") or upper
+        value = variables.get(f"{scheme}_proxy") or upper
         if value:
             proxies[scheme] = value
     return proxies
 
 
-def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environment | None) -> str | None:
-    """The proxy for a request to this URL. The caller's settings take precedence over the environment."""
-    said = {str(name).lower(): value for name, value in (proxies or {}).items()}
-    given = {name: value for name, value in said.items() if value}
+def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: ProxyEnvironment | None) -> str | None:
+    """Returns the proxy for a URL. The caller's settings take precedence over the environment."""
+    asked = {str(name).lower(): value for name, value in (proxies or {}).items()}
+    given = {name: value for name, value in asked.items() if value}
     no_proxy = given.pop("no_proxy", None)
     if ours is not None:
         no_proxy = no_proxy or ours.no_proxy
         if ours.proxies and no_proxy != "*" and not (no_proxy and bypasses_proxy(no_proxy, url)):
             for name, value in ours.proxies.items():
-                # `{"http": None}` says that there is none.
-                if name not in said:
+                # `{"http": None}` means no proxy for http.
+                if name not in asked:
                     given[name] = value
     if not given:
         return None
@@ -128,13 +130,16 @@ def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environm
     for name in (f"{scheme}://{host}", scheme, f"all://{host}", "all"):
         proxy = given.get(name)
         if proxy:
-            return _complete(proxy)
+            return _complete_proxy_url(proxy)
     return None
 
 
-def proxies_by_scheme(proxies: Mapping[str, str | None], ours: Environment | None) -> tuple[str | None, str | None, str | None] | None:
-    """The proxies of http and of https URLs, and who is asked without one; none where all go the same way, or where it cannot be said
-    so: of a proxy for one host, and of the caller's proxies beside a ``no_proxy`` that is for the environment's alone."""
+def proxies_by_scheme(proxies: Mapping[str, str | None], ours: ProxyEnvironment | None) -> tuple[str | None, str | None, str | None] | None:
+    """Returns the proxy for http URLs, the one for https URLs, and the ``no_proxy`` list.
+
+    Returns ``None`` if one proxy serves all URLs, or if the three values cannot express the
+    settings: a proxy for one host, or the caller's proxies beside a ``no_proxy`` of the
+    environment, which applies to the environment's proxies only."""
     given = {str(name).lower(): value for name, value in proxies.items() if value}
     no_proxy = given.pop("no_proxy", None) or (ours.no_proxy if ours is not None else None)
     theirs = ours.proxies if ours is not None and no_proxy != "*" else {}
@@ -146,13 +151,13 @@ def proxies_by_scheme(proxies: Mapping[str, str | None], ours: Environment | Non
     if http == https and not (http and exceptions):
         return None
     try:
-        return (_complete(http) if http else None), (_complete(https) if https else None), exceptions
+        return (_complete_proxy_url(http) if http else None), (_complete_proxy_url(https) if https else None), exceptions
     except InvalidProxyURL:
         return None
 
 
-def _complete(proxy: str) -> str:
-    """A proxy URL with scheme and port; the defaults are those of HTTP, as in requests."""
+def _complete_proxy_url(proxy: str) -> str:
+    """Adds scheme and port to the URL of a proxy. The default scheme is http, as in requests."""
     if "://" not in proxy:
         if ":/" in proxy:
             raise InvalidProxyURL("Please check proxy URL. It is malformed and could be missing the host.")
@@ -171,8 +176,8 @@ def _complete(proxy: str) -> str:
     return f"{scheme}://{rest}"
 
 
-def limits(timeout: Any) -> tuple[float | None, float | None]:
-    """The limits for connecting and for each read, from ``timeout=``."""
+def timeouts(timeout: Any) -> tuple[float | None, float | None]:
+    """Converts ``timeout=`` into the limits for connecting and for each read."""
     if timeout is None:
         return None, None
     connect: Any
@@ -187,7 +192,7 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
                 f"Invalid timeout {timeout}. Pass a (connect, read) timeout tuple, or a single float to set both timeouts to the same value."
             ) from None
     elif hasattr(timeout, "connect_timeout"):
-        # urllib3's Timeout; its default is an object of its own. One with a total knows what is left for reading once its clock runs.
+        # A Timeout of urllib3. With a total, the limit for reading is known once its clock runs.
         started = timeout.clone()
         started.start_connect()
         connect, read = started.connect_timeout, started.read_timeout
@@ -209,25 +214,28 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
 
 
 def _is_urllib3_default(value: Any) -> bool:
-    """Whether it is ``urllib3.Timeout.DEFAULT_TIMEOUT``, which some clients pass to requests if their user sets no timeout."""
+    """Returns whether a value is ``urllib3.Timeout.DEFAULT_TIMEOUT``, which some clients pass to
+    requests."""
     urllib3 = sys.modules.get("urllib3")
     return urllib3 is not None and value is urllib3.Timeout.DEFAULT_TIMEOUT
 
 
-def trust(verify: Any, cert: Any, url: str) -> dict[str, Any]:
-    """``verify=`` and ``cert=`` as a plan's keyword arguments.
+def tls_options(verify: Any, cert: Any, url: str) -> dict[str, Any]:
+    """Converts ``verify=`` and ``cert=`` into keyword arguments of ``SharedOptions``.
 
     :raises OSError: a file that this URL needs does not exist.
     :raises TypeError: a value is neither a file name nor, for ``verify``, a bool."""
     settings: dict[str, Any] = {}
     if isinstance(verify, (str, bytes, os.PathLike)):
         path = os.fsdecode(verify)
-        # In the clear nobody needs it. The engine says so, should the plan serve https later.
+        # An http URL needs no certificates. For a later https URL the engine reports the missing
+        # file.
         if not os.path.exists(path) and url.lstrip()[:5].lower() == "https":
             raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {path}")
         settings["ca_path" if os.path.isdir(path) else "ca_file"] = path
     elif verify is not None and not isinstance(verify, int):
-        # Taken for True, it would say that certificates are trusted that are not.
+        # Such a value must not be taken for True: the caller wants to trust particular
+        # certificates.
         raise TypeError(f"verify has to be a bool or the path of certificates, not {type(verify).__name__}")
     elif verify is not None and not verify:
         settings["verify"] = False
@@ -244,21 +252,25 @@ def trust(verify: Any, cert: Any, url: str) -> dict[str, Any]:
     return settings
 
 
-def is_silent(netrc: Netrc) -> bool:
-    """Whether the environment says nothing to a request: it names no proxy, no certificates and no netrc file, and in the home directory
-    there was none a moment ago. One look for all of it, for most requests need no other."""
-    its = _variables if _variables.of is os.environ else _look_again()
+def environment_is_empty(netrc: Netrc) -> bool:
+    """Returns whether the environment does not affect requests.
+
+    It names no proxy, no certificates and no netrc file, and the home directory had no netrc file a
+    moment ago. One check for all of these, since most requests need no more."""
+    variables = _variables if _variables.environ is os.environ else _reread_variables()
     return (
-        its.names.isdisjoint(its.telling)
+        variables.names.isdisjoint(variables.relevant)
         and netrc._text is None
-        and its.get_raw(its.home) is netrc._named[1]
+        and variables.get_raw(variables.home) is netrc._named[1]
         and monotonic() < netrc._until
     )
 
 
 class Netrc:
-    """The user's netrc file. Whether there is one, and another than before, is looked at once a second at most: two paths for each
-    request are more than all else that is done for it. Another ``NETRC`` or ``HOME`` is seen at once."""
+    """The user's netrc file.
+
+    At most once a second the file is checked for changes: checking two paths for each request would
+    cost more than the rest of the request. A change of ``NETRC`` or ``HOME`` is noticed at once."""
 
     __slots__ = ("_named", "_path", "_stamp", "_text", "_until")
 
@@ -270,12 +282,12 @@ class Netrc:
         self._until = 0.0
 
     def login(self, url: str) -> tuple[str, str] | None:
-        """The login for the host of this URL."""
+        """Returns the user and password for the host of a URL."""
         now = monotonic()
-        its = _variables if _variables.of is os.environ else _look_again()
-        named = its.get_raw(its.netrc), its.get_raw(its.home)
+        variables = _variables if _variables.environ is os.environ else _reread_variables()
+        named = variables.get_raw(variables.netrc), variables.get_raw(variables.home)
         if now >= self._until or named != self._named:
-            self._look(its.get("NETRC"))
+            self._reload(variables.get("NETRC"))
             self._named, self._until = named, now + _NETRC_SECONDS
         if self._text is None:
             return None
@@ -283,10 +295,10 @@ class Netrc:
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
 
     def is_empty(self) -> bool:
-        """Whether there was no netrc file when it was last checked."""
+        """Returns whether there was no netrc file when it was last checked."""
         return self._text is None
 
-    def _look(self, named: str | None) -> None:
+    def _reload(self, named: str | None) -> None:
         """Reads the file if it has changed."""
         for name in (named,) if named else ("~/.netrc", "~/_netrc"):
             path = os.path.expanduser(name)

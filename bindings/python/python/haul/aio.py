@@ -1,7 +1,7 @@
-"""``AsyncSession``: a session for asyncio, with the same names.
+"""``AsyncSession``: a session for asyncio, with the API of :class:`haul.Session`.
 
-Requests run on the engine's own thread; the event loop is woken by one descriptor, whatever their number. A task that is cancelled gives
-its request up, and its connection is closed.
+Requests run on a thread of the engine. One descriptor wakes the event loop, whatever the number of
+requests. Cancelling a task cancels its request and closes the connection.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._asked import PreparedRequest, Request, hooks_of
-from ._awaited import AwaitedBody
-from ._bodies import is_awaited, is_stream
-from ._haul import Batch, Failure, Stop, split_url
-from ._lines import Lines
-from ._redirects import _pass_over
-from ._threads import Calls, close, in_loop
-from .exceptions import ChunkedEncodingError, ContentDecodingError, UnrewindableBodyError, from_failure
-from .models import ITER_CHUNK_SIZE, MOST_PASSED_OVER, Response, _Passed, _stream_error, answer
+from ._request_objects import PreparedRequest, Request, hooks_of
+from ._async_body import AsyncBody
+from ._request_body import is_awaited, is_stream
+from ._haul import Batch, EngineError, StopFlag, split_url
+from ._line_splitter import LineSplitter
+from ._redirects import _discard_body
+from ._thread_calls import ThreadCalls, close, in_loop
+from .exceptions import ChunkedEncodingError, ContentDecodingError, UnrewindableBodyError, from_engine_error
+from .models import ITER_CHUNK_SIZE, MAX_DISCARDED_BYTES, Response, _DiscardedBody, _stream_error, response_from
 from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ._haul import Reply
+    from ._haul import ReceivedResponse
 
 __all__ = ["AsyncResponse", "AsyncSession"]
 
 
-_MOST_AT_ONCE = 64
+_MAX_RESULTS_AT_ONCE = 64
 
 async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: dict[str, Any]) -> Any:
-    """As ``dispatch_hook``; a hook may be a coroutine function."""
+    """Calls the hooks like ``dispatch_hook``. A hook may be a coroutine function."""
     for hook in hooks_of(hooks):
         changed = hook(response, **settings)
         if inspect.isawaitable(changed):
@@ -47,10 +47,10 @@ async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: 
     return response
 
 
-def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
-    """Stops a call and the code that produces its body."""
+def _stopper(request: PreparedRequest, stop: StopFlag) -> Callable[[], None]:
+    """Returns a function that stops a call and the code that produces its body."""
     body = request.body
-    if not isinstance(body, AwaitedBody):
+    if not isinstance(body, AsyncBody):
         return stop.set
 
     def both() -> None:
@@ -60,20 +60,22 @@ def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
     return both
 
 
-class _NoConnection:
-    """``Response.connection`` where there is none to wait for: says so to an ``auth`` that wants to send once more."""
+class _UnusableConnection:
+    """``Response.connection`` of an :class:`AsyncResponse`: an ``auth`` cannot send by it."""
 
     def send(self, *args: Any, **kwargs: Any) -> Response:
-        """:raises TypeError: always."""
-        raise TypeError("an auth that answers by response.connection.send does not work in an AsyncSession: it would hold the loop up")
+        """Refuses, because sending would block the event loop.
+
+        :raises TypeError: always."""
+        raise TypeError("an auth that sends by response.connection.send would block the event loop; use it with haul.Session")
 
 
 class AsyncResponse(Response):
-    """A response whose body, if it is streamed, is read without blocking the event loop."""
+    """A response whose streamed body is read without blocking the event loop."""
 
-    connection: Any = _NoConnection()
-    #: Those of its session.
-    _calls = Calls()
+    connection: Any = _UnusableConnection()
+    #: The blocking calls of the session.
+    _calls = ThreadCalls()
 
     async def aread(self) -> bytes:
         """Reads the whole body."""
@@ -82,14 +84,14 @@ class AsyncResponse(Response):
             self._content_consumed = True
         return self._content or b""
 
-    async def _apass_over(self) -> None:
-        """As :meth:`_pass_over`, but for one that does not come whole, which is no failure here."""
+    async def _adiscard_body(self) -> None:
+        """Reads and drops the body like :meth:`_discard_body`. A truncated body is no failure."""
         if self._stream is None or self._content_consumed:
             return
-        pieces = _Passed()
+        pieces = _DiscardedBody()
         try:
-            async for piece in self.aiter_content(MOST_PASSED_OVER):
-                if not pieces.take(piece):
+            async for piece in self.aiter_content(MAX_DISCARDED_BYTES):
+                if not pieces.add(piece):
                     self._content_consumed = True
                     return
         except (ChunkedEncodingError, ContentDecodingError):
@@ -98,23 +100,25 @@ class AsyncResponse(Response):
         self._content = pieces.joined()
 
     async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """The body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive. A chunked body comes chunk by chunk."""
+        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive.
+
+        A chunked body is yielded chunk by chunk."""
         if self._stream is None or self._content_consumed:
             for piece in self.iter_content(chunk_size):
                 yield piece
             return
         stream = self._stream
         try:
-            # What a read that was given up has taken is lost: nothing can be read behind it.
+            # A cancelled read may have taken bytes, so it closes the stream.
             while piece := await self._calls.run(stream.close, stream.piece, chunk_size or None, True):
                 yield piece
-        except Failure as failure:
+        except EngineError as failure:
             raise _stream_error(failure, self.request) from None
         self._content_consumed = True
 
     async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
-        """The body line by line, whatever pieces it arrives in: as ``splitlines`` or ``split(delimiter)`` of the whole."""
-        lines = Lines(delimiter)
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = LineSplitter(delimiter)
         async for piece in self.aiter_content(chunk_size):
             for line in lines.push(piece):
                 yield line
@@ -122,7 +126,7 @@ class AsyncResponse(Response):
             yield line
 
     async def aclose(self) -> None:
-        """Closes the response and gives up its connection."""
+        """Closes the response. Its connection is reused only if the body was read to its end."""
         self.close()
 
     async def __aenter__(self) -> AsyncResponse:
@@ -132,43 +136,45 @@ class AsyncResponse(Response):
         self.close()
 
 
-class _Lane:
-    """What the requests of one event loop run in: a batch of the engine's, and who waits for what comes of it. The loop keeps it as its
-    reader's callback, so it knows neither the session nor, but weakly, the loop."""
+class _LoopBatch:
+    """The batch of one event loop, and the futures that wait for its results.
+
+    The loop holds it as the callback of a reader, so it has no reference to the session, and only a
+    weak one to the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, batch: Batch) -> None:
         self.batch: Batch | None = batch
-        self.futures: dict[int, asyncio.Future[Reply]] = {}
+        self.futures: dict[int, asyncio.Future[ReceivedResponse]] = {}
         self.pid = os.getpid()
         self._loop = weakref.ref(loop)
         loop.add_reader(batch.fileno(), self._drain)
 
     @property
     def is_open(self) -> bool:
-        """Whether its event loop is still open, in this process."""
+        """True if the event loop is still open, in this process."""
         loop = self._loop()
         return loop is not None and not loop.is_closed() and self.pid == os.getpid()
 
     def _drain(self) -> None:
-        """Passes finished requests to the tasks that await them."""
+        """Passes results to the futures that wait for them."""
         batch = self.batch
-        # No more than this at once: the loop has other things to do.
-        for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
+        # The number is limited, so that the loop can do other work between.
+        for number, reply, error in batch.try_next(_MAX_RESULTS_AT_ONCE) if batch is not None else ():
             future = self.futures.pop(number, None)
             if future is None or future.done():
                 continue
             if reply is not None:
                 future.set_result(reply)
             else:
-                future.set_exception(error if error is not None else RuntimeError("nothing came of it"))
+                future.set_exception(error if error is not None else RuntimeError("the request has no result"))
 
     def release(self) -> None:
-        """Ends requests in progress: at once in the thread of its loop, elsewhere as soon as the loop gets to it."""
+        """Ends requests in progress, at once in the thread of the loop, else soon."""
         loop = self._loop()
-        if loop is None or not self.is_open or not in_loop(loop, self._release, loop):
+        if loop is None or not self.is_open or not in_loop(loop, self._cancel_all, loop):
             self.batch = None
 
-    def _release(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _cancel_all(self, loop: asyncio.AbstractEventLoop) -> None:
         batch, self.batch = self.batch, None
         futures, self.futures = self.futures, {}
         if batch is not None:
@@ -178,22 +184,22 @@ class _Lane:
 
 
 class AsyncSession:
-    """Settings, cookies and warm connections for any number of requests, of one event loop or of several in threads of their own.
+    """Settings, cookies and open connections for requests, in one or several event loops.
 
     >>> async def main():
     ...     async with AsyncSession() as session:
     ...         responses = await asyncio.gather(*(session.get(f"http://127.0.0.1/{i}") for i in range(100)))
 
-    ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``, ``max_redirects``, ``trust_env`` and
-    ``http2`` are those of :class:`haul.Session`.
+    ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``,
+    ``max_redirects``, ``trust_env`` and ``http2`` are those of :class:`haul.Session`.
 
-    :param max_parallel: most requests at once, in all, of an event loop; others wait for their turn.
-    :param per_host: most requests at once to one host; default as many as in all.
+    :param max_parallel: maximum number of requests at once in an event loop; others wait.
+    :param per_host: maximum number of requests at once to one host; default ``max_parallel``.
 
-    Neither counts requests with ``stream=True``, whose end is not the session's to know.
+    Neither counts requests with ``stream=True``.
     """
 
-    _OWN = ("_session", "_max_parallel", "_per_host", "_lanes", "_lock", "_calls")
+    _OWN = ("_session", "_max_parallel", "_per_host", "_loop_batches", "_lock", "_calls")
 
     def __init__(self, max_parallel: int = 256, per_host: int | None = None) -> None:
         if max_parallel < 1 or (per_host is not None and per_host < 1):
@@ -201,10 +207,10 @@ class AsyncSession:
         self._session = Session()
         self._max_parallel = max_parallel
         self._per_host = per_host or max_parallel
-        self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = weakref.WeakKeyDictionary()
-        #: Held while lanes are added or taken away.
+        self._loop_batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopBatch] = weakref.WeakKeyDictionary()
+        #: Held while loop batches are added or removed.
         self._lock = threading.Lock()
-        self._calls = Calls()
+        self._calls = ThreadCalls()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -226,52 +232,52 @@ class AsyncSession:
         await self.aclose()
 
     def __del__(self) -> None:
-        # None if `__init__` raised.
-        lanes = [lane for lane in self.__dict__.get("_lanes", {}).values() if lane.is_open]
-        if lanes:
-            warnings.warn(f"unclosed {self!r}: no aclose() and no async with", ResourceWarning, source=self, stacklevel=2)
-        for lane in lanes:
-            lane.release()
+        # There are no loop batches if `__init__` has raised.
+        loop_batches = [loop_batch for loop_batch in self.__dict__.get("_loop_batches", {}).values() if loop_batch.is_open]
+        if loop_batches:
+            warnings.warn(f"unclosed {self!r}: call aclose(), or use async with", ResourceWarning, source=self, stacklevel=2)
+        for loop_batch in loop_batches:
+            loop_batch.release()
 
     async def aclose(self) -> None:
-        """Ends requests in progress with a ConnectionError and closes the connections."""
+        """Ends requests in progress with a ConnectionError, and closes the connections."""
         with self._lock:
-            lanes = list(self._lanes.values())
-            self._lanes.clear()
-        for lane in lanes:
-            lane.release()
+            loop_batches = list(self._loop_batches.values())
+            self._loop_batches.clear()
+        for loop_batch in loop_batches:
+            loop_batch.release()
         self._calls.end()
         self._session.close()
 
     close = aclose
 
     async def get(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """GET; see :meth:`request`."""
+        """Sends a GET request; see :meth:`request`."""
         return await self.request("GET", url, **kwargs)
 
     async def options(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """OPTIONS; see :meth:`request`."""
+        """Sends an OPTIONS request; see :meth:`request`."""
         return await self.request("OPTIONS", url, **kwargs)
 
     async def head(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """HEAD; see :meth:`request`, but redirects are not followed unless asked for."""
+        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``."""
         kwargs.setdefault("allow_redirects", False)
         return await self.request("HEAD", url, **kwargs)
 
     async def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> AsyncResponse:
-        """POST; see :meth:`request`."""
+        """Sends a POST request; see :meth:`request`."""
         return await self.request("POST", url, data=data, json=json, **kwargs)
 
     async def put(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """PUT; see :meth:`request`."""
+        """Sends a PUT request; see :meth:`request`."""
         return await self.request("PUT", url, data=data, **kwargs)
 
     async def patch(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """PATCH; see :meth:`request`."""
+        """Sends a PATCH request; see :meth:`request`."""
         return await self.request("PATCH", url, data=data, **kwargs)
 
     async def delete(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """DELETE; see :meth:`request`."""
+        """Sends a DELETE request; see :meth:`request`."""
         return await self.request("DELETE", url, **kwargs)
 
     async def request(
@@ -293,25 +299,25 @@ class AsyncSession:
         cert: Any = None,
         json: Any = None,
     ) -> AsyncResponse:
-        """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`.
+        """Sends a request and waits for its response. Arguments: see :meth:`haul.Session.request`.
 
-        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`. Such a request takes a thread while
-        it waits, as does one whose ``data`` is a file or a generator. ``data`` may be an asynchronous
-        iterable, too; its pieces are made in the loop."""
+        With ``stream=True``, :meth:`AsyncResponse.aiter_content` reads the body. Such a request
+        occupies a thread while it waits, as does a request whose ``data`` is a file or a generator.
+        ``data`` may also be an asynchronous iterable, which runs in the event loop."""
         session = self._session
         if is_awaited(data):
-            data = AwaitedBody(data, asyncio.get_running_loop())
+            data = AsyncBody(data, asyncio.get_running_loop())
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session.stream if stream is None else stream
         call = None
         if not (files or hooks or is_streamed):
-            call = session._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+            call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is not None:
             try:
                 reply = await self._exchange(call)
-            except Failure as failure:
-                raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
-            response: Response = answer(AsyncResponse, reply, call)
+            except EngineError as failure:
+                raise from_engine_error(failure, Request(method, url, headers=headers), call[0].proxied) from None
+            response: Response = response_from(AsyncResponse, reply, call)
             reply.cookies_into(session.cookies._jar)
             if reply.location() is None:
                 return response  # type: ignore[return-value]
@@ -331,9 +337,9 @@ class AsyncSession:
         proxies: Any = None,
         allow_redirects: bool = True,
     ) -> AsyncResponse:
-        """Sends a request that is prepared; arguments are those of :meth:`request` that say how.
+        """Sends a prepared request. The other arguments are those of :meth:`request`.
 
-        :raises ValueError: it is not prepared."""
+        :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
@@ -342,8 +348,10 @@ class AsyncSession:
         return await self._follow(response, allow_redirects, None, is_streamed, settings)
 
     def mount(self, prefix: str, adapter: Any) -> None:
-        """:raises TypeError: adapters block, and an event loop must not."""
-        raise TypeError("an AsyncSession takes no adapters: all its requests go by haul's engine")
+        """Refuses adapters, which would block the event loop.
+
+        :raises TypeError: always."""
+        raise TypeError("an AsyncSession takes no adapters: they would block the event loop")
 
     async def _follow(
         self, response: Response, follow: bool, first_cookies: Any, stream: bool, settings: dict[str, Any]
@@ -357,14 +365,14 @@ class AsyncSession:
         while (url := session.get_redirect_target(response)) is not None:
             if follow:
                 if isinstance(response, AsyncResponse):
-                    await response._apass_over()
-                _pass_over(response)
+                    await response._adiscard_body()
+                _discard_body(response)
             try:
-                request = session._hop(response, url, request, history, origin, first_cookies)
+                request = session._redirected_request(response, url, request, history, origin, first_cookies)
             except UnrewindableBodyError as error:
                 if follow:
                     raise
-                response._not_next = error
+                response._next_error = error
                 break
             if not follow:
                 response._next = request
@@ -375,53 +383,54 @@ class AsyncSession:
 
     async def _send_once(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
         session = self._session
-        call = session._long(request, settings)
+        call = session._prepared_call(request, settings)
         source = None
         try:
             if stream:
-                plan, method, url, _, fields, body, _, _ = call
-                stop = Stop()
+                options, method, url, _, fields, body, _, _ = call
+                stop = StopFlag()
                 stopper = _stopper(request, stop)
-                reply, source = await self._calls.run(stopper, session._client.open, plan, method, url, fields, body, stop)
+                reply, source = await self._calls.run(stopper, session._client.open, options, method, url, fields, body, stop)
             elif is_stream(request.body) or hasattr(request.body, "read"):
-                # The program's own code makes it, in a thread that the interpreter waits for when it ends.
-                stop = Stop()
+                # The program's own code produces the body, in a thread that the interpreter joins
+                # at exit.
+                stop = StopFlag()
                 reply = await self._calls.run(_stopper(request, stop), session._client.send, *call, stop)
             else:
                 reply = await self._exchange(call)
-        except Failure as failure:
+        except EngineError as failure:
             if not stream and _is_unanswerable(failure, request):
                 return await self._send_once(request, stream, settings)
-            raise from_failure(failure, request, call[0].proxied) from None
-        response = answer(AsyncResponse, reply, None, source)
+            raise from_engine_error(failure, request, call[0].proxied) from None
+        response = response_from(AsyncResponse, reply, None, source)
         response._calls = self._calls
         response.request = request
         changed = await _call_hooks(request.hooks, response, {**settings, "stream": stream})
         reply.cookies_into(session.cookies._jar)
         return changed  # type: ignore[no-any-return]
 
-    async def _exchange(self, call: Any) -> Reply:
-        """One exchange on the engine's thread."""
+    async def _exchange(self, call: Any) -> ReceivedResponse:
+        """Sends one request on the thread of the engine."""
         loop = asyncio.get_running_loop()
-        lane = self._lanes.get(loop)
-        if lane is None or lane.batch is None or lane.pid != os.getpid():
-            lane = self._add_lane(loop)
-        batch: Any = lane.batch
+        loop_batch = self._loop_batches.get(loop)
+        if loop_batch is None or loop_batch.batch is None or loop_batch.pid != os.getpid():
+            loop_batch = self._add_loop_batch(loop)
+        batch: Any = loop_batch.batch
         number = batch.submit(*call)
-        future: asyncio.Future[Reply] = loop.create_future()
-        lane.futures[number] = future
+        future: asyncio.Future[ReceivedResponse] = loop.create_future()
+        loop_batch.futures[number] = future
         try:
             return await future
         except asyncio.CancelledError:
             batch.cancel(number)
             raise
 
-    def _add_lane(self, loop: asyncio.AbstractEventLoop) -> _Lane:
-        """This loop's; and those of loops that are closed are let go."""
+    def _add_loop_batch(self, loop: asyncio.AbstractEventLoop) -> _LoopBatch:
+        """Creates the batch of a loop, and drops the batches of closed loops."""
         batch = Batch(self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False, memory=1 << 40)
-        lane = _Lane(loop, batch)
+        loop_batch = _LoopBatch(loop, batch)
         with self._lock:
-            for other in [other for other, its in self._lanes.items() if not its.is_open]:
-                del self._lanes[other]
-            self._lanes[loop] = lane
-        return lane
+            for other in [other for other, batch_of in self._loop_batches.items() if not batch_of.is_open]:
+                del self._loop_batches[other]
+            self._loop_batches[loop] = loop_batch
+        return loop_batch

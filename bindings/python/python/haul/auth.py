@@ -1,6 +1,7 @@
 """Authentication: ``auth=`` of a request or a session.
 
-A pair means Basic. A callable gets the :class:`~haul.models.PreparedRequest` and returns it, as in requests.
+A pair of user and password means Basic. A callable gets the :class:`~haul.models.PreparedRequest`,
+and returns it, as in requests.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ def _octets(value: Any) -> bytes:
 
 
 def basic_value(user: Any, password: Any) -> str:
-    """The value of Authorization for a user and password (RFC 7617)."""
+    """Returns the value of Authorization for a user and password (RFC 7617)."""
     from binascii import b2a_base64
 
     return "Basic " + b2a_base64(_octets(user) + b":" + _octets(password), newline=False).decode("ascii")
 
 
 class AuthBase:
-    """Base class for authentication: called with each request before it is sent."""
+    """The base class for authentication, called with each request before it is sent."""
 
     def __call__(self, r: PreparedRequest) -> PreparedRequest:
         raise NotImplementedError("Auth hooks must be callable.")
@@ -66,8 +67,8 @@ class HTTPProxyAuth(HTTPBasicAuth):
 class HTTPDigestAuth(AuthBase):
     """Digest authentication (RFC 7616; RFC 2069 for old servers).
 
-    The engine answers the challenge inside one call: ``Response.history`` does not hold the 401 that asked for it. Its nonce is counted
-    on for further requests of the same session.
+    The engine answers the challenge inside one call, so ``Response.history`` does not contain the
+    401. Further requests of the session reuse the nonce.
     """
 
     def __init__(self, username: Any, password: Any) -> None:
@@ -81,7 +82,7 @@ class HTTPDigestAuth(AuthBase):
     __hash__ = None  # type: ignore[assignment]
 
     def credentials(self) -> tuple[bytes, bytes]:
-        """User and password as bytes, in UTF-8 (RFC 7616 section 4)."""
+        """Returns user and password in UTF-8 (RFC 7616 section 4)."""
 
         def encoded(value: Any) -> bytes:
             return value if isinstance(value, bytes) else str(value).encode("utf-8")

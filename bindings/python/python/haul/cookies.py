@@ -1,14 +1,15 @@
-"""A session's cookies. The API is that of requests' jar; what is accepted and sent follows RFC 6265bis.
+"""The cookies of a session: the API of requests' jar, with the rules of RFC 6265bis.
 
-A cookie set by a response goes to the hosts that it names. One that the program sets without a domain goes to every host that it requests
-itself, but not along a redirect to another host.
+A cookie that a response sets is sent to the hosts that it names. A cookie that the program sets
+without a domain is sent to every host that the program requests, but not to other hosts that
+redirects lead to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 
-from ._haul import Failure, Jar
+from ._haul import EngineError, Jar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ __all__ = ["Cookie", "CookieConflictError", "CookieJar", "RequestsCookieJar", "c
 
 
 class CookieConflictError(RuntimeError):
-    """Several cookies match: give a domain or path as well."""
+    """Several cookies match the name; also pass a domain or path."""
 
 
 class Cookie:
-    """One cookie, with the attributes of ``http.cookiejar.Cookie``, so that its jars take it; what no longer exists in HTTP has one value."""
+    """One cookie, with the attributes of ``http.cookiejar.Cookie``, so that its jars accept it.
+
+    Obsolete attributes have a fixed value."""
 
     __slots__ = ("name", "value", "domain", "path", "host_only", "secure", "http_only", "expires")
 
@@ -58,29 +61,31 @@ class Cookie:
 
     @property
     def discard(self) -> bool:
-        """Whether it is a session cookie."""
+        """True if the cookie is a session cookie."""
         return self.expires is None
 
     @property
     def domain_specified(self) -> bool:
-        """Whether it goes to the hosts below its domain as well."""
+        """True if the cookie is sent to subdomains, too."""
         return not self.host_only
 
     @property
     def domain_initial_dot(self) -> bool:
-        """Whether the domain begins with a dot."""
+        """True if the domain begins with a dot."""
         return self.domain.startswith(".")
 
     def has_nonstandard_attr(self, name: str) -> bool:
-        """Whether it has this attribute, of which ``HttpOnly`` is kept."""
+        """Returns whether the cookie has this attribute. Only ``HttpOnly`` is stored."""
         return self.http_only and name.lower() == "httponly"
 
     def get_nonstandard_attr(self, name: str, default: Any = None) -> Any:
-        """The value of this attribute; as in the standard library, that of ``HttpOnly`` is ``None``."""
+        """Returns the value of this attribute.
+
+        That of ``HttpOnly`` is ``None``, as in the standard library."""
         return None if self.has_nonstandard_attr(name) else default
 
     def is_expired(self, now: float | None = None) -> bool:
-        """Whether it has expired."""
+        """Returns whether the cookie has expired."""
         if self.expires is None:
             return False
         import time
@@ -102,7 +107,8 @@ class Cookie:
 
 
 def create_cookie(name: str, value: str | None, **kwargs: Any) -> Cookie:
-    """Creates a cookie from a name, a value and other attributes, which are named as in ``http.cookiejar``."""
+    """Creates a cookie from a name, a value and attributes, which are named as in
+    ``http.cookiejar``."""
     rest = kwargs.pop("rest", None) or {}
     domain = kwargs.pop("domain", "") or ""
     expires = kwargs.pop("expires", None)
@@ -126,20 +132,23 @@ def create_cookie(name: str, value: str | None, **kwargs: Any) -> Cookie:
 class CookieJar(_Base):
     """Cookies, accessible by name like a dict, or with all their attributes through :meth:`cookies`.
 
-    Iteration gives :class:`Cookie` objects, as requests' jar does; ``keys()``, ``values()`` and ``items()`` give names and values.
+    Iteration yields :class:`Cookie` objects, as in requests; ``keys()``, ``values()`` and
+    ``items()`` return names and values.
     """
 
     def __init__(self, data: Mapping[str, Any] | Iterable[Any] | None = None) -> None:
         self._jar = Jar()
-        self._loose: dict[str, str] = {}
+        self._domainless: dict[str, str] = {}
         if data is not None:
             self.update(data)
 
-    # What requests has beyond a dict.
+    # The methods of requests' jar beyond those of a dict.
 
     def set(self, name: str, value: Any, **kwargs: Any) -> Cookie | None:
-        """Sets a cookie; ``None`` removes it. ``domain`` (with a dot before it: and all hosts below), ``path``, ``secure``,
-        ``expires`` (seconds since 1970) are taken."""
+        """Sets a cookie. The value ``None`` removes it.
+
+        Keyword arguments: ``domain`` (with a leading dot, its subdomains, too), ``path``, ``secure``,
+        ``expires`` (seconds since 1970)."""
         if value is None:
             self._remove(name, kwargs.get("domain"), kwargs.get("path"))
             return None
@@ -154,10 +163,10 @@ class CookieJar(_Base):
         return cookie
 
     def set_cookie(self, cookie: Any) -> None:
-        """Sets a :class:`Cookie`, or one of ``http.cookiejar``."""
+        """Sets a :class:`Cookie`, or a cookie of ``http.cookiejar``."""
         value = "" if cookie.value is None else str(cookie.value)
         if not cookie.domain:
-            self._loose[cookie.name] = value
+            self._domainless[cookie.name] = value
             return
         http_only = getattr(cookie, "http_only", False) or bool(
             getattr(cookie, "has_nonstandard_attr", lambda _: False)("HttpOnly")
@@ -165,19 +174,19 @@ class CookieJar(_Base):
         self._jar.set(cookie.name, value, cookie.domain, cookie.path or "/", bool(cookie.secure), http_only, cookie.expires)
 
     def get(self, name: str, default: Any = None, domain: str | None = None, path: str | None = None) -> Any:
-        """The value of a cookie.
+        """Returns the value of a cookie.
 
         :raises CookieConflictError: several cookies match."""
         found = self._find(name, domain, path)
         return default if found is None else found
 
     def cookies(self) -> list[Cookie]:
-        """All cookies."""
-        loose = [Cookie(name, value) for name, value in self._loose.items()]
-        return loose + [Cookie(*parts) for parts in self._jar.all()]
+        """Returns all cookies."""
+        domainless = [Cookie(name, value) for name, value in self._domainless.items()]
+        return domainless + [Cookie(*parts) for parts in self._jar.all()]
 
     def get_dict(self, domain: str | None = None, path: str | None = None) -> dict[str, str | None]:
-        """Names and values, optionally only for a domain and path."""
+        """Returns names and values as a dict, optionally only those of a domain and path."""
         return {
             cookie.name: cookie.value
             for cookie in self.cookies()
@@ -185,72 +194,75 @@ class CookieJar(_Base):
         }
 
     def list_domains(self) -> list[str]:
-        """All domains, each once."""
+        """Returns all domains, each once."""
         return list(dict.fromkeys(cookie.domain for cookie in self.cookies()))
 
     def list_paths(self) -> list[str]:
-        """All paths, each once."""
+        """Returns all paths, each once."""
         return list(dict.fromkeys(cookie.path for cookie in self.cookies()))
 
     def multiple_domains(self) -> bool:
-        """Whether a domain has more than one cookie."""
+        """Returns whether a domain has more than one cookie."""
         domains = [cookie.domain for cookie in self.cookies() if cookie.domain]
         return len(domains) != len(set(domains))
 
     def iterkeys(self) -> Iterator[str]:
-        """Names."""
+        """Returns an iterator over the names."""
         return iter(self.keys())
 
     def itervalues(self) -> Iterator[str | None]:
-        """Values."""
+        """Returns an iterator over the values."""
         return iter(self.values())
 
     def iteritems(self) -> Iterator[tuple[str, str | None]]:
-        """Names and values."""
+        """Returns an iterator over names and values."""
         return iter(self.items())
 
     def keys(self) -> list[str]:  # type: ignore[override]
-        """Names."""
+        """Returns the names."""
         return [cookie.name for cookie in self.cookies()]
 
     def values(self) -> list[str | None]:  # type: ignore[override]
-        """Values."""
+        """Returns the values."""
         return [cookie.value for cookie in self.cookies()]
 
     def items(self) -> list[tuple[str, str | None]]:  # type: ignore[override]
-        """Names and values."""
+        """Returns names and values."""
         return [(cookie.name, cookie.value) for cookie in self.cookies()]
 
     def clear(self, domain: str | None = None, path: str | None = None, name: str | None = None) -> None:
         """Removes all cookies, or those of a domain, path and name.
 
-        :raises KeyError: there are none with that domain, path and name."""
+        :raises KeyError: no cookie matches."""
         if domain is None:
-            self._loose.clear()
+            self._domainless.clear()
             self._jar.remove()
         elif not self._remove(name, domain, path):
             raise KeyError(domain if name is None else name)
 
     def load(self, file: str | os.PathLike[str]) -> None:
-        """Adds the cookies of a file in Netscape's format (of curl, wget, browsers' extensions); one that does not exist is empty.
+        """Adds the cookies of a file in Netscape format, as curl writes it. A missing file is empty.
 
-        :raises OSError: it cannot be read."""
+        :raises OSError: the file cannot be read."""
         self._jar.load(file)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the cookies that have a domain to such a file, readable only by its owner: what has changed since it was loaded or saved, so
-        that what other processes have written meanwhile stays.
+        """Writes the cookies with a domain to a Netscape file, readable only by its owner.
 
-        :raises OSError: it cannot be written."""
+        Only changes since the last load or save are written, so that the changes of other processes
+        are kept.
+
+        :raises OSError: the file cannot be written."""
         self._jar.save(file)
 
     def clear_session_cookies(self) -> None:
         """Removes session cookies."""
-        self._loose.clear()
+        self._domainless.clear()
         self._jar.remove_session()
 
     def update(self, other: Any = (), /, **kwargs: Any) -> None:
-        """Sets the cookies of another jar (haul's, requests' or the standard library's), of a dict or of pairs."""
+        """Sets the cookies of another jar (of haul, requests or the standard library), a dict or
+        pairs."""
         if isinstance(other, CookieJar) or (hasattr(other, "set_cookie") and not isinstance(other, dict)):
             for cookie in list(other):
                 self.set_cookie(cookie)
@@ -261,7 +273,7 @@ class CookieJar(_Base):
         """Returns a copy of the jar."""
         return type(self)(self)
 
-    # A dict.
+    # The methods of a dict.
 
     def __getitem__(self, name: str) -> Any:
         found = self._find(name, None, None)
@@ -283,7 +295,7 @@ class CookieJar(_Base):
         return any(cookie.name == name for cookie in self.cookies())
 
     def __len__(self) -> int:
-        return len(self._loose) + len(self._jar)
+        return len(self._domainless) + len(self._jar)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, CookieJar):
@@ -300,33 +312,33 @@ class CookieJar(_Base):
 
     def __setstate__(self, state: list[tuple[Any, ...]]) -> None:
         self._jar = Jar()
-        self._loose = {}
+        self._domainless = {}
         for parts in state:
             self.set_cookie(Cookie(*parts))
 
-    # What a session asks.
+    # The methods that a session uses.
 
-    def loose_header(self) -> str | None:
-        """The cookies without a domain, as a Cookie field."""
-        if not self._loose:
+    def domainless_header(self) -> str | None:
+        """Returns the Cookie field for the cookies without a domain."""
+        if not self._domainless:
             return None
-        return "; ".join(f"{name}={value}" for name, value in self._loose.items())
+        return "; ".join(f"{name}={value}" for name, value in self._domainless.items())
 
     def get_cookie_header(self, url: str) -> str | None:
-        """The Cookie field of a request to this URL."""
-        parts = [part for part in (self.header_of_hosts(url), self.loose_header()) if part]
+        """Returns the Cookie field of a request to a URL."""
+        parts = [part for part in (self.domain_header(url), self.domainless_header()) if part]
         return "; ".join(parts) or None
 
-    def header_of_hosts(self, url: str) -> str | None:
-        """The same, of the cookies that have a domain."""
+    def domain_header(self, url: str) -> str | None:
+        """Returns the Cookie field for the cookies that have a domain."""
         try:
             return self._jar.header(url)
-        except Failure:
+        except EngineError:
             pass
-        # An adapter's URL (`http+unix:`, a test's `mock:`). What stands in the host's place may be one.
+        # A URL of another scheme (`http+unix:`, `mock:`), which may have a host, too.
         try:
             return self._jar.header("http" + url[url.index(":") :])
-        except (Failure, ValueError):
+        except (EngineError, ValueError):
             return None
 
     def _find(self, name: str, domain: str | None, path: str | None) -> str | None:
@@ -342,22 +354,22 @@ class CookieJar(_Base):
         return found[0] if found else None
 
     def _remove(self, name: str | None, domain: str | None, path: str | None) -> bool:
-        loose = False
+        is_found = False
         if not domain:
-            loose = self._loose.pop(name, None) is not None if name is not None else bool(self._loose)
+            is_found = self._domainless.pop(name, None) is not None if name is not None else bool(self._domainless)
             if domain == "":
-                return loose
-        return bool(self._jar.remove(name, domain, path)) or loose
+                return is_found
+        return bool(self._jar.remove(name, domain, path)) or is_found
 
 
 RequestsCookieJar = CookieJar
-"""requests' name for it."""
+"""The name of :class:`CookieJar` in requests."""
 
 
 def cookiejar_from_dict(
     cookie_dict: Mapping[str, Any] | None, cookiejar: Any = None, overwrite: bool = True
 ) -> Any:
-    """Returns a jar with the cookies of a dict, added to ``cookiejar`` if that is given."""
+    """Returns a jar with the cookies of a dict. ``cookiejar`` is a jar to add them to."""
     jar: Any = CookieJar() if cookiejar is None else cookiejar
     known = {cookie.name for cookie in jar}
     for name, value in (cookie_dict or {}).items():
@@ -366,12 +378,12 @@ def cookiejar_from_dict(
         if isinstance(jar, CookieJar):
             jar.set(name, value)
         else:
-            jar.set_cookie(_standard(name, value))
+            jar.set_cookie(_standard_cookie(name, value))
     return jar
 
 
-def _standard(name: str, value: Any) -> Any:
-    """A ``http.cookiejar.Cookie`` for every host."""
+def _standard_cookie(name: str, value: Any) -> Any:
+    """Returns an ``http.cookiejar.Cookie`` that is sent to every host."""
     from http.cookiejar import Cookie as StandardCookie
 
     return StandardCookie(

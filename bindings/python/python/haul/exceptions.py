@@ -1,7 +1,7 @@
-"""Exceptions. Names, base classes and meaning are those of ``requests.exceptions``.
+"""Exceptions, with the names, base classes and meaning of ``requests.exceptions``.
 
-All of them derive from :class:`RequestException` (and so from ``OSError``), carry ``request`` and ``response`` if there is one, and can be
-pickled.
+All of them derive from :class:`RequestException`, and so from ``OSError``. They have the attributes
+``request`` and ``response``, and can be pickled.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _rebuild(cls: type[RequestException], args: tuple[Any, ...], state: dict[str
 
 
 class RequestException(IOError):
-    """Something went wrong with a request."""
+    """The base class of all exceptions: a request failed."""
 
     request: Request | PreparedRequest | None
-    """What was asked, where it is known."""
+    """The request, if it is known."""
     response: Response | None
-    """What was answered, if anything was."""
+    """The response, if there was one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         response = kwargs.pop("response", None)
@@ -70,7 +70,7 @@ class HTTPError(RequestException):
 
 
 class ConnectionError(RequestException):
-    """No connection could be made, or it broke before the response."""
+    """No connection was made, or it broke before the response."""
 
 
 class ProxyError(ConnectionError):
@@ -82,7 +82,9 @@ class SSLError(ConnectionError):
 
 
 class Timeout(RequestException):
-    """A time limit was reached: base of :class:`ConnectTimeout` and :class:`ReadTimeout`."""
+    """A time limit was reached.
+
+    The base class of :class:`ConnectTimeout` and :class:`ReadTimeout`."""
 
 
 class ConnectTimeout(ConnectionError, Timeout):
@@ -98,7 +100,7 @@ class URLRequired(RequestException):
 
 
 class TooManyRedirects(RequestException):
-    """More redirects than ``Session.max_redirects``."""
+    """There were more redirects than ``Session.max_redirects``."""
 
 
 class MissingSchema(RequestException, ValueError):
@@ -122,7 +124,7 @@ class InvalidProxyURL(InvalidURL):
 
 
 class ChunkedEncodingError(RequestException):
-    """The body broke off, or its framing is broken."""
+    """The body was truncated, or its framing is invalid."""
 
 
 class ContentDecodingError(RequestException):
@@ -138,11 +140,11 @@ class RetryError(RequestException):
 
 
 class UnrewindableBodyError(RequestException):
-    """The request body has to be sent again and cannot be rewound."""
+    """The request body has to be sent again, but cannot be rewound."""
 
 
 class RequestsWarning(Warning):
-    """Base of warnings."""
+    """The base class of warnings."""
 
 
 class FileModeWarning(RequestsWarning, DeprecationWarning):
@@ -150,7 +152,7 @@ class FileModeWarning(RequestsWarning, DeprecationWarning):
 
 
 class RequestsDependencyWarning(RequestsWarning):
-    """An incompatible version of a library. Never raised; exists for compatibility with requests."""
+    """A library has an incompatible version. haul never raises it; requests has it."""
 
 
 _BY_KIND: Mapping[str, type[RequestException]] = {
@@ -172,31 +174,33 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
 }
 
 
-def from_failure(
+def from_engine_error(
     failure: Exception, request: Request | PreparedRequest | None = None, proxied: bool = False
 ) -> Exception:
-    """The exception for what the engine says; of a request through a proxy, that there is no connection is the proxy's fault."""
+    """Converts an error of the engine.
+
+    ``proxied``: a failed connection is the fault of the proxy."""
     kind, message, url, phase = failure.args
     if kind == "Setup" and message.startswith("Invalid URL"):
         return MissingSchema(message, request=request)
     if kind == "Setup" and message.startswith("Invalid proxy URL"):
         return InvalidProxyURL(message, request=request)
     if kind in ("CaFile", "Read") and phase == "connect" and "no usable CA certificate" not in message:
-        # As requests: a file that the caller named is not there.
+        # requests raises an OSError for a missing file that the caller named.
         return OSError(message)
     cls = _BY_KIND.get(kind)
     if kind == "UnsupportedScheme" and phase != "connect":
-        # A redirect that is none of ours to follow, or a reply that is no HTTP.
+        # A redirect to another scheme, or a response that is not HTTP.
         cls = InvalidSchema if "redirect" in message else ConnectionError
     elif "two Content-Length" in message or (
         kind == "Setup" and ("the name of header" in message or "header line" in message)
     ):
         cls = InvalidHeader
     elif kind == "Timeout":
-        # Behind the head it is a ConnectionError, as by requests.
+        # After the head a timeout is a ConnectionError, as in requests.
         cls = {"connect": ConnectTimeout, "body": ConnectionError}.get(phase, ReadTimeout)
     elif "within the head" in message or "within the status line" in message:
-        # Some of the response was there: to the standard library's client this is a head, and a body that breaks off.
+        # The head broke off. http.client takes the part for a head with a truncated body.
         cls = ChunkedEncodingError
     elif cls is None and phase == "connect" and proxied:
         cls = ProxyError

@@ -1,7 +1,7 @@
-"""``fetch_many``: many requests at the same time, with their results one by one.
+"""``fetch_many``: sends many requests at the same time and yields their results.
 
-The engine does all the work on one thread of its own; the program takes the results at its own pace. The memory for bodies is bounded, however
-many requests there are and however slowly results are taken.
+One thread of the engine does all the work. The memory for bodies is bounded, whatever the number of
+requests, and however slowly the program takes the results.
 """
 
 from __future__ import annotations
@@ -9,48 +9,48 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
-from ._asked import PreparedRequest, Request
-from ._haul import Batch, Failure
-from .exceptions import RequestException, from_failure
-from .models import Response, answer
+from ._request_objects import PreparedRequest, Request
+from ._haul import Batch, EngineError
+from .exceptions import RequestException, from_engine_error
+from .models import Response, response_from
 from .sessions import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._haul import Plan
+    from ._haul import SharedOptions
     from .models import Call
 
 __all__ = ["Result", "fetch_many"]
 
 
-_ABOUT_SENDING = frozenset({"timeout", "verify", "cert"})
-#: What a failed request's result raises its error for.
-_OF_RESPONSES = frozenset(name for name in dir(Response) if not name.startswith("__"))
+_SEND_ARGUMENTS = frozenset({"timeout", "verify", "cert"})
+#: The attributes that raise the error of a failed request.
+_RESPONSE_ATTRIBUTES = frozenset(name for name in dir(Response) if not name.startswith("__"))
 
 
 class Result:
     """The result of one request: a :attr:`response`, or an :attr:`error`.
 
-    The attributes of the response are also attributes of the result; if the request failed, they raise the error. Names that a
-    response does not have raise an ``AttributeError`` in either case.
+    The attributes of the response are also attributes of the result. If the request failed, they
+    raise the error.
     """
 
     __slots__ = ("index", "request", "response", "error")
 
     def __init__(self, index: int, request: Any, response: Response | None, error: Exception | None) -> None:
-        #: Its place in the input, from 0.
+        #: The position of the request in the input, from 0.
         self.index = index
-        #: What was asked for: the item of the input.
+        #: The item of the input.
         self.request = request
-        #: The response, if one came.
+        #: The response, unless the request failed.
         self.response = response
-        #: Why none did.
+        #: The exception, if the request failed.
         self.error = error
 
     def unwrap(self) -> Response:
-        """The response.
+        """Returns the response.
 
         :raises RequestException: the request failed."""
         if self.error is not None:
@@ -59,8 +59,8 @@ class Result:
         return self.response
 
     def __getattr__(self, name: str) -> Any:
-        # Special methods are asked for before a copy has any attribute. They are the result's own or nobody's.
-        if name in _OF_RESPONSES or (name[:2] != "__" and name not in Result.__slots__ and self.error is None):
+        # `copy` looks up special methods before the copy has any attribute.
+        if name in _RESPONSE_ATTRIBUTES or (name[:2] != "__" and name not in Result.__slots__ and self.error is None):
             return getattr(self.unwrap(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
@@ -85,29 +85,31 @@ def fetch_many(
     timeout: Any = None,
     allow_redirects: bool = True,
 ) -> Iterator[Result]:
-    """Sends all requests of an iterable, and yields their results.
+    """Sends all requests of an iterable and yields their results.
 
     >>> for result in fetch_many(f"http://127.0.0.1/{i}" for i in range(1000)):  # doctest: +SKIP
     ...     print(result.index, len(result.content))
 
-    :param requests: URLs, requests, or arguments of :meth:`haul.Session.request` (but ``stream`` and ``proxies``) as dicts. They are taken as room comes to be free, so
-        the iterable may be endless.
-    :param max_parallel: most requests at once, in all.
-    :param per_host: most requests at once to one host; default as many as in all.
-    :param ordered: results in the order of the requests; else as they come.
-    :param max_memory: bytes that bodies may hold, those under way and those that wait to be taken.
-    :param session: whose headers, cookies, proxies and certificates are used.
-    :param timeout: as of :meth:`haul.Session.request`.
-    :param allow_redirects: whether redirects are followed: by the engine, which keeps no ``history`` of them. A method other than POST stays
-        as it is behind a 301 or 302.
+    :param requests: URLs, requests, or dicts of arguments for :meth:`haul.Session.request` (except
+        ``stream`` and ``proxies``). Items are taken only as they are needed, so the iterable may be
+        endless.
+    :param max_parallel: maximum number of requests at once.
+    :param per_host: maximum number of requests at once to one host; default ``max_parallel``.
+    :param ordered: whether results come in the order of the requests, not of their completion.
+    :param max_memory: maximum number of bytes of all bodies that are in progress or not yet taken.
+    :param session: the session whose headers, cookies, proxies and certificates are used.
+    :param timeout: as in :meth:`haul.Session.request`.
+    :param allow_redirects: whether the engine follows redirects. Responses have no ``history``. A
+        method other than POST stays the same after a 301 or 302.
     :raises ValueError: ``max_parallel`` or ``per_host`` is less than 1.
 
-    Leaving the loop early ends what is under way. A request that fails is a result with an :attr:`~Result.error`.
+    Leaving the loop early cancels the requests in progress. A failed request is a result with an
+    :attr:`~Result.error`.
     """
     if max_parallel < 1 or (per_host is not None and per_host < 1):
         raise ValueError("max_parallel and per_host have to be at least 1")
     if isinstance(requests, (str, bytes, Mapping)):
-        # Each letter, or key, would be taken for a URL.
+        # Iterating over text or a dict would take each letter or key for a URL.
         raise TypeError(f"fetch_many takes an iterable of URLs or requests, not one {type(requests).__name__}")
     return _results(
         iter(requests), max_parallel, per_host or max_parallel, ordered, max_memory, session or Session(), timeout,
@@ -120,18 +122,19 @@ def _results(
     allow_redirects: bool,
 ) -> Iterator[Result]:  # fmt: skip
     batch = Batch(session._client, max_parallel=max_parallel, per_host=per_host, ordered=ordered, memory=max_memory)
-    # A few more than run: the engine has the next one at hand when one is over, and in order some wait for the one at the head.
+    # More requests are submitted than run, so that the engine can start the next one at once, and
+    # so that results that wait for their turn do not stop it.
     ahead = max_parallel * 2 + 8
-    # Results are taken in bunches, but the engine is given more to do before all that it had is gone.
+    # Several results are taken at once, but not so many that the engine runs out of requests.
     bunch = max_parallel // 2 + 4
-    calls = _Calls(session, timeout, allow_redirects)
+    calls = _CallBuilder(session, timeout, allow_redirects)
     running: dict[int, tuple[int, Any, Call]] = {}
-    # What never started; in the order of the input it waits for those before it.
+    # Requests that could not be started. With `ordered` they wait for the results before them.
     refused: deque[Result] = deque()
     index = 0
     exhausted = False
     while True:
-        calls.look_again()
+        calls.reset()
         while not exhausted and len(running) < ahead and len(refused) < ahead:
             try:
                 item = next(requests)
@@ -139,10 +142,10 @@ def _results(
                 exhausted = True
                 break
             try:
-                call = calls.of(item)
+                call = calls.call_for(item)
                 running[batch.submit(*call)] = index, item, call
-            except Failure as failure:
-                refused.append(Result(index, item, None, from_failure(failure)))
+            except EngineError as failure:
+                refused.append(Result(index, item, None, from_engine_error(failure)))
             except RequestException as error:
                 refused.append(Result(index, item, None, error))
             index += 1
@@ -152,65 +155,67 @@ def _results(
             if exhausted:
                 return
             continue
-        over = batch.next(bunch)
-        if not over:
-            # In a forked child nothing comes of what the parent began.
+        finished = batch.next(bunch)
+        if not finished:
+            # In a forked child, the requests of the parent never finish.
             return
-        for number, reply, failed in over:
-            place, item, call = running.pop(number)
-            while refused and ordered and refused[0].index < place:
+        for number, reply, failed in finished:
+            index_of, item, call = running.pop(number)
+            while refused and ordered and refused[0].index < index_of:
                 yield refused.popleft()
             if reply is not None:
-                yield Result(place, item, answer(Response, reply, call), None)
-            elif isinstance(failed, Failure):
-                yield Result(place, item, None, from_failure(failed, proxied=call[0].proxied))
+                yield Result(index_of, item, response_from(Response, reply, call), None)
+            elif isinstance(failed, EngineError):
+                yield Result(index_of, item, None, from_engine_error(failed, proxied=call[0].proxied))
             else:
-                yield Result(place, item, None, failed)
+                yield Result(index_of, item, None, failed)
 
 
-class _Calls:
-    """The arguments of the engine's calls, whose plans follow redirects and keep cookies by themselves."""
+class _CallBuilder:
+    """Builds the arguments of the engine's calls, with options that follow redirects and store
+    cookies."""
 
     def __init__(self, session: Session, timeout: Any, allow_redirects: bool) -> None:
         self.session = session
         self.timeout = timeout
         self.follow = session.max_redirects if allow_redirects else None
-        #: Those of a URL, where they are the same for all.
-        self.common: tuple[Plan, str | None, Any, str | None] | None = None
+        #: The arguments for a URL, if they are the same for all URLs.
+        self.common: tuple[SharedOptions, str | None, Any, str | None] | None = None
         self.proxies: Any = None
 
-    def look_again(self) -> None:
-        """The session's settings, or the environment's, may have changed."""
+    def reset(self) -> None:
+        """Forgets shared arguments, since settings of the session or the environment may have
+        changed."""
         self.common = None
         self.proxies = None if self.follow is None else self.session._proxies_by_scheme()
 
-    def of(self, item: Any) -> Call:
-        """Those of an item of the input."""
+    def call_for(self, item: Any) -> Call:
+        """Returns the arguments for an item of the input."""
         session = self.session
         if type(item) is str:
             common = self.common
             if common is not None:
-                plan, query, fields, cookie = common
-                return plan, "GET", item, query, fields, None, None, cookie
-            call = session._short("GET", item, None, None, None, None, None, self.timeout, None, None, None, None)
+                options, query, fields, cookie = common
+                return options, "GET", item, query, fields, None, None, cookie
+            call = session._direct_call("GET", item, None, None, None, None, None, self.timeout, None, None, None, None)
             if call is not None:
-                plan = session._following(call[0], self.follow, call[6], self.proxies)
+                options = session._following_options(call[0], self.follow, call[6], self.proxies)
                 if session._suits_all_urls():
-                    self.common = plan, call[3], call[4], call[7]
-                return (plan, *call[1:6], None, call[7])
+                    self.common = options, call[3], call[4], call[7]
+                return (options, *call[1:6], None, call[7])
             item = Request("GET", item)
         settings, follow = {"timeout": self.timeout}, self.follow
         if isinstance(item, Mapping):
-            asked = {"method": "GET", **item}
-            settings.update({name: asked.pop(name) for name in _ABOUT_SENDING & asked.keys()})
-            if not asked.pop("allow_redirects", True):
+            arguments = {"method": "GET", **item}
+            settings.update({name: arguments.pop(name) for name in _SEND_ARGUMENTS & arguments.keys()})
+            if not arguments.pop("allow_redirects", True):
                 follow = None
-            item = Request(**asked)
+            item = Request(**arguments)
         if isinstance(item, Request):
             item = session.prepare_request(item)
         if not isinstance(item, PreparedRequest):
-            raise TypeError(f"a URL or a request is wanted, not {type(item)}")
-        # Its cookies are among its headers.
-        long = session._long(item, settings)
-        plan = session._following(long[0], follow, None, self.proxies)
-        return (plan, *long[1:])
+            raise TypeError(f"an item has to be a URL, a request or a dict, not {type(item).__name__}")
+        # The headers of a prepared request contain its cookies.
+        long = session._prepared_call(item, settings)
+        options = session._following_options(long[0], follow, None, self.proxies)
+        return (options, *long[1:])

@@ -1,19 +1,19 @@
-"""Responses, with the API of requests. Requests are defined in ``_asked`` and also exported here, as in requests.
+"""Responses, with the API of requests. The module also exports the request classes.
 
-Creating a :class:`Response` is cheap: headers, cookies, history and the request are built from the data that the engine
-keeps when they are first used.
+Creating a :class:`Response` is cheap: headers, cookies, history and the request are built at their
+first use, from the data of the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ._asked import PreparedRequest, Request
-from ._bodies import length_of
-from ._haul import Failure
-from ._lines import Lines
+from ._request_objects import PreparedRequest, Request
+from ._request_body import length_of
+from ._haul import EngineError
+from ._line_splitter import LineSplitter
 from .cookies import CookieJar
-from .exceptions import ConnectionError, HTTPError, StreamConsumedError, UnrewindableBodyError, from_failure
+from .exceptions import ConnectionError, HTTPError, StreamConsumedError, UnrewindableBodyError, from_engine_error
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from functools import cached_property as lazy
     from typing import Any, TypeVar
 
-    from ._haul import Jar, Plan, Reply
+    from ._haul import Jar, SharedOptions, ReceivedResponse
 
-    #: The arguments of the engine's call: plan, method, URL, query, fields, body, jar, cookie.
-    Call = tuple[Plan, str, str, str | None, Any, Any, Jar | None, str | None]
+    #: The arguments of the engine's call: options, method, URL, query, fields, body, jar, cookie.
+    Call = tuple[SharedOptions, str, str, str | None, Any, Any, Jar | None, str | None]
     _Response = TypeVar("_Response", bound="Response")
 else:
 
     class lazy:
-        """An attribute that is made when it is first asked for. ``functools.cached_property`` takes a lock up to Python 3.11."""
+        """An attribute that is computed at its first use.
+
+        ``functools.cached_property`` takes a lock up to Python 3.11."""
 
         def __init__(self, make):
             self.make = make
@@ -49,19 +51,19 @@ __all__ = ["PreparedRequest", "Request", "Response"]
 REDIRECT_STATI = (301, 302, 303, 307, 308)
 CONTENT_CHUNK_SIZE = 10 * 1024
 ITER_CHUNK_SIZE = 512
-#: What is read of a streamed body that nobody wants, so that its connection can serve another request.
-MOST_PASSED_OVER = 64 << 10
+#: The most bytes that are read of a redirect's streamed body, so that its connection can be reused.
+MAX_DISCARDED_BYTES = 64 << 10
 
 _new = object.__new__
 
 
-def _prepared(call: Call, reply: Reply) -> PreparedRequest:
-    """The request that a call of the engine was, for a program that looks at it."""
-    plan, method, _, _, fields, body, _, _ = call
+def _prepared(call: Call, reply: ReceivedResponse) -> PreparedRequest:
+    """Returns the request that a call of the engine has sent, for programs that look at it."""
+    options, method, _, _, fields, body, _, _ = call
     request = PreparedRequest()
     request.method = method
     request.url = reply.url
-    request.headers = CaseInsensitiveDict(plan.fields())
+    request.headers = CaseInsensitiveDict(options.fields())
     for name, value in fields or ():
         name = name.decode("latin-1") if isinstance(name, bytes) else name
         if value is None:
@@ -75,7 +77,7 @@ def _prepared(call: Call, reply: Reply) -> PreparedRequest:
     request.body = body or None
     request._cookies = CookieJar()
     if "authorization" not in request.headers:
-        # What the engine sends for the URL's user.
+        # The engine sends the user and password of the URL.
         request.prepare_auth(None)
     return request
 
@@ -85,7 +87,8 @@ class Response:
 
     __attrs__ = ["_content", "status_code", "url", "headers", "history", "encoding", "reason", "cookies", "elapsed", "request"]
 
-    # None only of one that a program makes itself; typed as by requests, or each comparison would need a check.
+    # None only in a response that the program creates. Typed as in requests, so that comparisons
+    # need no check.
     status_code: int = None  # type: ignore[assignment]
     connection: Any = None
     _reply: Any = None
@@ -94,15 +97,17 @@ class Response:
     _content: Any = False
     _content_consumed = False
     _next: PreparedRequest | None = None
-    #: Why there is no such request.
-    _not_next: UnrewindableBodyError | None = None
+    #: The error that :attr:`next` raises.
+    _next_error: UnrewindableBodyError | None = None
 
     def __init__(self) -> None:
         self._content = False
 
     @lazy
     def headers(self) -> CaseInsensitiveDict:
-        """The header fields; several of one name are joined with commas (RFC 9110 section 5.3)."""
+        """The header fields.
+
+        Fields with the same name are joined with commas (RFC 9110 section 5.3)."""
         fields = CaseInsensitiveDict()
         if self._reply is not None:
             store = fields._store
@@ -126,7 +131,7 @@ class Response:
 
     @lazy
     def encoding(self) -> Any:
-        """The encoding for :attr:`text`, from the Content-Type; may be set."""
+        """The encoding for :attr:`text`, from the Content-Type. The program may set it."""
         kind = self.headers.get("content-type") if self._reply is None else self._reply.joined("content-type")
         return _encoding_of(kind)
 
@@ -157,10 +162,10 @@ class Response:
 
     @lazy
     def raw(self) -> Any:
-        """The body as a file object; of a streamed response not decoded, unless asked for."""
+        """The body as a file object. Reads of a streamed body do not decode by default."""
         if self._reply is None:
             return None
-        from ._raw import RawBody
+        from ._raw_body import RawBody
 
         return RawBody(self._reply, self._stream)
 
@@ -181,7 +186,7 @@ class Response:
 
     def __getstate__(self) -> dict[str, Any]:
         if not self._content_consumed:
-            self.content  # noqa: B018 - what is kept is whole
+            self.content  # noqa: B018 - pickling needs the whole body
         return {name: getattr(self, name, None) for name in self.__attrs__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -191,32 +196,33 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is not an error (400 to 599)."""
+        """True if the status is not an error (400 to 599)."""
         return not 400 <= (self.status_code or 0) < 600
 
     @property
     def is_redirect(self) -> bool:
-        """Whether it is a redirect with a Location."""
+        """True if the response is a redirect with a Location."""
         return self.status_code in REDIRECT_STATI and "location" in self.headers
 
     @property
     def is_permanent_redirect(self) -> bool:
-        """Whether it is a permanent redirect (301 or 308)."""
+        """True if the response is a permanent redirect (301 or 308)."""
         return self.status_code in (301, 308) and "location" in self.headers
 
     @property
     def next(self) -> PreparedRequest | None:
-        """The request that would follow a redirect, if redirects are not followed.
+        """The request to the target of a redirect, if redirects are not followed.
 
-        :raises UnrewindableBodyError: it would have the body of the first request, which cannot be read again."""
-        if self._not_next is not None:
-            raise self._not_next
+        :raises UnrewindableBodyError: the request needs a body that cannot be read again."""
+        if self._next_error is not None:
+            raise self._next_error
         return self._next
 
     @property
     def apparent_encoding(self) -> str:
-        """A guess from the content: UTF-8 if it is that, which hardly anything else happens to be; else by ``charset_normalizer`` or
-        ``chardet`` where one is installed."""
+        """The encoding that the content appears to have: UTF-8 if the content is valid UTF-8.
+
+        Otherwise ``charset_normalizer`` or ``chardet`` guesses, if one is installed."""
         try:
             self.content.decode("utf-8")
         except UnicodeDecodeError:
@@ -246,14 +252,14 @@ class Response:
         self._content_consumed = True
         return self._content
 
-    def _pass_over(self) -> None:
-        """Reads the body of a redirect, so that the connection is free; of a streamed one no more than is worth it."""
+    def _discard_body(self) -> None:
+        """Reads the body of a redirect, at most :data:`MAX_DISCARDED_BYTES` of a streamed one."""
         if self._stream is None or self._content_consumed:
-            self.content  # noqa: B018 - as it would be without a redirect
+            self.content  # noqa: B018 - read as without a redirect
             return
-        pieces = _Passed()
-        for piece in self.iter_content(MOST_PASSED_OVER):
-            if not pieces.take(piece):
+        pieces = _DiscardedBody()
+        for piece in self.iter_content(MAX_DISCARDED_BYTES):
+            if not pieces.add(piece):
                 self._content_consumed = True
                 return
         self._content = pieces.joined()
@@ -273,7 +279,7 @@ class Response:
     def json(self, **kwargs: Any) -> Any:
         """Parses the body as JSON.
 
-        :raises JSONDecodeError: it is not valid JSON."""
+        :raises JSONDecodeError: the body is not valid JSON."""
         import json
 
         from .exceptions import JSONDecodeError
@@ -289,9 +295,11 @@ class Response:
             raise JSONDecodeError(error.msg, error.doc, error.pos, response=self) from error
 
     def iter_content(self, chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
-        """The body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive. A chunked body comes chunk by chunk.
+        """Yields the body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive.
 
-        :raises StreamConsumedError: it has been read already, and not kept."""
+        A chunked body is yielded chunk by chunk.
+
+        :raises StreamConsumedError: the body was read already, and not stored."""
         if self._content_consumed and isinstance(self._content, bool):
             raise StreamConsumedError("The content for this response was already consumed")
         if chunk_size is not None and not isinstance(chunk_size, int):
@@ -314,13 +322,13 @@ class Response:
                 while piece := stream.piece(size or None, True):
                     yield piece
             elif self.raw is not None:
-                # A body that an adapter of somebody else's gave.
+                # The body is from an adapter of another library.
                 if hasattr(self.raw, "stream"):
                     yield from self.raw.stream(size, decode_content=True)
                 else:
                     while piece := self.raw.read(size):
                         yield piece
-        except Failure as failure:
+        except EngineError as failure:
             raise _stream_error(failure, self._request_or_none()) from None
         self._content_consumed = True
 
@@ -330,8 +338,8 @@ class Response:
     def iter_lines(
         self, chunk_size: int = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
     ) -> Iterator[Any]:
-        """The body line by line, whatever pieces it arrives in: as ``splitlines`` or ``split(delimiter)`` of the whole."""
-        lines = Lines(delimiter)
+        """Yields the lines of the body, as ``splitlines`` or ``split(delimiter)`` of the whole."""
+        lines = LineSplitter(delimiter)
         for piece in self.iter_content(chunk_size, decode_unicode):
             yield from lines.push(piece)
         yield from lines.end()
@@ -346,7 +354,9 @@ class Response:
         return found
 
     def raise_for_status(self) -> None:
-        """:raises HTTPError: the status is 400 or above."""
+        """Raises an exception for an error status.
+
+        :raises HTTPError: the status is 400 to 599."""
         status = self.status_code or 0
         if not 400 <= status < 600:
             return
@@ -360,7 +370,8 @@ class Response:
         raise HTTPError(f"{status} {whose} Error: {reason} for url: {self.url}", response=self)
 
     def close(self) -> None:
-        """Gives the connection back if the body was read to its end; otherwise closes it."""
+        """Returns the connection to the pool if the body was read to its end; otherwise closes it.
+        """
         if self._stream is not None:
             self.raw.close()
         elif not self._content_consumed:
@@ -369,15 +380,15 @@ class Response:
                 raw.close()
 
 
-class _Passed:
-    """What came of a body that nobody wants, up to :data:`MOST_PASSED_OVER`."""
+class _DiscardedBody:
+    """The pieces of a redirect's body, up to :data:`MAX_DISCARDED_BYTES`."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self._left = MOST_PASSED_OVER
+        self._left = MAX_DISCARDED_BYTES
 
-    def take(self, piece: bytes) -> bool:
-        """Whether there was room for it."""
+    def add(self, piece: bytes) -> bool:
+        """Adds a piece. Returns whether the limit allowed it."""
         self._pieces.append(piece)
         self._left -= len(piece)
         return self._left >= 0
@@ -386,8 +397,10 @@ class _Passed:
         return b"".join(self._pieces)
 
 
-def answer(kind: type[_Response], reply: Reply, call: Call | None, stream: Any = None) -> _Response:
-    """The response that a reply of the engine is. A function: a class method is bound anew for each."""
+def response_from(kind: type[_Response], reply: ReceivedResponse, call: Call | None, stream: Any = None) -> _Response:
+    """Builds a response from that of the engine.
+
+    (A class method would cost more for each response.)"""
     response = _new(kind)
     response._reply = reply
     response._call = call
@@ -402,9 +415,9 @@ def answer(kind: type[_Response], reply: Reply, call: Call | None, stream: Any =
 
 def _stream_error(failure: Exception, request: Any) -> Exception:
     if failure.args[0] == "Timeout":
-        # requests has a ReadTimeout before the head, and a ConnectionError behind it.
+        # requests raises a ReadTimeout before the head, and a ConnectionError after it.
         return ConnectionError(failure.args[1], request=request)
-    return from_failure(failure, request)
+    return from_engine_error(failure, request)
 
 
 def _encoding_of(content_type: str | None) -> str | None:
@@ -415,7 +428,7 @@ def _encoding_of(content_type: str | None) -> str | None:
     for parameter in parameters:
         name, equals, value = parameter.strip().partition("=")
         if equals and name.strip("\"' ").lower() == "charset":
-            # As by requests, the last one counts, even if it is empty.
+            # The last charset wins, even if it is empty, as in requests.
             found = value.strip("\"' ")
     if found is not None:
         return found

@@ -1,8 +1,9 @@
-"""Sessions: what requests share, and how a request is prepared, sent and redirected.
+"""Sessions: shared settings, and the preparation, sending and redirecting of requests.
 
-There are two ways through a session. Most requests take the short one: their arguments are passed to the engine in one call, with a
-plan of the session's settings that is built once. What needs a :class:`PreparedRequest` in between (hooks, an ``auth`` that looks at
-it, files, streams, redirects) takes the long one, which works as in requests: prepare, send, follow.
+There are two ways through a session. Most requests take the direct one: one call passes their
+arguments to the engine, with ``SharedOptions`` that are built once from the session's settings.
+Requests that need a :class:`PreparedRequest` (because of hooks, an ``auth`` that reads it, files,
+streams or redirects) are prepared, sent and followed as in requests.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from . import _settings
-from ._asked import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
-from ._bodies import FORM, encode_json, encode_query, length_of
-from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencode
+from ._request_objects import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
+from ._request_body import FORM, encode_json, encode_query, length_of
+from ._haul import ACCEPT_ENCODING, Client, EngineError, SharedOptions, __version__, urlencode
 from ._redirects import SessionRedirectMixin, rewind
 from .cookies import CookieJar, cookiejar_from_dict
-from .exceptions import UnrewindableBodyError, from_failure
-from .models import Response, answer
+from .exceptions import UnrewindableBodyError, from_engine_error
+from .models import Response, response_from
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from ._asked import Hooks
+    from ._request_objects import Hooks
     from .models import Call
 
 __all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
 
 DEFAULT_REDIRECT_LIMIT = 30
-_MOST_PLANS = 64
+_MAX_CACHED_OPTIONS = 64
 
 
 def default_headers() -> CaseInsensitiveDict:
-    """The headers that a session sends by default."""
+    """Returns the headers that a session sends by default."""
     return CaseInsensitiveDict(
         {
             "User-Agent": f"haul/{__version__}",
@@ -46,7 +47,9 @@ def default_headers() -> CaseInsensitiveDict:
 
 
 def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = dict) -> Any:
-    """Combines a request's setting with the session's: dicts are merged, and ``None`` in the request's removes a key."""
+    """Combines a setting of a request with that of the session.
+
+    Dicts are merged, and ``None`` in the dict of the request removes a key."""
     if of_session is None:
         return own
     if own is None:
@@ -60,8 +63,10 @@ def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = di
     return merged
 
 
-class _Connection:
-    """``Response.connection``, with which an ``auth`` that looks at responses sends again. In requests it is the adapter."""
+class _ResponseConnection:
+    """``Response.connection``, by which an ``auth`` that reads responses sends the request again.
+
+    In requests it is the adapter."""
 
     __slots__ = ("_session",)
 
@@ -69,9 +74,9 @@ class _Connection:
         self._session = session
 
     def send(self, request: PreparedRequest, stream: bool = False, **settings: Any) -> Response:
-        """Sends one request: follows no redirects and calls no hooks."""
+        """Sends one request, without following redirects and without calling hooks."""
         if "Cookie" not in request.headers:
-            # The response before it may have set some that this one is to bring.
+            # The previous response may have set cookies.
             header = self._session.cookies.get_cookie_header(request.url)
             if header:
                 request.headers["Cookie"] = header
@@ -79,7 +84,7 @@ class _Connection:
 
 
 class Session(SessionRedirectMixin, _HooksMixin):
-    """Settings, cookies and warm connections for any number of requests, from any number of threads.
+    """Settings, cookies and open connections for requests, from any number of threads.
 
     >>> with Session() as session:                                    # doctest: +SKIP
     ...     session.headers["Authorization"] = "Bearer abc"
@@ -92,53 +97,57 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def __init__(self) -> None:
         self._client = Client()
-        self._plans: dict[Any, Plan] = {}
+        self._options_cache: dict[Any, SharedOptions] = {}
         self._netrc = _settings.Netrc()
         self._headers = default_headers()
-        #: Who asks: a pair is Basic; see :mod:`haul.auth`.
+        #: The credentials: a pair of user and password for Basic, or see :mod:`haul.auth`.
         self.auth: Any = None
-        #: Proxies by scheme (``http``, ``https``, ``all``) or by scheme and host (``http://example.com``).
+        #: The proxies by scheme (``http``, ``https``, ``all``), or by scheme and host
+        #: (``http://example.com``).
         self.proxies: dict[str, Any] = {}
-        #: What is called with each response.
+        #: The functions that are called with each response.
         self.hooks: Hooks = default_hooks()
-        #: What goes behind each URL's query.
+        #: The parameters that are appended to the query of each URL.
         self.params: Any = {}
-        #: Whether bodies are read piece by piece.
+        #: True if bodies are read piece by piece.
         self.stream = False
-        #: Whether certificates are checked; or a file or directory of those that are trusted.
+        #: ``True`` to verify certificates; or a file or directory of trusted CA certificates.
         self.verify: Any = True
-        #: The client's certificate: a PEM file, or a pair of it and its key.
+        #: The client certificate: a PEM file, or a pair of PEM files with certificate and key.
         self.cert: Any = None
-        #: Most redirects of a request.
+        #: The maximum number of redirects of a request.
         self.max_redirects: int = DEFAULT_REDIRECT_LIMIT
-        #: Whether the environment's proxies, certificates and netrc file count.
+        #: True if the proxies, certificates and netrc file of the environment are used.
         self.trust_env = True
-        #: Whether HTTP/2 is offered to https servers. requests has no such thing.
+        #: True if HTTP/2 is offered to https servers. requests has no such setting.
         self.http2 = False
         self._cookies = CookieJar()
-        #: Other transports, by the beginning of the URLs that go to them.
+        #: Transport adapters, by URL prefix.
         self.adapters: dict[str, Any] = {}
 
     @property
     def _is_overridden(self) -> bool:
-        """Whether there is another ``send`` or ``prepare_request``, which then each request goes by: a subclass has one, or a program (a
-        test, most often) has put it into the place of ours."""
-        # A look into `__dict__` would make each look at an attribute slower from then on.
+        """True if ``send`` or ``prepare_request`` is overridden, in a subclass or by a mock.
+
+        Then every request has to call it."""
+        # Reading `__dict__` would make later attribute accesses slower.
         return getattr(self.send, "__func__", None) is not _send or type(self).prepare_request is not _prepare_request
 
     @property
     def headers(self) -> Any:
-        """The headers of every request."""
+        """The headers of all requests."""
         return self._headers
 
     @headers.setter
     def headers(self, headers: Any) -> None:
         self._headers = headers if isinstance(headers, CaseInsensitiveDict) else CaseInsensitiveDict(headers or {})
-        self._plans.clear()
+        self._options_cache.clear()
 
     @property
     def cookies(self) -> Any:
-        """The cookies of all requests. Assigning a dict or another kind of jar copies its cookies."""
+        """The cookies of the session.
+
+        Assigning a dict or another kind of jar copies its cookies."""
         return self._cookies
 
     @cookies.setter
@@ -167,38 +176,38 @@ class Session(SessionRedirectMixin, _HooksMixin):
         for adapter in self.adapters.values():
             adapter.close()
 
-    # The verbs.
+    # One method for each HTTP method.
 
     def get(self, url: Any, **kwargs: Any) -> Response:
-        """GET; see :meth:`request`."""
-        # Most have none: then no dict of them is taken apart again.
+        """Sends a GET request; see :meth:`request`."""
+        # Most calls have no keyword arguments. Passing an empty dict on would cost more.
         return self.request("GET", url, **kwargs) if kwargs else self.request("GET", url)
 
     def options(self, url: Any, **kwargs: Any) -> Response:
-        """OPTIONS; see :meth:`request`."""
+        """Sends an OPTIONS request; see :meth:`request`."""
         return self.request("OPTIONS", url, **kwargs)
 
     def head(self, url: Any, **kwargs: Any) -> Response:
-        """HEAD; see :meth:`request`, but redirects are not followed unless asked for."""
+        """Sends a HEAD request; see :meth:`request`. Redirects need ``allow_redirects=True``."""
         kwargs.setdefault("allow_redirects", False)
         return self.request("HEAD", url, **kwargs)
 
     def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
-        """POST; see :meth:`request`."""
+        """Sends a POST request; see :meth:`request`."""
         if kwargs:
             return self.request("POST", url, data=data, json=json, **kwargs)
         return self.request("POST", url, data=data, json=json)
 
     def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """PUT; see :meth:`request`."""
+        """Sends a PUT request; see :meth:`request`."""
         return self.request("PUT", url, data=data, **kwargs)
 
     def patch(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """PATCH; see :meth:`request`."""
+        """Sends a PATCH request; see :meth:`request`."""
         return self.request("PATCH", url, data=data, **kwargs)
 
     def delete(self, url: Any, **kwargs: Any) -> Response:
-        """DELETE; see :meth:`request`."""
+        """Sends a DELETE request; see :meth:`request`."""
         return self.request("DELETE", url, **kwargs)
 
     def request(
@@ -223,15 +232,16 @@ class Session(SessionRedirectMixin, _HooksMixin):
         """Sends a request and waits for its response.
 
         :param params: appended to the query of the URL: a dict, pairs or text.
-        :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable that is sent while it produces.
+        :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable.
         :param json: the body as JSON, if there is no ``data``.
-        :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])`` instead of a file.
+        :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])``
+            instead of a file.
         :param auth: a pair of user and password, or see :mod:`haul.auth`.
-        :param timeout: limit in seconds for connecting and for each wait for the server, or a pair of two limits. Default: 300 s for
-            connecting, no limit for the server.
+        :param timeout: limit in seconds for connecting and for each wait for the server, or a pair of
+            two limits. Default: 300 s for connecting, no limit for the server.
         :param allow_redirects: whether redirects are followed.
-        :param proxies: added to :attr:`proxies`, and taking precedence.
-        :param stream: do not read the body at once, so that it can be read piece by piece; default :attr:`stream`.
+        :param proxies: proxies for this request, which take precedence over :attr:`proxies`.
+        :param stream: whether the body is read later, piece by piece; default :attr:`stream`.
         :param verify: like :attr:`verify`.
         :param cert: like :attr:`cert`.
         :raises RequestException: for any failure; see :mod:`haul.exceptions`.
@@ -242,30 +252,32 @@ class Session(SessionRedirectMixin, _HooksMixin):
             and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
             and json is None
         ):  # fmt: skip
-            call = self._plain(url, timeout)
+            call = self._cached_call(url, timeout)
         if call is None and not (files or hooks or stream or (stream is None and self.stream)):
-            call = self._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+            call = self._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is None:
-            return self._request_long(
+            return self._request_prepared(
                 method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks,
                 stream, verify, cert, json,
             )  # fmt: skip
-        plan, verb, _, query, fields, body, jar, cookie = call
+        options, verb, _, query, fields, body, jar, cookie = call
         try:
-            reply = self._client.send(plan, verb, url, query, fields, body, jar, cookie)
-        except Failure as failure:
-            raise from_failure(failure, Request(method, url, headers=headers), plan.proxied) from None
-        response = answer(Response, reply, call)
+            reply = self._client.send(options, verb, url, query, fields, body, jar, cookie)
+        except EngineError as failure:
+            raise from_engine_error(failure, Request(method, url, headers=headers), options.proxied) from None
+        response = response_from(Response, reply, call)
         if 300 < (response.status_code or 0) < 400 and reply.location() is not None:
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             return self._follow(response, allow_redirects, cookies, settings)
         return response
 
-    # The short way.
+    # Direct calls of the engine, without a prepared request.
 
-    def _plain(self, url: Any, timeout: Any) -> Call | None:
-        """What :meth:`_short` makes of a GET with no settings of its own but a limit of time, in a session that has few. Most are that, and
-        need no more than a look at the session's. None if there is more to it, or no plan yet."""
+    def _cached_call(self, url: Any, timeout: Any) -> Call | None:
+        """Returns the arguments of the engine's call for a plain GET with cached options.
+
+        A fast path of :meth:`_direct_call`. Returns None if the session has settings that need more
+        work, or if the cache has no options for it."""
         jar = self._cookies
         if (
             self.auth
@@ -276,22 +288,23 @@ class Session(SessionRedirectMixin, _HooksMixin):
             or self.adapters
             or self.hooks["response"]
             or self._is_overridden
-            or jar._loose
+            or jar._domainless
             or type(url) is not str
             or (timeout is not None and type(timeout) is list)
-            or (self.trust_env and not _settings.is_silent(self._netrc))
+            or (self.trust_env and not _settings.environment_is_empty(self._netrc))
         ):
             return None
-        plan = self._plans.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2))
-        if plan is None:
+        options = self._options_cache.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2))
+        if options is None:
             return None
-        return plan, "GET", url, None, None, None, jar._jar, None
+        return options, "GET", url, None, None, None, jar._jar, None
 
-    def _short(
+    def _direct_call(
         self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
         verify: Any, cert: Any, json: Any,
     ) -> Call | None:  # fmt: skip
-        """The arguments of the engine's call; none if the request needs a :class:`PreparedRequest`."""
+        """Returns the arguments of the engine's call; None if a :class:`PreparedRequest` is needed.
+        """
         auth = auth or self.auth
         if (
             self.adapters
@@ -301,7 +314,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
             or type(method) is not str
             or not (auth is None or (type(auth) is tuple and len(auth) == 2))
             or not (data is None or type(data) in (dict, str, bytes, list, tuple))
-            # A jar's cookies may belong to other hosts.
+            # The cookies of a jar may belong to other hosts.
             or not (cookies is None or type(cookies) is dict)
         ):
             return None
@@ -325,8 +338,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
             fields = list(headers.items())
         if body:
             fields = self._without_length(fields)
-        is_told = self.trust_env and not _settings.is_silent(self._netrc)
-        if is_told and auth is None:
+        use_environment = self.trust_env and not _settings.environment_is_empty(self._netrc)
+        if use_environment and auth is None:
             auth = self._netrc.login(url)
         if auth is not None:
             from .auth import basic_value
@@ -335,34 +348,38 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if kind is not None:
             fields = self._with_type(fields, kind)
         jar = self._cookies
-        cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
-        plan = self._plan(url, timeout, verify, cert, proxies, is_told)
-        return plan, method, url, query, fields, body, jar._jar, cookie
+        cookie = self._own_cookies(cookies, fields) if cookies or jar._domainless else None
+        options = self._shared_options(url, timeout, verify, cert, proxies, use_environment)
+        return options, method, url, query, fields, body, jar._jar, cookie
 
     def _without_length(self, fields: Any) -> Any:
-        """Without a length that the program gives: it is known, and two cannot be sent."""
+        """Removes a Content-Length that the program has set: the engine adds the length of the
+        body."""
         if fields is not None:
-            fields = [field for field in fields if not _is_named("content-length", field[0])]
+            fields = [field for field in fields if not _has_name("content-length", field[0])]
         if "content-length" in self._headers._store:
             fields = [*(fields or ()), ("Content-Length", None)]
         return fields
 
     def _with_type(self, fields: Any, kind: str) -> Any:
-        """With the type of a body, unless the program says one; its `None` takes away the session's, and not that of this body."""
-        given = [value for name, value in fields or () if _is_named("content-type", name)]
+        """Adds the Content-Type of a body, unless the request or the session has one.
+
+        A ``None`` of the request removes the session's type only."""
+        given = [value for name, value in fields or () if _has_name("content-type", name)]
         if any(value is not None for value in given) or (not given and "content-type" in self._headers._store):
             return fields
-        return [("Content-Type", kind), *(field for field in fields or () if not _is_named("content-type", field[0]))]
+        return [("Content-Type", kind), *(field for field in fields or () if not _has_name("content-type", field[0]))]
 
     def _suits_all_urls(self) -> bool:
-        """Whether what the short way makes of one URL is the same for all: no proxy and no login depends on which it is."""
+        """Returns whether no proxy and no login depends on the URL, so that all URLs can share
+        arguments."""
         if self.proxies:
             return False
         return not self.trust_env or (_settings.environment() is None and (self.auth is not None or self._netrc.is_empty()))
 
-    # The long way.
+    # Calls with a prepared request, as in requests.
 
-    def _request_long(
+    def _request_prepared(
         self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, files: Any, auth: Any, timeout: Any,
         allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
     ) -> Response:  # fmt: skip
@@ -371,7 +388,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
             url, headers, files, data or {}, params or {}, auth, cookies, hooks, json,
         )  # fmt: skip
         prepared = self.prepare_request(request)
-        # Not an argument: a `send` of a subclass' need not know of it.
+        # Not an argument, because the `send` of a subclass may not accept it.
         prepared._first_cookies = cookies
         return self.send(
             prepared,
@@ -409,7 +426,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return prepared
 
     def send(self, request: PreparedRequest, **kwargs: Any) -> Response:
-        """Sends a prepared request; the keyword arguments are those of :meth:`request` about sending.
+        """Sends a prepared request. Keyword arguments are those of :meth:`request`.
 
         :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
@@ -422,7 +439,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return response
 
     def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response:
-        """One hop: the body read unless it is to be streamed, hooks called, cookies kept."""
+        """Sends one request without following redirects, reads its body, calls hooks and stores
+        cookies."""
         stream = settings.get("stream")
         stream = self.stream if stream is None else stream
         url = request.url or ""
@@ -439,21 +457,22 @@ class Session(SessionRedirectMixin, _HooksMixin):
             )
         else:
             response = self._transmit(request, stream, settings)
-        self._keep_cookies(response)
+        self._store_cookies(response)
         changed = dispatch_hook(hooks, response, **{**settings, "stream": stream})
         if changed is not response:
             response = changed
-            self._keep_cookies(response)
+            self._store_cookies(response)
         if not stream:
-            response.content  # noqa: B018 - read now, so that the connection is free
+            response.content  # noqa: B018 - reading the body frees the connection
         return response  # type: ignore[no-any-return]
 
-    def _keep_cookies(self, response: Any) -> None:
+    def _store_cookies(self, response: Any) -> None:
         reply = getattr(response, "_reply", None)
         if reply is not None:
             reply.cookies_into(self.cookies._jar)
         elif getattr(response, "cookies", None):
-            # An adapter gave it. Its hosts need be none for the jar (`http+unix://%2Frun%2Fsocket`), and that is no reason to fail.
+            # The response is from an adapter. The jar may refuse its host
+            # (`http+unix://%2Frun%2Fsocket`).
             for cookie in response.cookies:
                 try:
                     self.cookies.set_cookie(cookie)
@@ -461,7 +480,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
                     continue
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
-        """The settings of the session and the environment for a request, as keyword arguments for :meth:`send`."""
+        """Returns the settings of the session and the environment as keyword arguments for
+        :meth:`send`."""
         verify = self.verify if verify is None else verify
         proxies = dict(proxies or {})
         if self.trust_env:
@@ -479,28 +499,28 @@ class Session(SessionRedirectMixin, _HooksMixin):
         }
 
     def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
-        call = self._long(request, settings)
+        call = self._prepared_call(request, settings)
         try:
             if stream:
-                plan, method, url, _, fields, body, _, _ = call
-                reply, source = self._client.open(plan, method, url, fields, body, None, True)
-                response = answer(Response, reply, None, source)
+                options, method, url, _, fields, body, _, _ = call
+                reply, source = self._client.open(options, method, url, fields, body, None, True)
+                response = response_from(Response, reply, None, source)
             else:
-                response = answer(Response, self._client.send(*call, None, True), None)
-        except Failure as failure:
+                response = response_from(Response, self._client.send(*call, None, True), None)
+        except EngineError as failure:
             if _is_unanswerable(failure, request):
                 return self._transmit(request, stream, settings)
-            raise from_failure(failure, request, call[0].proxied) from None
+            raise from_engine_error(failure, request, call[0].proxied) from None
         response.request = request
-        response.connection = _Connection(self)
+        response.connection = _ResponseConnection(self)
         return response
 
-    def _long(
+    def _prepared_call(
         self, request: PreparedRequest, settings: Mapping[str, Any]
     ) -> Call:
-        """The arguments of the engine's call for a request that is prepared."""
+        """Returns the arguments of the engine's call for a prepared request."""
         url, method, body = request.url or "", request.method or "GET", request.body
-        plan = self._plan(
+        options = self._shared_options(
             url, settings.get("timeout"), settings.get("verify"), settings.get("cert"), settings.get("proxies"),
             self.trust_env, bare=True, digest=request.digest,
         )  # fmt: skip
@@ -508,9 +528,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
         if isinstance(body, (str, bytes)) and "Content-Length" in headers:
-            # The program may have put another body into the place of the one that was prepared, as requests' guide does.
+            # The program may have replaced the prepared body, as the guide of requests shows.
             headers["Content-Length"] = str(length_of(body))
-        return plan, method, url, None, list(headers.items()), body, None, None
+        return options, method, url, None, list(headers.items()), body, None, None
 
     def _follow(
         self, response: Response, follow: bool, first_cookies: Any, settings: dict[str, Any]
@@ -522,20 +542,21 @@ class Session(SessionRedirectMixin, _HooksMixin):
             try:
                 response._next = next(hops, None)  # type: ignore[assignment]
             except UnrewindableBodyError as error:
-                # Nobody has asked to send it.
-                response._not_next = error
+                # The request is not sent unless the program does so.
+                response._next_error = error
             return response
         history = [response]
-        for answer in hops:
-            history.append(answer)  # type: ignore[arg-type]
+        for hop in hops:
+            history.append(hop)  # type: ignore[arg-type]
         last = history.pop()
         last.history = history
         return last
 
-    # What requests share.
+    # Adapters, cookies and options.
 
     def mount(self, prefix: str, adapter: Any) -> None:
-        """Uses another transport for URLs with this prefix: any object with the ``send`` method of requests' adapters."""
+        """Uses a transport adapter for URLs with this prefix: an object with requests' method
+        ``send``."""
         self.adapters[prefix] = adapter
         for name in [name for name in self.adapters if len(name) < len(prefix)]:
             self.adapters[name] = self.adapters.pop(name)
@@ -550,28 +571,31 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return self._netrc.login(url) if self.trust_env else None
 
     def _own_cookies(self, cookies: Any, fields: Any) -> str | None:
-        """The cookies that belong to no host: the session's, and over them the request's own."""
+        """Returns the Cookie field for cookies without a domain, of the session and of the request.
+        """
         if fields is not None and any(str(name).lower() == "cookie" for name, _ in fields):
             return None
         jar = CookieJar()
-        jar._loose.update(self.cookies._loose)
+        jar._domainless.update(self.cookies._domainless)
         if cookies:
             jar.update(cookies)
-        return jar.loose_header()
+        return jar.domainless_header()
 
-    def _plan(
-        self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, is_told: bool, bare: bool = False, digest: Any = None
-    ) -> Plan:  # fmt: skip
-        """The plan for these settings, and for the environment's if that has a say: made once, and again when any of them has changed."""
+    def _shared_options(
+        self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, use_environment: bool, bare: bool = False, digest: Any = None
+    ) -> SharedOptions:  # fmt: skip
+        """Returns the options for these settings and, if ``use_environment``, the environment's.
+
+        Options are cached until a setting changes."""
         if verify is None:
             verify = self.verify
         ours = proxy = None
-        if is_told:
+        if use_environment:
             ours = _settings.environment()
             if verify is True:
                 verify = _settings.environment_bundle() or True
         if proxies or self.proxies or ours is not None:
-            # Only a request's own `None` keeps the environment's away, as by requests.
+            # Only `None` in the request's own proxies overrides the environment, as in requests.
             given = {name: value for name, value in self.proxies.items() if value}
             proxy = _settings.proxy_for(url, {**given, **(proxies or {})}, ours)
         if cert is None:
@@ -580,18 +604,18 @@ class Session(SessionRedirectMixin, _HooksMixin):
             cert = tuple(cert)
         if type(timeout) is list:
             timeout = tuple(timeout)
-        who = None if digest is None else digest.credentials()
-        # A bool is an int to a dict, and 1 second is no certificate.
+        credentials = None if digest is None else digest.credentials()
+        # Each setting has its own place in the key, since True == 1.
         version = -1 if bare else self._headers._version
-        key = (version, timeout, verify, cert, proxy, who, self.http2)
-        plan = self._plans.get(key)
-        if plan is None:
-            connect, read = _settings.limits(timeout)
-            settings = _settings.trust(verify, cert, url)
-            if who is not None:
-                settings["digest"] = who
+        key = (version, timeout, verify, cert, proxy, credentials, self.http2)
+        options = self._options_cache.get(key)
+        if options is None:
+            connect, read = _settings.timeouts(timeout)
+            settings = _settings.tls_options(verify, cert, url)
+            if credentials is not None:
+                settings["digest"] = credentials
             try:
-                plan = Plan(
+                options = SharedOptions(
                     () if bare else self._headers,
                     proxy=proxy,
                     connect_timeout=connect,
@@ -599,41 +623,42 @@ class Session(SessionRedirectMixin, _HooksMixin):
                     http2=self.http2,
                     **settings,
                 )
-            except Failure as failure:
-                raise from_failure(failure) from None
-            self._keep(key, plan)
-        return plan
+            except EngineError as failure:
+                raise from_engine_error(failure) from None
+            self._cache_options(key, options)
+        return options
 
-    def _following(self, plan: Plan, redirects: int | None, jar: Any, proxies: Any = None) -> Plan:
-        """The plan with which the engine follows redirects and keeps cookies by itself."""
-        key = (plan, redirects, jar, proxies)
-        following = self._plans.get(key)
+    def _following_options(self, options: SharedOptions, redirects: int | None, jar: Any, proxies: Any = None) -> SharedOptions:
+        """Returns options with which the engine follows redirects and stores cookies itself."""
+        key = (options, redirects, jar, proxies)
+        following = self._options_cache.get(key)
         if following is None:
-            following = plan.following(redirects, jar, proxies)
-            self._keep(key, following)
+            following = options.following(redirects, jar, proxies)
+            self._cache_options(key, following)
         return following
 
     def _proxies_by_scheme(self) -> Any:
-        """Those that redirects go by which the engine follows, where not all go the same way."""
+        """Returns the proxies for redirects that the engine follows, if they differ by scheme."""
         ours = _settings.environment() if self.trust_env else None
         return None if ours is None and not self.proxies else _settings.proxies_by_scheme(self.proxies, ours)
 
-    def _keep(self, key: Any, plan: Plan) -> None:
-        if len(self._plans) >= _MOST_PLANS:
-            self._plans.clear()
-        self._plans[key] = plan
+    def _cache_options(self, key: Any, options: SharedOptions) -> None:
+        if len(self._options_cache) >= _MAX_CACHED_OPTIONS:
+            self._options_cache.clear()
+        self._options_cache[key] = options
 
 
 _send, _prepare_request = Session.send, Session.prepare_request
 
 
-def _is_named(wanted: str, name: Any) -> bool:
+def _has_name(wanted: str, name: Any) -> bool:
     return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == wanted
 
 
-def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
-    """Whether the server's challenge cannot be answered. Then the program gets its 401, for which the request goes out without
-    credentials."""
+def _is_unanswerable(failure: EngineError, request: PreparedRequest) -> bool:
+    """Returns whether the server's challenge cannot be answered.
+
+    Then the request is sent again without credentials, and the program gets the 401."""
     if failure.args[0] != "Auth" or request.digest is None:
         return False
     try:
@@ -645,5 +670,5 @@ def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
 
 
 def session() -> Session:
-    """A :class:`Session`."""
+    """Returns a new :class:`Session`."""
     return Session()

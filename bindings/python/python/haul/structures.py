@@ -27,7 +27,8 @@ class CaseInsensitiveDict(_Base):
     __slots__ = ("_store", "_version")
 
     _store: dict[str, tuple[str, Any]]
-    # Counts changes: a session makes what it derives from its headers anew only when this has moved.
+    # Counts changes, so that a session rebuilds values that depend on its headers only after a
+    # change.
     _version: int
 
     def __init__(self, data: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None, **kwargs: Any) -> None:
@@ -56,7 +57,7 @@ class CaseInsensitiveDict(_Base):
         return len(self._store)
 
     def lower_items(self) -> Iterator[tuple[str, Any]]:
-        """Like ``items()``, with all names in lower case."""
+        """Iterates like ``items()``, with all names in lower case."""
         return ((name, pair[1]) for name, pair in self._store.items())
 
     def __eq__(self, other: object) -> bool:

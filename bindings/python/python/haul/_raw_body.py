@@ -1,4 +1,4 @@
-"""``Response.raw``: a body as a file, with the names of urllib3's responses."""
+"""``Response.raw``: a body as a file object, with the API of urllib3's responses."""
 
 from __future__ import annotations
 
@@ -6,66 +6,69 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._haul import Failure
+from ._haul import EngineError
 from .structures import CaseInsensitiveDict
 
 if TYPE_CHECKING:
-    from ._haul import Reply, Stream
+    from ._haul import ReceivedResponse, StreamedBody
 
-__all__ = ["How", "RawBody"]
+__all__ = ["ReadMethod", "RawBody"]
 
-#: How much is read at once, by the names of :class:`Stream`.
-How = Literal["read", "read_some", "piece"]
+#: A method of :class:`StreamedBody`, which decides how much one read returns.
+ReadMethod = Literal["read", "read_some", "piece"]
 
 
 class _Fields(CaseInsensitiveDict):
-    """Header fields, those of one name joined with commas; and, as with urllib3's, each for itself: of Set-Cookie they cannot be told apart
-    any more once they are joined."""
+    """Header fields, joined with commas for each name.
 
-    __slots__ = ("_each",)
+    :meth:`getlist` returns them apart, as in urllib3: joined Set-Cookie fields cannot be separated.
+    """
+
+    __slots__ = ("_fields",)
 
     def __init__(self, fields: list[tuple[str, str]]) -> None:
         super().__init__()
-        self._each = fields
+        self._fields = fields
         for name, value in fields:
             known = self.get(name)
             self[name] = value if known is None else f"{known}, {value}"
 
     def getlist(self, name: str) -> list[str]:
-        """The values of all fields of this name."""
-        return [value for other, value in self._each if other.lower() == name.lower()]
+        """Returns the values of all fields with this name."""
+        return [value for other, value in self._fields if other.lower() == name.lower()]
 
 
 class RawBody(io.IOBase):
-    """A body that is being read. If the response was not streamed, nothing is left to read, as in requests.
+    """The body of a response as a file. Without streaming it is at its end, as in requests.
 
-    :param translate: converts failures of the engine into the exceptions that the caller expects.
+    :param translate: converts errors of the engine into the exceptions that the caller expects.
     """
 
-    #: The ``urllib3.Retry`` that was obeyed, if one was.
+    #: The ``urllib3.Retry`` of the request, if it had one.
     retries: Any = None
-    #: As of urllib3's behind requests.
+    #: ``None``, as in urllib3.
     msg = None
-    #: The engine keeps its connections to itself.
+    #: ``None``: the engine does not expose its connections.
     connection = None
-    #: Whether it is closed once it has been read to its end. To be unset by who puts an ``io`` reader on top of it.
+    #: True if reading to the end closes the body. An ``io`` reader on top of the body needs it
+    #: unset.
     auto_close = True
-    #: A body that is shorter than was announced is an error.
+    #: A body that is shorter than announced is an error.
     enforce_content_length = True
 
     def __init__(
         self,
-        reply: Reply,
-        stream: Stream | None,
-        translate: Callable[[Failure], BaseException] | None = None,
+        reply: ReceivedResponse,
+        stream: StreamedBody | None,
+        translate: Callable[[EngineError], BaseException] | None = None,
     ) -> None:
-        #: What the engine keeps of the response.
+        #: The response of the engine.
         self.reply = reply
         self._stream = stream
         self._translate = translate
-        self._told = 0
+        self._position = 0
         self._data = b""
-        #: What urllib3's ``read`` does where it is not told; requests sets it on a response that others shall read.
+        #: The default of ``decode_content`` for reads, as in urllib3. requests sets it.
         self.decode_content = False
         self.status = reply.status
         self.reason = reply.reason
@@ -94,12 +97,12 @@ class RawBody(io.IOBase):
         return self.headers
 
     def getheader(self, name: str, default: Any = None) -> Any:
-        """The value of this header field."""
+        """Returns the value of a header field."""
         return self.headers.get(name, default)
 
     @property
     def version_string(self) -> str:
-        """:attr:`version` in words."""
+        """:attr:`version` as text."""
         return {10: "HTTP/1.0", 11: "HTTP/1.1", 20: "HTTP/2"}[self.version]
 
     def info(self) -> Any:
@@ -111,7 +114,7 @@ class RawBody(io.IOBase):
         """The URL that the body came from."""
         return self.reply.url
 
-    # What requests-cache looks at.
+    # requests-cache reads this attribute.
     _request_url = url
 
     def geturl(self) -> str:
@@ -120,61 +123,64 @@ class RawBody(io.IOBase):
 
     @property
     def length_remaining(self) -> int | None:
-        """The number of bytes still to come; ``None`` if unknown, for example because the body is decoded."""
+        """The number of bytes still to come; ``None`` if unknown, for example because the body is
+        decoded."""
         length = self.reply.get("content-length")
         if length is None or self.reply.has("content-encoding") or self.reply.has("transfer-encoding"):
             return None
-        return 0 if self._stream is None or self._stream.ended else int(length) - self._told
+        return 0 if self._stream is None or self._stream.ended else int(length) - self._position
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or read to its end while :attr:`auto_close` is set."""
+        """True if the body was closed, or read to its end while :attr:`auto_close` is set."""
         return super().closed or (self.auto_close and self._stream is not None and self._stream.ended)
 
     @property
     def data(self) -> bytes:
-        """The rest of the body. It is kept, so that later calls return the same."""
+        """The rest of the body. Later calls return the same bytes."""
         return self._data or self.read(cache_content=True)
 
-    #: As of one that is not: where a chunk ends is not kept.
+    #: False: chunk boundaries are not available.
     chunked = False
 
     def supports_chunked_reads(self) -> bool:
-        """False: chunk boundaries are not available."""
+        """Returns False: chunk boundaries are not available."""
         return False
 
     def readable(self) -> bool:
         return True
 
     def read(self, amt: int | None = None, decode_content: bool | None = None, cache_content: bool = False) -> bytes:
-        """Reads at most ``amt`` bytes, or the rest, which ``cache_content`` stores in :attr:`data`."""
+        """Reads at most ``amt`` bytes, or the rest.
+
+        ``cache_content`` keeps the rest in :attr:`data`."""
         piece = self._next("read", amt, decode_content)
         if cache_content and (amt is None or amt < 0):
             self._data = piece
         return piece
 
     def read1(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        """Reads what has arrived, at most ``amt`` bytes; waits if there is nothing."""
+        """Reads the bytes that have arrived, at most ``amt``. Waits if there are none."""
         return self._next("read_some", amt, decode_content)
 
-    def _next(self, how: How, amt: int | None, decode_content: bool | None) -> bytes:
+    def _next(self, how: ReadMethod, amt: int | None, decode_content: bool | None) -> bytes:
         if self.closed or self._stream is None:
             return b""
         size = None if amt is None or amt < 0 else amt
         decode = self.decode_content if decode_content is None else decode_content
         try:
             piece: bytes = getattr(self._stream, how)(size, bool(decode))
-        except Failure as failure:
+        except EngineError as failure:
             if self._translate is None:
                 from .models import _stream_error
 
                 raise _stream_error(failure, None) from None
             raise self._translate(failure) from None
-        self._told += len(piece)
+        self._position += len(piece)
         return piece
 
     def readinto(self, buffer: Any) -> int:
-        """Reads into a buffer. Returns the number of bytes."""
+        """Reads into a buffer. Returns the number of bytes read."""
         piece = self.read(len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
@@ -190,7 +196,8 @@ class RawBody(io.IOBase):
         return bytes(line)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Iterates over lines of the decoded body, as in urllib3; :meth:`readline` returns them as they were sent."""
+        """Iterates over the lines of the decoded body, as in urllib3. :meth:`readline` does not
+        decode."""
         begun: list[bytes] = []
         for piece in self.stream(decode_content=True):
             head, *tails = piece.split(b"\n")
@@ -202,41 +209,42 @@ class RawBody(io.IOBase):
             yield last
 
     def stream(self, amt: int | None = 65536, decode_content: bool | None = None) -> Iterator[bytes]:
-        """The rest in pieces of at most ``amt`` bytes; a chunked body chunk by chunk."""
+        """Yields the rest in pieces of at most ``amt`` bytes; a chunked body chunk by chunk."""
         while piece := self._next("piece", amt or 65536, decode_content):
             yield piece
 
     def tell(self) -> int:
-        """The number of bytes read so far."""
-        return self._told
+        """Returns the number of bytes read so far."""
+        return self._position
 
     def isclosed(self) -> bool:
-        """Whether the body has ended."""
+        """Returns whether the body has ended."""
         return self.closed or self._stream is None or self._stream.ended
 
     def close(self) -> None:
-        """Closes the body and gives up its connection."""
+        """Closes the body. Its connection is reused only if the body was read to its end."""
         if self._stream is not None:
             self._stream.close()
         super().close()
 
     def release_conn(self) -> None:
-        """Gives the connection back if the body was read to its end."""
+        """Returns the connection to the pool if the body was read to its end."""
         if self._stream is not None and self._stream.ended:
             self._stream.close()
 
     def drain_conn(self) -> None:
-        """Reads the rest of the body and gives the connection back."""
+        """Reads the rest of the body and returns the connection to the pool."""
         if self._stream is not None:
             try:
                 self._stream.read(None, False)
-            except (Failure, RuntimeError):
-                # Then it is closed below, and serves nobody: it broke, or some of it was decoded, and this would not decode the rest.
+            except (EngineError, RuntimeError):
+                # The body broke off, or a part of it was decoded already. Its connection is closed
+                # below.
                 pass
             self.close()
 
     def get_redirect_location(self) -> str | bool:
-        """The target of a redirect; ``False`` for other responses."""
+        """Returns the target of a redirect; ``False`` for other responses."""
         return self.reply.location() or False
 
     def fileno(self) -> int:

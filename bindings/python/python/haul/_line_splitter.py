@@ -1,4 +1,4 @@
-"""Splits a body that arrives in pieces into lines, at a cost that grows with its length alone."""
+"""Splits a body that arrives in pieces into lines, in linear time."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Lines"]
+__all__ = ["LineSplitter"]
 
 
-class Lines:
-    """The lines of a body, whatever pieces it arrives in: those of ``splitlines`` on the whole, or of ``split(delimiter)``.
+class LineSplitter:
+    """Splits pieces into the lines of ``splitlines`` or ``split(delimiter)`` of the whole body.
 
-    A line that ends in CR is given at once. An LF at the beginning of the next piece then belongs to it."""
+    A line that ends in CR is returned at once. An LF at the beginning of the next piece belongs to
+    it."""
 
-    __slots__ = ("_delimiter", "_edge", "_ends_in_cr", "_held", "_pieces")
+    __slots__ = ("_delimiter", "_edge", "_ends_in_cr", "_overlap", "_pieces")
 
     def __init__(self, delimiter: Any = None) -> None:
         self._delimiter = delimiter
-        #: The line that has not ended yet, in pieces: only new bytes are searched.
+        #: The pieces of the unfinished line, which are not searched again.
         self._pieces: list[Any] = []
-        #: The end of that line, where a delimiter may have begun; None before the first piece.
+        #: The end of that line, where a delimiter may begin; None before the first piece.
         self._edge: Any = None
-        self._held = max(len(delimiter) - 1, 0) if delimiter else 0
+        self._overlap = max(len(delimiter) - 1, 0) if delimiter else 0
         self._ends_in_cr = False
 
     def push(self, piece: Any) -> list[Any]:
@@ -39,7 +40,8 @@ class Lines:
                 return []
         lines: list[Any] = piece.splitlines()
         self._ends_in_cr = piece.endswith(cr)
-        # The last line holds no line end, so the piece ends in one if its last character is another.
+        # The last line holds no line end, so the piece ends in one if its last character is
+        # another.
         rest = lines.pop() if lines[-1][-1:] == piece[-1:] else None
         if lines:
             self._complete(lines)
@@ -48,7 +50,9 @@ class Lines:
         return lines
 
     def end(self) -> list[Any]:
-        """Returns the line that the body ends in, if there is one. Behind a delimiter it is empty, as with ``split``."""
+        """Returns the unfinished line at the end of the body.
+
+        After a delimiter it is empty, as with ``split``."""
         if self._delimiter:
             return [] if self._edge is None else [self._edge[:0].join([*self._pieces, self._edge])]
         return [self._pieces[0][:0].join(self._pieces)] if self._pieces else []
@@ -60,14 +64,14 @@ class Lines:
         rest = lines.pop()
         if lines:
             self._complete(lines)
-        at = max(len(rest) - self._held, 0)
+        at = max(len(rest) - self._overlap, 0)
         self._edge = rest[at:]
         if at:
             self._pieces.append(rest[:at])
         return lines
 
     def _complete(self, lines: list[Any]) -> None:
-        """Puts what has arrived of the first line before it."""
+        """Prepends the stored pieces to the first line."""
         if self._pieces:
             lines[0] = lines[0][:0].join([*self._pieces, lines[0]])
             self._pieces.clear()

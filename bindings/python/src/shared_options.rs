@@ -1,9 +1,9 @@
-//! Settings that many requests share: where connections may go and how, fields, limits. A plan is
-//! made once for a session's settings and used for every request until they change.
+//! `SharedOptions`: the options of the engine that many requests share. A session builds them once
+//! and uses them for every request until its settings change.
 //!
 //! ```python
-//! plan = Plan([("User-Agent", "me/1"), ("Accept", "*/*")], read_timeout=5.0)
-//! reply = client.send(plan, "GET", "http://example.test/")
+//! options = SharedOptions([("User-Agent", "me/1"), ("Accept", "*/*")], read_timeout=5.0)
+//! response = client.send(options, "GET", "http://example.test/")
 //! ```
 
 use std::path::PathBuf;
@@ -19,26 +19,26 @@ use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::error::{Failure, refused};
-use crate::jar::Jar;
-use crate::stop::{Stop, signals};
+use crate::cookie_jar::PyJar;
+use crate::error::{EngineError, refused};
+use crate::stop_flag::{StopFlag, signals};
 use crate::text::latin1_or_utf8;
 use crate::url::{masked, prepare};
 
-/// A field to send; without a value, one not to send.
-pub(crate) type Field = (String, Option<Vec<u8>>);
+/// A header field to set, or, without a value, to remove.
+pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
-/// The proxies of http and https URLs, and a list such as `no_proxy` holds.
-type ByScheme = (Option<String>, Option<String>, Option<String>);
+/// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
+type SchemeProxies = (Option<String>, Option<String>, Option<String>);
 
-/// Settings that many requests share.
+/// Options of the engine that many requests share.
 #[pyclass(frozen, module = "haul._haul")]
-pub(crate) struct Plan {
-    pub(crate) options: Arc<RequestOptions>,
+pub(crate) struct SharedOptions {
+    pub(crate) engine_options: Arc<RequestOptions>,
 }
 
 #[pymethods]
-impl Plan {
+impl SharedOptions {
     #[new]
     #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, cert=None, key=None, proxy=None, proxy_fields=None,
         connect_timeout=None, read_timeout=None, digest=None, http2=false))]
@@ -59,7 +59,7 @@ impl Plan {
     ) -> PyResult<Self> {
         let mut options = RequestOptions {
             user_agent: None,
-            // The fields that requests sends are given; none are added.
+            // The caller passes all fields that requests would send; the engine adds none.
             without: vec!["Accept".to_owned()],
             expect_timeout: Duration::ZERO,
             interrupt: Some(signals()),
@@ -95,14 +95,14 @@ impl Plan {
             }
             options.proxy = Some(given);
         }
-        Ok(Self { options: Arc::new(options) })
+        Ok(Self { engine_options: Arc::new(options) })
     }
 
-    /// The same for requests whose redirects, at most this many, are followed by the engine, with the cookies of a jar. `None` follows none.
-    /// `proxies` are those for http and https URLs and the list of hosts without one, applied to each request of a chain.
+    /// Returns a copy with which the engine follows redirects, at most this many, and uses the
+    /// cookies of a jar. `None` means no redirects. `proxies` apply to each request of a chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
-    fn following(&self, redirects: Option<u32>, jar: Option<&Jar>, proxies: Option<ByScheme>) -> Self {
-        let mut options = RequestOptions::clone(&self.options);
+    fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
+        let mut options = RequestOptions::clone(&self.engine_options);
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);
         options.jar = jar.map(|jar| jar.jar.clone());
@@ -121,31 +121,31 @@ impl Plan {
                 _ => None,
             });
         }
-        Self { options: Arc::new(options) }
+        Self { engine_options: Arc::new(options) }
     }
 
     /// Returns whether requests go through a proxy.
     #[getter]
     fn proxied(&self) -> bool {
-        self.options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
+        self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
     }
 
-    /// The fields of each request, as sent.
+    /// Returns the header fields that each request carries.
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
-        let fields = self.options.fields.iter();
+        let fields = self.engine_options.fields.iter();
         fields.map(|(name, value)| (name.clone(), crate::text::from_latin1(py, value))).collect()
     }
 }
 
-impl Plan {
-    /// The same for one request that this ends.
-    pub(crate) fn stopped_by(&self, stop: &Stop) -> Self {
+impl SharedOptions {
+    /// Returns a copy for one call, which `stop` ends.
+    pub(crate) fn stopped_by(&self, stop: &StopFlag) -> Self {
         let interrupt = Some(stop.or_signals());
-        Self { options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.options) }) }
+        Self { engine_options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.engine_options) }) }
     }
 }
 
-/// Seconds given by a program. An enormous number is no limit.
+/// Converts a number of seconds. A huge number means no limit.
 fn seconds(value: f64) -> PyResult<Duration> {
     if value.is_nan() || value <= 0.0 {
         let message = "Attempted to set a timeout to a value less than or equal to 0";
@@ -154,8 +154,8 @@ fn seconds(value: f64) -> PyResult<Duration> {
     Ok(Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX).min(Duration::from_secs(1 << 31)))
 }
 
-/// Fields of a mapping or of pairs.
-pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Field>> {
+/// Reads fields from a mapping or from an iterable of pairs.
+pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> {
     let py = given.py();
     if let Ok(dict) = given.cast_exact::<PyDict>() {
         return dict.iter().map(|(name, value)| field(&name, &value)).collect();
@@ -173,7 +173,7 @@ pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Field>> {
         .collect()
 }
 
-fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
+fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<FieldChange> {
     let name_bytes = part(name, name)?;
     let name_text = String::from_utf8(name_bytes).ok().filter(|name| is_token(name.as_bytes()));
     let name_text = name_text.ok_or_else(|| invalid("name", &name_of(name)))?;
@@ -181,14 +181,15 @@ fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
         return Ok((name_text, None));
     }
     let bytes = part(value, name)?;
-    if is_broken(&bytes) {
+    if is_invalid_value(&bytes) {
         return Err(invalid("value of", &name_text));
     }
     Ok((name_text, Some(bytes)))
 }
 
-/// A leading blank would continue the previous field (RFC 9112 section 5.2).
-fn is_broken(value: &[u8]) -> bool {
+/// Returns whether a value cannot be sent. A leading blank would continue the previous field
+/// (RFC 9112 section 5.2).
+fn is_invalid_value(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
 
@@ -202,11 +203,11 @@ fn part(part: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let what = if part.is(name) { "name" } else { "value" };
     let shown = name_of(name);
     let message = format!("Header {what} of {shown:?} must be of type str or bytes, not {}", part.get_type());
-    Err(Failure::new_err(("Header", message, None::<String>, "connect")))
+    Err(EngineError::new_err(("Header", message, None::<String>, "connect")))
 }
 
-/// A field's name for a message: what stands behind its first character that no name may have could be a value, which
-/// could be a secret.
+/// The name of a field for a message, cut off at the first character that no name may contain: the
+/// text behind it may be a value, and a secret.
 fn name_of(name: &Bound<'_, PyAny>) -> String {
     let text = match name.cast::<PyBytes>() {
         Ok(bytes) => String::from_utf8_lossy(bytes.as_bytes()).into_owned(),
@@ -221,11 +222,11 @@ fn name_of(name: &Bound<'_, PyAny>) -> String {
 fn invalid(what: &str, name: &str) -> PyErr {
     let message =
         format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what} {name:?}");
-    Failure::new_err(("Header", message, None::<String>, "connect"))
+    EngineError::new_err(("Header", message, None::<String>, "connect"))
 }
 
-/// Puts fields over those that are there: one of the same name replaces, one without a value removes.
-pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<Field>) {
+/// Applies changes to fields: a value replaces the field of the same name, `None` removes it.
+pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<FieldChange>) {
     for (name, value) in over {
         let at = fields.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name));
         match (at, value) {
@@ -237,7 +238,8 @@ pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<Field>) {
     }
 }
 
-/// A netrc file's user and password for the host of a URL. `None` for a URL with its own user.
+/// Finds the user and password for the host of a URL in the text of a netrc file. Returns `None`
+/// for a URL with its own user.
 #[pyfunction]
 pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
     let target = prepare(url, None)?.target;
@@ -249,14 +251,14 @@ pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, V
     Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))
 }
 
-/// Returns whether a list like that of `no_proxy` includes the host of a URL.
+/// Returns whether a `no_proxy` list includes the host of a URL.
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
-/// The options without the fields to remove: those without a value.
-pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[Field]) -> Arc<RequestOptions> {
+/// Returns a copy of the options without the fields whose change has no value.
+pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));
     options.fields.retain(|(name, _)| !is_out(name));

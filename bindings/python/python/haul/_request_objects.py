@@ -1,14 +1,15 @@
-"""Requests: what a program asks for, what is sent, and the hooks of both. The names are those of requests."""
+"""``Request`` (the arguments of a program), ``PreparedRequest`` (the request to send), and their
+hooks."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
 
-from ._bodies import FORM, encode_files, encode_json, encode_query, is_awaited, is_stream, length_of
-from ._haul import Failure, prepare_url, split_url
+from ._request_body import FORM, encode_files, encode_json, encode_query, is_awaited, is_stream, length_of
+from ._haul import EngineError, prepare_url, split_url
 from .cookies import CookieJar, cookiejar_from_dict
-from .exceptions import InvalidURL, MissingSchema, from_failure
+from .exceptions import InvalidURL, MissingSchema, from_engine_error
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def default_hooks() -> Hooks:
-    """An empty mapping of hooks."""
+    """Returns a mapping without hooks."""
     return {"response": []}
 
 
 def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> Any:
-    """Calls the hooks for an event. If one returns a value, it replaces the data passed on."""
+    """Calls the hooks for an event. A value that a hook returns replaces the data."""
     for hook in hooks_of(hooks):
         changed = hook(data, **kwargs)
         if changed is not None:
@@ -33,7 +34,7 @@ def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> 
 
 
 def hooks_of(hooks: Mapping[str, Any] | None) -> Any:
-    """Those for a response."""
+    """Returns the hooks for a response."""
     found = (hooks or {}).get("response") or ()
     return [found] if callable(found) else found
 
@@ -42,9 +43,9 @@ class _HooksMixin:
     hooks: Hooks
 
     def register_hook(self, event: str, hook: Any) -> None:
-        """Adds one or several hooks for an event; the only event is ``response``.
+        """Adds one or several hooks for an event. The only event is ``response``.
 
-        :raises ValueError: there is no such event."""
+        :raises ValueError: the event is unknown."""
         if event not in self.hooks:
             raise ValueError(f'Unsupported event specified, with event name "{event}"')
         if callable(hook):
@@ -53,7 +54,7 @@ class _HooksMixin:
             self.hooks[event].extend(one for one in hook if callable(one))
 
     def deregister_hook(self, event: str, hook: Any) -> bool:
-        """Removes a hook. Returns whether it was there."""
+        """Removes a hook. Returns whether it was registered."""
         try:
             self.hooks[event].remove(hook)
         except ValueError:
@@ -62,7 +63,7 @@ class _HooksMixin:
 
 
 class Request(_HooksMixin):
-    """What a program asks for, before a session's settings are known."""
+    """The arguments of a request, before a session adds its settings."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Request(_HooksMixin):
 
 
 class PreparedRequest(_HooksMixin):
-    """A request as it will be sent."""
+    """A request with the exact method, URL, headers and body that are sent."""
 
     def __init__(self) -> None:
         self.method: str | None = None
@@ -114,7 +115,7 @@ class PreparedRequest(_HooksMixin):
         self.digest: Any = None
         self._cookies: CookieJar | None = None
         self._body_position: Any = None
-        #: The request's own, which stay with its first origin.
+        #: The ``cookies=`` of the request, which are sent to its first origin only.
         self._first_cookies: Any = None
 
     def prepare(
@@ -162,18 +163,18 @@ class PreparedRequest(_HooksMixin):
         text = url.decode("utf-8") if isinstance(url, bytes) else str(url)
         text = text.lstrip()
         if ":" in text and not text.lower().startswith("http"):
-            # Some other scheme: not ours to change.
+            # URLs of other schemes are left unchanged.
             self.url = text
             return
         try:
             self.url = prepare_url(text, encode_query(params))
-        except Failure as failure:
+        except EngineError as failure:
             if failure.args[0] == "UnsupportedScheme":
-                # An adapter may be mounted for it: `http+unix://`.
+                # An adapter may be mounted for the scheme, such as `http+unix://`.
                 query = encode_query(params)
                 self.url = text if not query else f"{text}{'&' if '?' in text else '?'}{query}"
                 return
-            error = from_failure(failure)
+            error = from_engine_error(failure)
             raise error if isinstance(error, (MissingSchema, InvalidURL)) else InvalidURL(*failure.args[1:2]) from None
 
     def prepare_headers(self, headers: Any) -> None:
@@ -183,13 +184,14 @@ class PreparedRequest(_HooksMixin):
             self.headers[name.decode("ascii") if isinstance(name, bytes) else name] = value
 
     def prepare_body(self, data: Any, files: Any, json: Any = None) -> None:
-        """Sets the body: a form, a file, JSON, or an iterable that produces it while it is sent."""
+        """Sets the body: a form, a file, JSON, or an iterable whose pieces are sent as it produces
+        them."""
         body: Any = None
         kind: str | None = None
         if not data and json is not None:
             kind, body = "application/json", encode_json(json)
         if isinstance(data, io.StringIO):
-            # It tells its length in characters, and would be cut off by what they take more as bytes.
+            # StringIO counts characters; the body would be cut off at that number of bytes.
             data = data.read()
         if is_awaited(data):
             raise TypeError(f"a body that is an asynchronous iterable ({type(data).__name__}) is for AsyncSession.request")
@@ -207,8 +209,8 @@ class PreparedRequest(_HooksMixin):
             if files:
                 try:
                     body, kind = encode_files(files, data)
-                except Failure as failure:
-                    raise from_failure(failure) from None
+                except EngineError as failure:
+                    raise from_engine_error(failure) from None
             elif data:
                 if isinstance(data, (str, bytes, bytearray)):
                     body = data
@@ -227,7 +229,7 @@ class PreparedRequest(_HooksMixin):
         self.body = body
 
     def prepare_content_length(self, body: Any) -> None:
-        """Sets Content-Length if the length is known, and omits it for methods that normally have no body."""
+        """Sets Content-Length if the length is known. Methods without a body get none."""
         if body is not None:
             length = length_of(body)
             if length:
@@ -236,11 +238,11 @@ class PreparedRequest(_HooksMixin):
             self.headers["Content-Length"] = "0"
 
     def prepare_auth(self, auth: Any, url: Any = "") -> None:
-        """Applies ``auth``, or the user and password in the URL."""
+        """Applies ``auth``, or else the user and password in the URL."""
         if auth is None and self.url is not None and "@" in self.url:
             try:
                 found = split_url(self.url)[3]
-            except Failure:
+            except EngineError:
                 found = None
             auth = found if found and any(found) else None
         if not auth:
@@ -254,7 +256,7 @@ class PreparedRequest(_HooksMixin):
         self.prepare_content_length(self.body) if not is_stream(self.body) else None
 
     def prepare_cookies(self, cookies: Any) -> None:
-        """Sets the Cookie header, unless there already is one."""
+        """Sets the Cookie header, unless the request already has one."""
         jar = cookies if hasattr(cookies, "set_cookie") else cookiejar_from_dict(cookies)
         if not isinstance(jar, CookieJar):
             jar = CookieJar(jar)
@@ -271,15 +273,17 @@ class PreparedRequest(_HooksMixin):
 
     @property
     def path_url(self) -> str:
-        """Path and query."""
+        """The path and query of the URL."""
         rest = (self.url or "").partition("://")[2].partition("#")[0]
-        at = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
+        at = min((index for index in (rest.find("/"), rest.find("?")) if index >= 0), default=len(rest))
         path = rest[at:]
         return path if path.startswith("/") else "/" + path
 
 
 def _position_of(data: Any) -> Any:
-    """Where a body begins, to be rewound to: ``False`` where it does not say so, ``None`` where it cannot be asked."""
+    """Returns the position of a body, to rewind to.
+
+    ``False``: ``tell`` fails; ``None``: there is no ``tell``."""
     if not hasattr(data, "tell"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Request bodies from asynchronous iterables, for the thread that sends them."""
+"""Request bodies that are asynchronous iterables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import Any
 _END = object()
 
 
-class AwaitedBody:
-    """An asynchronous iterable as an iterator for a thread that may block: each piece is produced in the event loop."""
+class AsyncBody:
+    """A blocking iterator over an asynchronous iterable, for the thread that sends the body.
+
+    The event loop produces each piece."""
 
     def __init__(self, pieces: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._pieces = aiter(pieces)
         self._loop = loop
         self._piece: concurrent.futures.Future[Any] | None = None
         self._is_stopped = False
-        #: Held while a piece is asked for, which may be stopped by another thread meanwhile.
+        #: Held while a piece is requested: another thread may call :meth:`stop` meanwhile.
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Any]:
@@ -28,7 +30,7 @@ class AwaitedBody:
     def __next__(self) -> Any:
         with self._lock:
             if self._is_stopped:
-                # The end would be taken for that of the body.
+                # StopIteration would look like the end of the body.
                 raise concurrent.futures.CancelledError
             self._piece = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
         piece = self._piece.result()
@@ -37,14 +39,16 @@ class AwaitedBody:
         return piece
 
     def tell(self) -> int:
-        """:raises OSError: always. The body cannot be rewound, so a redirect that keeps it is an error."""
-        raise OSError("an asynchronous iterable can be sent once")
+        """Refuses: the body cannot be rewound, so a redirect that needs it again is an error.
+
+        :raises OSError: always."""
+        raise OSError("an asynchronous iterable can be sent only once")
 
     async def _next(self) -> Any:
         return await anext(self._pieces, _END)
 
     def stop(self) -> None:
-        """Cancels the piece in progress, because nobody waits for it any more."""
+        """Ends the body, and cancels the piece in progress."""
         with self._lock:
             self._is_stopped = True
             if self._piece is not None:

@@ -1,4 +1,5 @@
-//! The cookies of a session: the engine's jar (RFC 6265bis), which `haul.cookies` gives the interface of requests.
+//! The cookies of a session: the engine's jar (RFC 6265bis). `haul.cookies` adds the API of
+//! requests.
 
 use std::path::PathBuf;
 
@@ -10,18 +11,18 @@ use pyo3::types::PyString;
 use crate::text::{from_latin1, latin1_or_utf8};
 use crate::url::prepare;
 
-/// Name, value, domain, path, host only, secure, HTTP only, when it ends.
-type Shown<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
+/// Name, value, domain, path, host-only flag, secure flag, HttpOnly flag, time of expiry.
+type CookieTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
 
-/// Cookies, each with the hosts and paths it belongs to.
-#[pyclass(frozen, module = "haul._haul")]
+/// The cookie jar of a session.
+#[pyclass(frozen, name = "Jar", module = "haul._haul")]
 #[derive(Default)]
-pub(crate) struct Jar {
+pub(crate) struct PyJar {
     pub(crate) jar: haul::state::jar::Jar,
 }
 
 #[pymethods]
-impl Jar {
+impl PyJar {
     #[new]
     fn new() -> Self {
         Self::default()
@@ -31,13 +32,14 @@ impl Jar {
         self.jar.with(haul_policy::cookie::Jar::len)
     }
 
-    /// The Cookie field of a request to this URL.
+    /// Returns the Cookie field of a request to this URL.
     fn header<'py>(&self, py: Python<'py>, url: &str) -> PyResult<Option<Bound<'py, PyString>>> {
         let target = prepare(url, None)?.target;
         Ok(self.jar.cookie_for(&target).map(|value| from_latin1(py, &value)))
     }
 
-    /// Takes Set-Cookie fields of a reply from this URL; returns how many were refused.
+    /// Stores the Set-Cookie fields of a response from this URL. Returns the number of refused
+    /// ones.
     fn take(&self, url: &str, fields: Vec<String>) -> PyResult<usize> {
         let target = prepare(url, None)?.target;
         let fields: Vec<Vec<u8>> = fields.iter().map(|field| latin1_or_utf8(field)).collect();
@@ -73,7 +75,8 @@ impl Jar {
         Ok(())
     }
 
-    /// Removes cookies with this name, domain and path; `None` matches all. Returns how many.
+    /// Removes the cookies with this name, domain and path; `None` matches all. Returns their
+    /// number.
     #[pyo3(signature = (name=None, domain=None, path=None))]
     fn remove(&self, name: Option<&str>, domain: Option<&str>, path: Option<&str>) -> usize {
         let domain = domain.map(|domain| domain.trim_start_matches('.'));
@@ -89,12 +92,12 @@ impl Jar {
         })
     }
 
-    /// Adds the cookies of a Netscape file; one that is not there is empty.
+    /// Adds the cookies of a file in Netscape format. A missing file counts as empty.
     fn load(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         py.detach(|| self.jar.load(file)).map(|_| ()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// Writes what has changed to a Netscape file.
+    /// Writes the changes to a file in Netscape format.
     fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         py.detach(|| self.jar.save(file)).map_err(|error| PyOSError::new_err(error.to_string()))
     }
@@ -104,8 +107,8 @@ impl Jar {
         self.jar.clear_session();
     }
 
-    /// All cookies, oldest first.
-    fn all<'py>(&self, py: Python<'py>) -> Vec<Shown<'py>> {
+    /// Returns all cookies, oldest first.
+    fn all<'py>(&self, py: Python<'py>) -> Vec<CookieTuple<'py>> {
         self.jar.with(|jar| {
             let shown = |cookie: &Cookie| {
                 let parts = cookie.parts();

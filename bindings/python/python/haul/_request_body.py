@@ -1,4 +1,4 @@
-"""Turns ``data=``, ``json=`` and ``files=`` into a body and its Content-Type."""
+"""Converts ``data=``, ``json=`` and ``files=`` into a body and its Content-Type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def encode_query(params: Any) -> str | None:
 
 
 def encode_json(value: Any) -> bytes:
-    """A value as JSON (RFC 8259): no NaN, no infinity."""
+    """Encodes a value as JSON (RFC 8259), which has no NaN and no infinity."""
     import json
 
     try:
@@ -37,17 +37,20 @@ def encode_json(value: Any) -> bytes:
 
 
 def is_stream(data: Any) -> bool:
-    """Whether it is sent while it is produced: an iterable that is not text, a form or a list."""
+    """Returns whether a body is sent while it is produced: an iterable, but not text, a form or a
+    list."""
     return hasattr(data, "__iter__") and not isinstance(data, (str, bytes, bytearray, list, tuple, Mapping))
 
 
 def is_awaited(data: Any) -> bool:
-    """Whether it is only an asynchronous iterable, and not something that can be sent directly."""
+    """Returns whether a body is an asynchronous iterable, and not a plain one, too."""
     return hasattr(data, "__aiter__") and not hasattr(data, "__iter__")
 
 
 def memory_of(data: Any) -> memoryview | None:
-    """The bytes of an object with the buffer protocol: ``bytearray``, ``memoryview``, ``array``."""
+    """Returns a view of an object with the buffer protocol:
+
+    ``bytearray``, ``memoryview``, ``array``."""
     try:
         return memoryview(data)
     except TypeError:
@@ -55,14 +58,14 @@ def memory_of(data: Any) -> memoryview | None:
 
 
 def length_of(data: Any) -> int | None:
-    """The number of bytes left in a body, if it can be found without reading it."""
+    """Returns the number of bytes left in a body, if that is known without reading it."""
     total: int | None = None
     position = 0
     if isinstance(data, str):
         return len(data.encode("utf-8"))
     if hasattr(data, "__len__"):
         memory = memory_of(data)
-        # An array counts its items.
+        # The `len` of an array counts its items.
         total = len(data) if memory is None else memory.nbytes
     elif hasattr(data, "len"):
         total = data.len
@@ -92,7 +95,7 @@ def length_of(data: Any) -> int | None:
                 total = data.tell()
                 data.seek(position)
         except OSError:
-            # It cannot be rewound, or it is no regular file: what is left is not known.
+            # The file is not seekable, so the number of bytes left is unknown.
             return total if total else None
     if total is None:
         return None
@@ -108,9 +111,9 @@ def _text(value: Any) -> str:
 
 
 def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
-    """``files=`` (and the fields of ``data=`` before them) as multipart/form-data, and its Content-Type.
+    """Encodes ``data=`` and ``files=`` as multipart/form-data; returns body and Content-Type.
 
-    A file is its content, or something with ``read``, or ``(name, content[, type[, headers]])``."""
+    A file is its content, an object with ``read``, or ``(name, content[, type[, headers]])``."""
     if not files:
         raise ValueError("Files must be provided.")
     if isinstance(data, (str, bytes)):
@@ -132,8 +135,8 @@ def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
         elif not isinstance(content, (str, bytes)):
             memory = memory_of(content)
             if memory is None and not isinstance(content, int):
-                # What a path is called is not what is in its file.
-                raise TypeError(f"a file has to be bytes, text or something with read, not {type(content).__name__}")
+                # `str(path)` would send the name of the file in place of its content.
+                raise TypeError(f"a file has to be bytes, text or an object with read, not {type(content).__name__}")
             content = str(content) if memory is None else memory.tobytes()
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
         parts.append((_text(name), filename, kind, own, content))

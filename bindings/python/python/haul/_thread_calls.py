@@ -1,7 +1,7 @@
 """Runs blocking calls for an event loop, on threads of the session.
 
-A loop's default executor has few threads (six on two cores), and they are the program's: streams that wait for slow servers would hold up
-its own calls, and each other.
+The default executor of a loop has few threads (six on two cores), and the program uses them, too:
+streams that wait for slow servers would delay the program's own calls, and each other.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ._haul import Failure
+from ._haul import EngineError
 
-#: Threads are started as they are needed; what finds none waits for one.
-_MOST_THREADS = 256
+#: The limit of threads, which are started as they are needed. Further calls wait for a free thread.
+_MAX_THREADS = 256
 
 
-class Calls:
-    """The calls of a session that are in progress, and how to stop each."""
+class ThreadCalls:
+    """The calls of a session that are in progress, and the function that stops each."""
 
     def __init__(self) -> None:
         self._stops: dict[asyncio.Future[Any], Callable[[], None]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._pid = 0
-        #: Held while threads are got or let go.
+        #: Held while the thread pool is created or shut down.
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -38,13 +38,14 @@ class Calls:
         loop = asyncio.get_running_loop()
         waits: asyncio.Future[Any] = loop.create_future()
         call = loop.run_in_executor(self._pool(), function, *args)
-        call.add_done_callback(functools.partial(_settle, waits))
+        call.add_done_callback(functools.partial(_pass_result, waits))
         self._stops[waits] = stop
         try:
             return await waits
         except (asyncio.CancelledError, GeneratorExit):
             stop()
-            # One that has not begun need not, and nobody is told of the end of one that has: the loop may be gone by then.
+            # A call that has not begun is not run. The result of a running call is dropped: the
+            # loop may be closed by then.
             call.cancel()
             raise
         finally:
@@ -62,15 +63,15 @@ class Calls:
 
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:
-            # A child has none of its parent's threads.
+            # A forked child does not have the threads of its parent.
             if self._threads is None or self._pid != os.getpid():
-                self._threads = ThreadPoolExecutor(_MOST_THREADS, "haul")
+                self._threads = ThreadPoolExecutor(_MAX_THREADS, "haul")
                 self._pid = os.getpid()
             return self._threads
 
 
-def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
-    """Passes the result of a call to its future, unless that was cancelled."""
+def _pass_result(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
+    """Passes the result of a call to the future that waits for it, unless that is done."""
     error = None if call.cancelled() else call.exception()
     if waits.done():
         return
@@ -83,16 +84,17 @@ def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
 
 
 def close(future: asyncio.Future[Any]) -> None:
-    """Ends the call, because its session is closed."""
+    """Ends a call whose session is closed."""
     if not future.done():
-        future.set_exception(Failure("Closed", "the session was closed", None, "head"))
-        # Asked for now: of one whose task is gone nobody wants to read that it was never retrieved.
+        future.set_exception(EngineError("Closed", "the session was closed", None, "head"))
+        # Retrieved here, so that asyncio prints no warning if the task is gone.
         future.exception()
 
 
 def in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> bool:
-    """Calls it in the loop's thread: at once here, elsewhere as soon as the loop comes to it. False if that is closed, maybe just now:
-    then nobody waits, and it has forgotten its readers."""
+    """Calls a function in the thread of the loop: at once if that is the current thread, else soon.
+
+    Returns False if the loop is closed: then nothing waits in it."""
     if loop is _running_loop():
         function(*args)
         return True

@@ -1,0 +1,265 @@
+//! Request bodies: `bytes`, text, and data that the program produces while it is sent (a file, a
+//! generator).
+//!
+//! An exception in the program's code while it produces a piece is stored ([`ProgramException`]),
+//! and the sending call raises it: it is not an error of the network.
+//!
+//! A body longer than its `Content-Length` is an error, too: the rest would be left out, and the
+//! server would take a part for the whole. Therefore the last bytes wait until the program has
+//! confirmed the end. An object with a descriptor is read only up to its length: a log may have
+//! grown meanwhile, and a socket would wait for ever.
+//!
+//! A seekable file is sent from the same position each time: after a redirect, after a challenge,
+//! on a fresh connection.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::body::upload::{BodyPiece, BodySource, RequestBody};
+use haul::{Error, ErrorKind};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyString};
+
+use crate::error::{FailurePhase, failure};
+use crate::text::TextOrBytes;
+
+/// The exception that the program raised while it produced a piece of a body.
+#[derive(Clone, Default)]
+pub(crate) struct ProgramException(Arc<Mutex<Option<PyErr>>>);
+
+impl ProgramException {
+    /// Takes the exception out, if there is one.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn store(&self, error: PyErr) -> io::Error {
+        let text = error.to_string();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        io::Error::other(text)
+    }
+}
+
+/// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces;
+/// and the value of its `Content-Length`.
+pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(RequestBody, ProgramException)> {
+    let exception = ProgramException::default();
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok((bytes.as_bytes().into(), exception));
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        return Ok((text.to_str()?.into(), exception));
+    }
+    let source = match given.getattr_opt(pyo3::intern!(given.py(), "read"))? {
+        // Checked before it is used as bytes: an mmap is sent from its position, as in requests.
+        Some(read) => UploadSource::File(read.unbind()),
+        None => {
+            if let Some(octets) = TextOrBytes::of(given) {
+                return Ok((octets.into_bytes().into(), exception));
+            }
+            let pieces = given.try_iter().map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "a body has to be bytes, text, a file or an iterable, not {}",
+                    given.get_type()
+                ))
+            })?;
+            UploadSource::Pieces(pieces.into_any().unbind())
+        }
+    };
+    let confirms_end = announced.is_some() && (matches!(source, UploadSource::Pieces(_)) || !has_descriptor(given));
+    let remaining = announced.map(|length| RemainingLength { length, bytes: length, confirms_end });
+    let mut reader = UploadReader::new(source, remaining, exception.clone());
+    if announced == Some(0) {
+        // The engine reads nothing of an empty body.
+        let end = reader.check_end();
+        end.map_err(|error| exception.take().unwrap_or_else(|| failure(&unreadable(error), FailurePhase::Wait)))?;
+    }
+    Ok((rewindable(given, remaining, &exception).unwrap_or_else(|| RequestBody::reader(reader)), exception))
+}
+
+fn has_descriptor(given: &Bound<'_, PyAny>) -> bool {
+    given.call_method0(pyo3::intern!(given.py(), "fileno")).is_ok()
+}
+
+/// Makes the error that the engine has for an unreadable body.
+fn unreadable(error: io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
+}
+
+/// A file that is sent from its position any number of times. `None` for what can be read only
+/// once: without `read`, `seek` and `tell`, or where one of them fails.
+fn rewindable(
+    given: &Bound<'_, PyAny>,
+    remaining: Option<RemainingLength>,
+    exception: &ProgramException,
+) -> Option<RequestBody> {
+    let py = given.py();
+    let method = |name| given.getattr_opt(name).ok().flatten();
+    let (read, seek) = (method(pyo3::intern!(py, "read"))?.unbind(), method(pyo3::intern!(py, "seek"))?.unbind());
+    if let Some(seekable) = method(pyo3::intern!(py, "seekable"))
+        && !seekable.call0().ok()?.is_truthy().ok()?
+    {
+        return None;
+    }
+    let position = given.call_method0(pyo3::intern!(py, "tell")).ok()?.cast_into::<PyInt>().ok()?.unbind();
+    let file =
+        Arc::new(RewindableFile { read, seek, position, attempts: AtomicU64::new(0), read_lock: Mutex::new(()) });
+    let exception = exception.clone();
+    // A worker thread calls this, which must not wait for the interpreter.
+    let open = move || {
+        let number = file.attempts.fetch_add(1, Ordering::SeqCst) + 1;
+        let attempt = FileAttempt { file: Arc::clone(&file), number, is_begun: false };
+        Ok(Box::new(UploadReader::new(UploadSource::RewindableFile(attempt), remaining, exception.clone()))
+            as Box<dyn Read + Send>)
+    };
+    Some(RequestBody::pieces([BodyPiece::Source(BodySource::new(None, open))]))
+}
+
+/// A seekable file that is the body of a request.
+struct RewindableFile {
+    read: Py<PyAny>,
+    seek: Py<PyAny>,
+    position: Py<PyInt>,
+    /// The number of attempts to send the file. A thread may still read ahead for an earlier
+    /// attempt, and would take bytes away from the latest.
+    attempts: AtomicU64,
+    /// Held during a read. No thread waits for the lock while it holds the interpreter.
+    read_lock: Mutex<()>,
+}
+
+/// One attempt to send a file.
+struct FileAttempt {
+    file: Arc<RewindableFile>,
+    number: u64,
+    is_begun: bool,
+}
+
+impl FileAttempt {
+    /// Seeks to the start of the body. In the first attempt the file is there already.
+    fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
+        if !std::mem::replace(&mut self.is_begun, true) && self.number > 1 {
+            self.file.seek.bind(py).call1((self.file.position.bind(py),))?;
+        }
+        Ok(())
+    }
+}
+
+/// The Python object that produces the body.
+enum UploadSource {
+    /// The `read` method of a file object.
+    File(Py<PyAny>),
+    RewindableFile(FileAttempt),
+    /// An iterator over pieces.
+    Pieces(Py<PyAny>),
+}
+
+/// Reads a body from a Python object, for the thread that sends it.
+struct UploadReader {
+    source: UploadSource,
+    /// The latest piece, and the number of its bytes that were taken.
+    piece: Vec<u8>,
+    at: usize,
+    remaining: Option<RemainingLength>,
+    exception: ProgramException,
+}
+
+/// The announced length of a body, and the part of it that is still to be sent.
+#[derive(Clone, Copy)]
+struct RemainingLength {
+    length: u64,
+    bytes: u64,
+    /// After the last announced byte the program is asked for one more, to confirm the end.
+    confirms_end: bool,
+}
+
+impl UploadReader {
+    fn new(source: UploadSource, remaining: Option<RemainingLength>, exception: ProgramException) -> Self {
+        Self { source, piece: Vec::new(), at: 0, remaining, exception }
+    }
+
+    /// Returns the next piece; `None` at the end.
+    fn next(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = if let UploadSource::RewindableFile(attempt) = &self.source {
+            Some(Arc::clone(&attempt.file))
+        } else {
+            None
+        };
+        let _read_lock = file.as_ref().map(|file| file.read_lock.lock().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(file), UploadSource::RewindableFile(attempt)) = (&file, &self.source)
+            && file.attempts.load(Ordering::SeqCst) != attempt.number
+        {
+            return Err(io::Error::other("the file is being sent anew"));
+        }
+        // The interpreter may have ended: a daemon thread still sends meanwhile.
+        let piece = Python::try_attach(|py| self.read_piece(py, room).map_err(|error| self.exception.store(error)));
+        piece.unwrap_or_else(|| Err(io::Error::other("the interpreter has ended")))
+    }
+
+    fn read_piece(&mut self, py: Python<'_>, room: usize) -> PyResult<Option<Vec<u8>>> {
+        let piece = match &mut self.source {
+            UploadSource::File(read) => read.bind(py).call1((room,))?,
+            UploadSource::RewindableFile(attempt) => {
+                attempt.begin(py)?;
+                attempt.file.read.bind(py).call1((room,))?
+            }
+            UploadSource::Pieces(pieces) => match pieces.bind(py).cast::<pyo3::types::PyIterator>()?.clone().next() {
+                Some(piece) => piece?,
+                None => return Ok(None),
+            },
+        };
+        let octets = TextOrBytes::of(&piece).ok_or_else(|| {
+            PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
+        })?;
+        let bytes = octets.into_bytes();
+        // A file ends with an empty piece; a generator may give one in between.
+        Ok(if bytes.is_empty() && !matches!(self.source, UploadSource::Pieces(_)) { None } else { Some(bytes) })
+    }
+
+    /// Returns an error if the body is longer than announced.
+    fn check_end(&mut self) -> io::Result<()> {
+        let Some(RemainingLength { length, confirms_end, .. }) = self.remaining else { return Ok(()) };
+        while confirms_end && self.at == self.piece.len() {
+            match self.next(1)? {
+                Some(piece) => (self.piece, self.at) = (piece, 0),
+                None => break,
+            }
+        }
+        if self.at == self.piece.len() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("request body is longer than its announced length of {length} bytes")))
+    }
+}
+
+impl Read for UploadReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // A thread that reads ahead may ask for more than the announced length.
+        let left = self
+            .remaining
+            .as_ref()
+            .map_or(usize::MAX, |remaining| usize::try_from(remaining.bytes).unwrap_or(usize::MAX));
+        let most = buffer.len().min(left);
+        let buffer = &mut buffer[..most];
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        while self.at == self.piece.len() {
+            match self.next(buffer.len())? {
+                Some(piece) => (self.piece, self.at) = (piece, 0),
+                None => return Ok(0),
+            }
+        }
+        let n = buffer.len().min(self.piece.len() - self.at);
+        buffer[..n].copy_from_slice(&self.piece[self.at..self.at + n]);
+        self.at += n;
+        if let Some(remaining) = &mut self.remaining {
+            remaining.bytes -= n as u64;
+            if remaining.bytes == 0 {
+                self.check_end()?;
+            }
+        }
+        Ok(n)
+    }
+}

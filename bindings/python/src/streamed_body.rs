@@ -1,0 +1,356 @@
+//! `StreamedBody`: a response body that the program reads piece by piece.
+
+use std::io::{self, BufRead};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use haul::body::BodyDecoder;
+use haul::{Error, ErrorKind, Head, Response, Version};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::bytes_sink::decoder_for;
+use crate::error::{FailurePhase, failure, interrupted};
+use crate::stop_flag::{StopFlag, has_signal};
+
+/// The default number of bytes that one read returns.
+const PIECE: usize = 64 << 10;
+
+/// The time that a reader waits for another reader before it checks for signals.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A body being received. Closing it before its end closes its connection, too.
+///
+/// A reading thread takes the [`StreamedBodyReader`] out of its slot, so that it holds no lock while it
+/// waits for the network: a thread that closes the body, or asks whether it has ended, holds the
+/// interpreter, and must not wait for the network.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct StreamedBody {
+    /// `piece` returns bytes as they arrive, even if they are fewer than requested.
+    returns_early: bool,
+    /// Set when the body is closed, so that a reader returns soon.
+    stop: StopFlag,
+    /// The program has read the body to its end.
+    is_over: AtomicBool,
+    slot: Mutex<ReaderSlot>,
+    /// Signalled when a thread has put the reader back.
+    returned: Condvar,
+}
+
+/// The place of the reader between two reads.
+struct ReaderSlot {
+    /// `None` during a read, and after the body was closed.
+    reader: Option<StreamedBodyReader>,
+    /// The thread that has taken the reader.
+    taken_by: Option<ThreadId>,
+}
+
+/// Receives and decodes the body, and holds the bytes that the program has not read.
+struct StreamedBodyReader {
+    response: Option<Response>,
+    decoder: Option<BodyDecoder>,
+    /// Bytes that were received (and decoded), and the number of them that were read.
+    ready: Vec<u8>,
+    at: usize,
+    ended: bool,
+    /// At least one read has decoded the body.
+    has_decoded: bool,
+    /// The failure that ended the body early. Further reads report it again.
+    failure: Option<StreamFailure>,
+    /// The stop flag of the [`StreamedBody`].
+    stop: StopFlag,
+}
+
+/// An error of the engine that can be reported again.
+struct StreamFailure {
+    kind: ErrorKind,
+    cause: String,
+    url: Option<String>,
+}
+
+impl StreamFailure {
+    fn of(error: &Error) -> Self {
+        Self { kind: error.kind(), cause: error.cause(), url: error.url().map(str::to_owned) }
+    }
+
+    fn to_io_error(&self) -> io::Error {
+        let error = Error::new(self.kind, self.cause.clone());
+        io::Error::other(if let Some(url) = &self.url { error.with_url(url.clone()) } else { error })
+    }
+}
+
+impl StreamedBody {
+    /// Takes the response and the stop flag of its request.
+    pub(crate) fn new(response: Response, stop: StopFlag) -> Self {
+        let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
+        let returns_early = is_chunked(response.head());
+        let reader = StreamedBodyReader {
+            response: Some(response),
+            decoder,
+            ready: Vec::new(),
+            at: 0,
+            ended: false,
+            has_decoded: false,
+            failure: None,
+            stop: stop.clone(),
+        };
+        Self {
+            returns_early,
+            stop,
+            is_over: AtomicBool::new(false),
+            slot: Mutex::new(ReaderSlot { reader: Some(reader), taken_by: None }),
+            returned: Condvar::new(),
+        }
+    }
+
+    /// Locks the slot. The lock is never held during a wait for the network.
+    fn slot(&self) -> MutexGuard<'_, ReaderSlot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads with the interpreter released. A closed body has nothing left to read.
+    fn read_detached<'py>(
+        &self,
+        py: Python<'py>,
+        read: impl FnOnce(&mut StreamedBodyReader) -> io::Result<Vec<u8>> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let Some(mut reader) = self.take_reader()? else { return Ok(Vec::new()) };
+            let bytes = read(&mut reader);
+            self.put_back(reader);
+            bytes
+        });
+        into_python(py, bytes)
+    }
+
+    /// Takes the reader out of its slot, and waits for another thread if that has it. Returns
+    /// `None` if the body is closed.
+    fn take_reader(&self) -> io::Result<Option<StreamedBodyReader>> {
+        let me = thread::current().id();
+        let mut slot = self.slot();
+        while !self.stop.is_set() {
+            if let Some(reader) = slot.reader.take() {
+                slot.taken_by = Some(me);
+                return Ok(Some(reader));
+            }
+            if slot.taken_by == Some(me) {
+                // A signal handler of the reading thread would wait for itself.
+                return Err(io::ErrorKind::Deadlock.into());
+            }
+            let (again, waited) = self.returned.wait_timeout(slot, TICK).unwrap_or_else(PoisonError::into_inner);
+            slot = again;
+            if waited.timed_out() {
+                drop(slot);
+                if has_signal() {
+                    return Err(interruption("it was interrupted"));
+                }
+                slot = self.slot();
+            }
+        }
+        Ok(None)
+    }
+
+    fn put_back(&self, reader: StreamedBodyReader) {
+        let is_over = reader.is_over();
+        self.is_over.store(is_over, Ordering::Release);
+        let mut slot = self.slot();
+        slot.taken_by = None;
+        // If the body was closed meanwhile, `close` found no reader to drop.
+        let closed = if self.stop.is_set() { Some(reader) } else { slot.reader.replace(reader) };
+        drop(slot);
+        self.returned.notify_one();
+        drop(closed);
+    }
+}
+
+#[pymethods]
+impl StreamedBody {
+    /// Returns the next `size` bytes, or fewer if the body ends before; without a size, the rest.
+    /// If `decode`, the content coding is removed.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_detached(py, |reader| reader.take(size.unwrap_or(usize::MAX), decode))
+    }
+
+    /// Returns the bytes that have arrived, at most `size`. Waits if there are none. Returns an
+    /// empty object at the end.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn read_some<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_detached(py, |reader| reader.take_some(size, decode))
+    }
+
+    /// Returns the next piece for an iteration over the body. With chunks, or without a size, the
+    /// piece is the bytes that have arrived; otherwise `size` bytes. As in requests, a chunk is not
+    /// held back: it may be an event that the program waits for.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_detached(py, |reader| match size {
+            Some(size) if !self.returns_early => reader.take(size, decode),
+            _ => reader.take_some(size, decode),
+        })
+    }
+
+    /// Releases the connection, which is reused if the body was read to its end. Never waits: a
+    /// concurrent reader notices the closing, and releases the connection.
+    fn close(&self, py: Python<'_>) {
+        self.stop.set();
+        let reader = self.slot().reader.take();
+        self.returned.notify_all();
+        py.detach(|| drop(reader));
+    }
+
+    /// Returns whether the body has ended or was closed.
+    #[getter]
+    fn ended(&self) -> bool {
+        self.stop.is_set() || self.is_over.load(Ordering::Acquire)
+    }
+}
+
+/// Returns whether the server may send the body while it produces it: in chunks, or in HTTP/2
+/// frames without a length.
+fn is_chunked(head: &Head) -> bool {
+    match head.version() {
+        Version::Http2 => head.get("content-length").is_none(),
+        _ => head.get_all("transfer-encoding").any(|codings| codings.to_ascii_lowercase().ends_with(b"chunked")),
+    }
+}
+
+/// Makes the error of a read that is interrupted.
+fn interruption(why: &str) -> io::Error {
+    io::Error::other(Error::new(ErrorKind::Interrupted, why))
+}
+
+/// Converts the result of a read into `bytes`, or into the exception to raise.
+fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyBytes>> {
+    match bytes {
+        Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(PyMemoryError::new_err(())),
+        Err(error) if error.kind() == io::ErrorKind::Deadlock => {
+            Err(PyRuntimeError::new_err("the body is being read by this very thread"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(PyRuntimeError::new_err(error.to_string())),
+        Err(error) => {
+            let error = match error.downcast::<Error>() {
+                Ok(error) => error,
+                Err(other) => Error::with_source(ErrorKind::Receive, "the body cannot be read", other),
+            };
+            Err(interrupted(&error).unwrap_or_else(|| failure(&error, FailurePhase::Body)))
+        }
+    }
+}
+
+impl StreamedBodyReader {
+    /// Receives until `size` bytes are ready or the body ends, and takes them.
+    fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
+        self.switch_decoding(decode)?;
+        while self.ready.len() - self.at < size && self.receive_more(decode)? {}
+        Ok(self.split(size))
+    }
+
+    /// Receives until any bytes are ready or the body ends, and takes at most `size` of them.
+    fn take_some(&mut self, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
+        self.switch_decoding(decode)?;
+        while size != Some(0) && self.ready.len() == self.at && self.receive_more(decode)? {}
+        Ok(self.split(size.unwrap_or(PIECE)))
+    }
+
+    fn split(&mut self, size: usize) -> Vec<u8> {
+        let end = self.ready.len().min(self.at.saturating_add(size));
+        let taken = self.ready[self.at..end].to_vec();
+        self.at = end;
+        if self.at == self.ready.len() {
+            self.ready.clear();
+            self.at = 0;
+        }
+        taken
+    }
+
+    /// Returns whether the body has ended and the program has read all of it.
+    fn is_over(&self) -> bool {
+        self.ended && self.failure.is_none() && self.ready.len() == self.at
+    }
+
+    /// Prepares for reads that decode, or for reads that do not. Received bytes that were not read
+    /// are decoded then. A switch back from decoding is an error, as in urllib3.
+    fn switch_decoding(&mut self, decode: bool) -> io::Result<()> {
+        if self.decoder.is_none() || decode == self.has_decoded || self.is_over() {
+            return Ok(());
+        }
+        if self.has_decoded {
+            let message = "what follows was decoded: it cannot be read as it was sent any more";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        let received = self.ready.split_off(self.at);
+        self.ready.clear();
+        self.at = 0;
+        self.has_decoded = !received.is_empty();
+        let pushed = push(&received, &mut self.ready, self.decoder.as_mut());
+        self.unless_broken(pushed)
+    }
+
+    /// Receives more bytes. Returns `false` at the end.
+    fn receive_more(&mut self, decode: bool) -> io::Result<bool> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.to_io_error());
+        }
+        let received = self.receive(decode);
+        self.unless_broken(received)
+    }
+
+    fn unless_broken<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &outcome
+            && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>())
+        {
+            self.failure = Some(StreamFailure::of(error));
+            self.ended = true;
+            self.response = None;
+        }
+        outcome
+    }
+
+    fn receive(&mut self, decode: bool) -> io::Result<bool> {
+        let Some(response) = self.response.as_mut().filter(|_| !self.ended) else { return Ok(false) };
+        let filled =
+            if self.stop.is_set() { Err(interruption("the response was closed")) } else { response.fill_buf() };
+        let received = match filled {
+            Ok(received) => received,
+            Err(error) => {
+                self.ended = true;
+                self.response = None;
+                return Err(if self.stop.is_set() { interruption("the response was closed") } else { error });
+            }
+        };
+        if received.is_empty() {
+            self.ended = true;
+            self.response = None;
+            if let Some(decoder) = self.decoder.as_mut().filter(|_| decode) {
+                decoder.finish().map_err(io::Error::other)?;
+            }
+            return Ok(false);
+        }
+        let n = received.len().min(PIECE);
+        if self.at > 0 {
+            self.ready.drain(..self.at);
+            self.at = 0;
+        }
+        push(&received[..n], &mut self.ready, self.decoder.as_mut().filter(|_| decode))?;
+        self.has_decoded |= decode;
+        response.consume(n);
+        Ok(true)
+    }
+}
+
+fn push(received: &[u8], ready: &mut Vec<u8>, decoder: Option<&mut BodyDecoder>) -> io::Result<()> {
+    let mut add = |piece: &[u8]| {
+        ready.extend_from_slice(piece);
+        Ok(())
+    };
+    match decoder {
+        Some(decoder) => decoder.push(received, &mut add),
+        None => add(received),
+    }
+    .map_err(io::Error::other)
+}
