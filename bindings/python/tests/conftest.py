@@ -1,4 +1,4 @@
-"""Servers for the tests: on loopback, and counting what they see."""
+"""Fixtures: local servers that record requests, and helpers for child processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import functools
 import http.server
 import socket
 import socketserver
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import zlib
@@ -14,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import trustme
+
+from haul.adapters import HaulAdapter
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No proxy, certificate or netrc file of who runs the tests."""
+    """Removes the proxies, certificates and netrc file of the user."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -30,12 +36,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @functools.lru_cache(maxsize=8)
 def pattern(length: int) -> bytes:
-    """A body in which no place looks like the one 64 KiB later."""
+    """Returns a body that differs from itself shifted by 64 KiB."""
     return bytes(i % 251 for i in range(length))
 
 
 class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    """An HTTP/1.1 server with keep-alive, whose answers are functions of the path."""
+    """An HTTP/1.1 server with keep-alive. `routes` maps paths to functions that answer."""
 
     daemon_threads = True
     request_queue_size = 2048
@@ -63,7 +69,7 @@ class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
             self.most_open = max(self.open, self.most_open)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is what some tests are about."""
+        """Ignores clients that disconnect."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -127,7 +133,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def pages() -> Iterator[Pages]:
-    """A :class:`Pages` of this test's own."""
+    """A :class:`Pages` for one test."""
     with Pages() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
@@ -136,7 +142,7 @@ def pages() -> Iterator[Pages]:
 
 
 class Events:
-    """A route that sends ``event 0`` to ``event 2``, each when the one before was :attr:`taken`: who holds one back waits for ever."""
+    """A route that sends ``event 0`` to ``event 2``, each after the one before was :attr:`taken`."""
 
     def __init__(self, pages: Pages) -> None:
         self.url = f"{pages.url}/events"
@@ -174,7 +180,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def secure_pages(authority: trustme.CA) -> Iterator[Pages]:
-    """The same over TLS, with a certificate of :func:`authority` for localhost."""
+    """A :class:`Pages` over TLS, with a certificate of :func:`authority` for localhost."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -190,14 +196,14 @@ def secure_pages(authority: trustme.CA) -> Iterator[Pages]:
 
 @pytest.fixture
 def bundle(authority: trustme.CA, tmp_path: Path) -> str:
-    """The authority's certificate as a file."""
+    """The path of the authority's certificate."""
     path = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(path))
     return str(path)
 
 
 class RawServer:
-    """Sends the same bytes to everyone who connects, after a request has come."""
+    """A server that answers each request with the same bytes."""
 
     def __init__(self, reply: bytes, closes: bool = True) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -245,8 +251,45 @@ def raw() -> Iterator[Callable[..., RawServer]]:
 
 @pytest.fixture
 def proxy() -> Iterator[Pages]:
-    """A proxy that answers itself whatever it is asked to forward, and notes it."""
+    """A proxy that answers all requests itself, and records them."""
     with Pages() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
+
+
+def make_adapter_session() -> requests.Session:
+    """Returns a session of requests that sends by haul."""
+    session = requests.Session()
+    session.mount("http://", HaulAdapter())
+    session.mount("https://", HaulAdapter())
+    return session
+
+
+@pytest.fixture
+def adapter_session() -> requests.Session:
+    return make_adapter_session()
+
+
+# Background jobs of a shell ignore SIGINT, and so do their children.
+_RESTORE_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+def start_python(code: str, *args: str, **kwargs: Any) -> subprocess.Popen[str]:
+    """Starts a program in a child process."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _RESTORE_SIGINT + textwrap.dedent(code), *args],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs,
+    )  # fmt: skip
+
+
+def run_python(code: str, *args: str) -> str:
+    """Runs a program in a child process, which has to end by itself, and returns its output."""
+    child = start_python(code, *args)
+    try:
+        out, err = child.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise
+    assert child.returncode == 0, (child.returncode, out, err)
+    return out

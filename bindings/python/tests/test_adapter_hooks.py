@@ -1,4 +1,4 @@
-"""HaulAdapter: retries of bodies, and the methods that subclasses override."""
+"""Methods of HaulAdapter that subclasses override."""
 
 from __future__ import annotations
 
@@ -8,58 +8,6 @@ import pytest
 import requests
 
 from haul.adapters import HaulAdapter
-
-
-def test_retry_sends_no_generator_twice(pages: Any) -> None:
-    from urllib3 import Retry
-
-    class OnceFile:
-        def __init__(self) -> None:
-            self.left = [b"x"]
-
-        def read(self, size: int = -1) -> bytes:
-            return self.left.pop() if self.left else b""
-
-        def __iter__(self) -> Any:
-            return iter(self.read, b"")
-
-    class Again:
-        def __iter__(self) -> Any:
-            return iter([b"x"])
-
-    def busy(handler: Any) -> None:
-        handler.answer(b"", 503 if len(pages.bodies) < 2 else 200, Retry_After="0")
-
-    def close(handler: Any) -> None:
-        handler.close_connection = True
-
-    pages.routes["/busy"], pages.routes["/close"] = busy, close
-    session = requests.Session()
-    session.mount("http://", HaulAdapter(max_retries=Retry(3, status_forcelist=[503], allowed_methods=None)))
-    for body in (iter([b"x"]), (piece for piece in [b"x"]), OnceFile()):
-        pages.bodies.clear()
-        with pytest.raises(requests.exceptions.UnrewindableBodyError):
-            session.put(f"{pages.url}/busy", data=body)
-        assert pages.bodies == [b"x"]
-    for body in (iter([b"x"]), OnceFile()):
-        pages.bodies.clear()
-        with pytest.raises(requests.exceptions.ConnectionError):
-            session.put(f"{pages.url}/close", data=body)
-        assert pages.bodies == [b"x"]
-    pages.bodies.clear()
-    assert session.put(f"{pages.url}/busy", data=Again()).ok and pages.bodies == [b"x", b"x"]
-    # What was not read yet can be sent later.
-    body = iter([b"x"])
-    tries: list[Any] = []
-
-    class Late(Retry):
-        def sleep(self, response: Any = None) -> None:
-            tries.append(response)
-
-    session.mount("http://", HaulAdapter(max_retries=Late(1, allowed_methods=None)))
-    with pytest.raises(requests.exceptions.ConnectionError):
-        session.put("http://127.0.0.1:1/", data=body)
-    assert len(tries) == 1 and next(body) == b"x"
 
 
 class OverridesPools(HaulAdapter):

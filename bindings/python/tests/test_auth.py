@@ -1,8 +1,10 @@
-"""In whose name requests are."""
+"""Authentication: Basic, Digest, netrc, callables."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,61 @@ from haul.auth import HTTPBasicAuth, HTTPDigestAuth
 from haul.structures import CaseInsensitiveDict
 
 
-def test_authentication(httpbin: Any) -> None:
+@pytest.mark.parametrize("face", ["Session", "AsyncSession", "fetch_many"])
+def test_digest_with_a_stale_nonce_rewinds_a_file(face: str, pages: Any) -> None:
+    asked = itertools.count()
+
+    def challenge(handler: Any) -> None:
+        number = next(asked)
+        authorization = handler.headers.get("Authorization", "")
+        if number >= 3 and f'nonce="n{number - 1}"' in authorization:
+            return handler.answer(b"stored")
+        stale = ", stale=true" if "Digest" in authorization else ""
+        handler.answer(b"", 401, WWW_Authenticate=f'Digest realm="r", qop="auth", nonce="n{number}"{stale}')
+
+    pages.routes["/digest"] = challenge
+    auth, url = haul.auth.HTTPDigestAuth("me", "pw"), f"{pages.url}/digest"
+    file = io.BytesIO(b"--" + b"content" * 30_000)
+    file.seek(2)
+    if face == "Session":
+        response = haul.put(url, data=file, auth=auth)
+    elif face == "fetch_many":
+        response = next(haul.fetch_many([{"method": "PUT", "url": url, "data": file, "auth": auth}])).unwrap()
+    else:
+
+        async def of_loop() -> Any:
+            async with haul.AsyncSession() as session:
+                return await session.put(url, data=file, auth=auth)
+
+        response = asyncio.run(of_loop())
+    assert response.text == "stored" and pages.bodies[-1] == b"content" * 30_000
+
+
+def test_digest_never_sends_a_generator_twice(pages: Any) -> None:
+    pages.routes["/digest"] = lambda handler: handler.answer(
+        b"", 401, WWW_Authenticate='Digest realm="r", qop="auth", nonce="n", stale=true'
+    )
+    auth = haul.auth.HTTPDigestAuth("me", "pw")
+    with pytest.raises(haul.RequestException):
+        haul.put(f"{pages.url}/digest", data=iter([b"once"]), auth=auth)
+    assert pages.bodies.count(b"once") <= 1 and set(pages.bodies[1:]) <= {b"once"}
+
+
+def test_netrc_is_not_used_after_an_https_downgrade(
+    pages: Any, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nr").write_text("machine localhost login user password pass\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
+    secure_pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
+    assert haul.get(f"{secure_pages.url}/away", verify=bundle).ok
+    assert "Authorization" in dict(secure_pages.heads[0][1]) and "Authorization" not in dict(pages.heads[0][1])
+    # A redirect back to the first http origin keeps its netrc login.
+    pages.routes["/to-tls"] = lambda handler: handler.answer(b"", 302, Location=f"{secure_pages.url}/away")
+    assert haul.get(f"{pages.url}/to-tls", verify=bundle).ok
+    assert ["Authorization" in dict(fields) for _, fields in pages.heads[1:]] == [True, True]
+
+
+def test_basic_digest_and_callable_auth_work(httpbin: Any) -> None:
     session = haul.Session()
     url = httpbin.url + "/basic-auth/user/pass%20word"
     assert session.get(url).status_code == 401
@@ -32,7 +88,7 @@ def test_authentication(httpbin: Any) -> None:
     assert session.get(httpbin.url + "/bearer", auth=token).json()["token"] == "tok"
 
 
-def test_an_auth_that_answers_by_the_responses_connection(pages: Any, httpbin: Any) -> None:
+def test_auth_may_send_by_the_response_connection(pages: Any, httpbin: Any) -> None:
     import requests
 
     session = haul.Session()
@@ -72,7 +128,7 @@ def test_an_auth_that_answers_by_the_responses_connection(pages: Any, httpbin: A
         assert [one.status_code for one in response.history[0].history] in ([401], [])
 
 
-def test_netrc_of_a_host_on_the_way_does_not_go_back_to_the_first(
+def test_netrc_of_a_redirect_target_stays_with_it(
     pages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     other = pages.url.replace("localhost", "127.0.0.1")
@@ -84,21 +140,21 @@ def test_netrc_of_a_host_on_the_way_does_not_go_back_to_the_first(
     assert ["Authorization" in dict(fields) for _, fields in pages.heads] == [False, True, False]
 
 
-def test_netrc(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_netrc_is_used_unless_trust_env_is_false(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "nr").write_text("machine 127.0.0.1 login user password pass\n")
     url = httpbin.url.replace("localhost", "127.0.0.1") + "/basic-auth/user/pass"
     session = haul.Session()
     assert session.get(url).status_code == 401
     monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
     assert session.get(url).status_code == 200
-    # No user of the URL's own.
+    # The `@` in the query is not a user.
     assert session.get(url + "?by=a@b").status_code == 200
     session.trust_env = False
     assert session.get(url).status_code == 401
 
 
-def test_what_may_have_logged_a_connection_in_is_the_next_calls_of_nobody(pages: Any) -> None:
-    """NTLM and Negotiate do that. Where a request is what is logged in, the next call may have its connection."""
+def test_connection_of_unknown_auth_is_not_shared(pages: Any) -> None:
+    """NTLM and Negotiate authenticate the connection; Basic authenticates each request."""
 
     def ours(request: Any) -> Any:
         request.headers["Authorization"] = "Negotiate abc"

@@ -8,17 +8,61 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
-from haul.adapters import HaulAdapter
 
 import haul
+from conftest import start_python
+from haul.adapters import HaulAdapter
+
+
+@pytest.mark.parametrize("way", ["sync", "many", "async"])
+def test_memory_stays_flat_in_a_child_process(pages: Any, way: str) -> None:
+    count = int(os.environ.get("HAUL_TEST_REQUESTS", "1500"))
+    out, err = start_python(
+        """
+        import asyncio, resource, sys, haul
+        url, way, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+        def rss():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * resource.getpagesize() >> 10
+        def sync(n):
+            session = haul.Session()
+            for i in range(n):
+                assert session.get(url, params={"i": i}, timeout=20).content
+        def many(n):
+            for result in haul.fetch_many((f"{url}?{i}" for i in range(n)), 8):
+                assert result.content
+        def asynchronous(n):
+            async def main():
+                async with haul.AsyncSession(max_parallel=8) as session:
+                    for i in range(0, n, 20):
+                        for response in await asyncio.gather(*(session.get(f"{url}?{i + j}") for j in range(20))):
+                            assert response.content
+            asyncio.run(main())
+        run = {"sync": sync, "many": many, "async": asynchronous}[way]
+        run(500)
+        before = rss()
+        run(count)
+        print(rss() - before)
+        """,
+        f"{pages.url}/x",
+        way,
+        str(count),
+    ).communicate(timeout=1200)
+    assert out, err
+    assert int(out) < 2048, "KiB more than after the first 500"
+
 
 COUNT = int(os.environ.get("HAUL_REQUESTS", "2000"))
+
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-# In a process of its own, so that only the client's memory is looked at.
+
+# A separate process, so that only the memory of the client is measured.
 SERVER = r"""
 import re, socket, threading
 
@@ -53,12 +97,12 @@ def url() -> Iterator[str]:
 
 
 def resident() -> int:
-    """KiB."""
+    """Returns the resident memory in KiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE // 1024
 
 
 def assert_flat(run: Callable[[int], None], times: int) -> None:
-    """`run(n)` makes n requests. A leak of one small object a request would be 56 bytes and more."""
+    """Checks that `run(n)`, which makes n requests, does not leak. A small object has 56 bytes."""
     run(times // 5 + 200)
     before = resident()
     run(times)

@@ -1,28 +1,21 @@
-"""Where redirects lead, and what goes along."""
+"""Redirects: targets, methods, bodies and secrets."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
 import haul
-from haul.adapters import HaulAdapter
+from conftest import make_adapter_session
 from haul.structures import CaseInsensitiveDict
 
 
-def adapted() -> requests.Session:
-    session = requests.Session()
-    session.mount("http://", HaulAdapter())
-    return session
-
-
-def test_redirects_and_their_history(httpbin: Any) -> None:
+def test_redirects_are_followed_and_recorded_in_history(httpbin: Any) -> None:
     session = haul.Session()
     response = session.get(httpbin.url + "/redirect/3")
     assert [one.status_code for one in response.history] == [302, 302, 302]
@@ -37,7 +30,7 @@ def test_redirects_and_their_history(httpbin: Any) -> None:
     assert caught.value.response is not None and caught.value.response.status_code == 302
 
 
-def test_methods_behind_redirects(pages: Any) -> None:
+def test_method_after_a_redirect_follows_rfc_9110(pages: Any) -> None:
     for status in (301, 302, 303, 307, 308):
         pages.routes[f"/{status}"] = lambda handler, status=status: handler.answer(b"", status, Location="/to")
     seen = {}
@@ -51,7 +44,7 @@ def test_methods_behind_redirects(pages: Any) -> None:
     assert {seen[status, "HEAD"][0] for status in (301, 302, 303, 307, 308)} == {"HEAD"}
 
 
-def test_locations_beyond_ascii(raw: Any) -> None:
+def test_location_beyond_ascii_is_percent_encoded(raw: Any) -> None:
     for location, expected in (
         ("/ü?q=ö".encode(), "%C3%BC?q=%C3%B6"),
         ("/%C3%BC".encode(), "%C3%BC"),
@@ -63,7 +56,7 @@ def test_locations_beyond_ascii(raw: Any) -> None:
         assert response.next is not None and response.next.url == server.url + expected
 
 
-@pytest.mark.parametrize("make", [haul.Session, adapted])
+@pytest.mark.parametrize("make", [haul.Session, make_adapter_session])
 def test_latin1_location_keeps_its_bytes(make: Any, pages: Any) -> None:
     def away(handler: Any) -> None:
         handler.wfile.write(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /caf\xe9\r\n\r\n")
@@ -98,7 +91,7 @@ def test_methods_other_than_post_keep_their_body(method: str, status: int, pages
     assert of_new == [("text/x", b"content"), ("application/json", b"[1]"), (None, b"file"), (None, b"awaited"), (None, b"many")]
 
 
-def test_next_of_a_spent_body_raises(pages: Any) -> None:
+def test_next_raises_for_a_spent_body(pages: Any) -> None:
     pages.routes["/old"] = lambda handler: handler.answer(b"", 307, Location="/new")
     response = haul.put(f"{pages.url}/old", data=iter([b"once"]), allow_redirects=False)
     assert response.status_code == 307
@@ -123,19 +116,19 @@ def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:
     assert "Authorization" not in last and "X-Api-Key" not in last
 
 
-def test_a_user_that_a_redirect_names_logs_in_nowhere(pages: Any, proxy: Any) -> None:
+def test_user_of_a_redirect_is_ignored(pages: Any, proxy: Any) -> None:
     there = f"http://me:pw@127.0.0.1:{proxy.server_port}/end?by=a@b"
     pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=there)
     response = haul.get(f"{pages.url}/away")
     assert response.url == there.replace("me:pw@", "") and "Authorization" not in dict(proxy.heads[0][1])
-    # The first URL's user stays with its origin.
+    # The user of the first URL is used for its origin.
     pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/end")
     pages.heads.clear()
     haul.get(f"{pages.url}/on".replace("//", "//you:pw@"))
     assert ["Authorization" in dict(fields) for _, fields in pages.heads] == [True, True]
 
 
-def test_a_body_is_rewound_for_a_307(pages: Any) -> None:
+def test_file_is_rewound_after_a_307(pages: Any) -> None:
     pages.routes["/307"] = lambda handler: handler.answer(b"", 307, Location="/to")
     body = io.BytesIO(b"skipped, the body")
     body.seek(9)
@@ -158,7 +151,7 @@ def test_a_body_is_rewound_for_a_307(pages: Any) -> None:
         haul.post(f"{pages.url}/307", data=Once())
 
 
-def test_a_body_that_was_produced_goes_nowhere_a_second_time(pages: Any) -> None:
+def test_generator_is_never_sent_twice(pages: Any) -> None:
     class Readable:
         left = [b"x"]
 
@@ -179,14 +172,14 @@ def test_a_body_that_was_produced_goes_nowhere_a_second_time(pages: Any) -> None
     assert haul.put(f"{pages.url}/303", data=iter([b"y"])).request.method == "GET" and pages.bodies[-2:] == [b"y", b""]
 
 
-def test_an_empty_location_leads_nowhere(pages: Any) -> None:
+def test_empty_location_is_no_redirect(pages: Any) -> None:
     pages.routes["/empty"] = lambda handler: handler.answer(b"here", 302, Location="")
     response = haul.get(f"{pages.url}/empty")
     assert response.status_code == 302 and response.content == b"here" and response.history == []
     assert haul.get(f"{pages.url}/empty", allow_redirects=False).next is None
 
 
-def test_a_location_with_a_scheme_and_no_host_stays_with_its_origin(pages: Any) -> None:
+def test_location_without_host_stays_with_the_origin(pages: Any) -> None:
     pages.routes["/d/e"] = lambda handler: handler.answer(b"", 302, Location=location)
     for session in (requests.Session(), haul.Session()):
         for location in ("http:/x?y=1", "HTTP:/x?y=1"):
@@ -202,7 +195,7 @@ def test_a_location_with_a_scheme_and_no_host_stays_with_its_origin(pages: Any) 
         assert after is not None and after.url == pages.url + path
 
 
-def test_a_redirect_is_followed_by_hand(pages: Any) -> None:
+def test_resolve_redirects_follows_by_hand(pages: Any) -> None:
     pages.routes["/away"] = lambda handler: handler.answer(b"x" * 100_000, 302, Location="/there")
     session = haul.Session()
     response = session.get(pages.url + "/away", allow_redirects=False, stream=True)
@@ -214,52 +207,7 @@ def test_a_redirect_is_followed_by_hand(pages: Any) -> None:
     assert session.get_redirect_target(made) == "/made"
 
 
-@pytest.mark.parametrize("kind", ["haul", "requests"])
-def test_cookies_of_a_jar_go_where_they_belong(pages: Any, kind: str) -> None:
-    there = pages.url.replace("localhost", "127.0.0.1")
-    pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/away")
-    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{there}/end")
-    jar: Any = haul.cookies.CookieJar() if kind == "haul" else pytest.importorskip("requests").cookies.RequestsCookieJar()
-    jar.set("another", "1", domain="example.com")
-    jar.set("address", "2", domain="127.0.0.1")
-    jar.set("any", "3")
-    haul.get(f"{pages.url}/on", cookies=jar)
-    assert [dict(fields).get("Cookie") for _, fields in pages.heads] == ["any=3", "any=3", "address=2"]
-    pages.heads.clear()
-    haul.get(f"{there}/end", cookies=jar)
-    assert dict(pages.heads[0][1])["Cookie"] == "address=2; any=3"
-
-
-def test_cookies_of_a_request_give_way_to_a_servers(pages: Any) -> None:
-    def sets(handler: Any) -> None:
-        handler.answer(b"", 302, Location="/end", Set_Cookie="given=new")
-
-    pages.routes["/sets"] = sets
-    there = pages.url.replace("localhost", "127.0.0.1")
-    jar = haul.cookies.CookieJar()
-    jar.set("given", "old", domain="127.0.0.1")
-    session = haul.Session()
-    session.cookies.set("loose", "the session's")
-    jar.set("loose", "its own")
-    session.get(f"{there}/sets", cookies=jar)
-    assert [dict(fields)["Cookie"] for _, fields in pages.heads] == ["given=old; loose=its own", "given=new; loose=its own"]
-
-
-def test_netrc_says_nothing_from_tls_into_the_clear(
-    pages: Any, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "nr").write_text("machine localhost login user password pass\n")
-    monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
-    secure_pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
-    assert haul.get(f"{secure_pages.url}/away", verify=bundle).ok
-    assert "Authorization" in dict(secure_pages.heads[0][1]) and "Authorization" not in dict(pages.heads[0][1])
-    # What began in the clear comes back to where it began.
-    pages.routes["/to-tls"] = lambda handler: handler.answer(b"", 302, Location=f"{secure_pages.url}/away")
-    assert haul.get(f"{pages.url}/to-tls", verify=bundle).ok
-    assert ["Authorization" in dict(fields) for _, fields in pages.heads[1:]] == [True, True]
-
-
-def test_a_redirects_body_without_end_is_left(pages: Any) -> None:
+def test_endless_body_of_a_redirect_is_dropped(pages: Any) -> None:
     ended = threading.Event()
 
     def endless(handler: Any) -> None:

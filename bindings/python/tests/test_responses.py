@@ -1,4 +1,4 @@
-"""Bodies of responses, whole and in pieces."""
+"""Responses: content, codings, streams, lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,23 @@ from haul._line_splitter import LineSplitter
 from haul.adapters import HaulAdapter
 
 
-def test_content_codings(httpbin: Any) -> None:
+def test_reason_has_no_surrounding_whitespace(adapter_session: requests.Session, raw: Any) -> None:
+    url = raw(b"HTTP/1.1 200  All right \t\r\nContent-Length: 0\r\n\r\n").url
+    for its in (requests.Session(), adapter_session, haul.Session()):
+        assert its.get(url).reason == "All right"
+
+
+@pytest.mark.parametrize("size", [0, 1, 300, 65_535, 65_536, 65_537, 335_114, 3_000_000])
+def test_bodies_of_all_sizes_arrive_whole(pages: Any, size: int) -> None:
+    expected = bytes(i % 251 for i in range(size))
+    response = haul.get(f"{pages.url}/bytes/{size}")
+    assert response.content == expected
+    assert response.headers["content-length"] == str(size)
+    streamed = haul.get(f"{pages.url}/bytes/{size}", stream=True)
+    assert b"".join(streamed.iter_content(1000)) == expected
+
+
+def test_content_codings_are_decoded(httpbin: Any) -> None:
     session = haul.Session()
     for path, key in (("/gzip", "gzipped"), ("/deflate", "deflated"), ("/brotli", "brotli")):
         response = session.get(httpbin.url + path)
@@ -29,19 +45,19 @@ def test_content_codings(httpbin: Any) -> None:
         assert len(undecoded) == int(response.headers["Content-Length"])
 
 
-def test_what_stands_behind_coded_content_is_passed_over(raw: Any) -> None:
+def test_bytes_after_coded_content_are_ignored(raw: Any) -> None:
     text = b"hello " * 100
     for name, coded in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text))):
         for rest in (b"\0", b"\0" * 512, b"garbage"):
             head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {len(coded) + len(rest)}\r\n\r\n"
             url = raw(head.encode() + coded + rest).url
-            # As requests has it.
+            # requests does the same.
             for client in (haul, requests):
                 assert client.get(url).content == text
                 assert b"".join(client.get(url, stream=True).iter_content(7)) == text
 
 
-def test_broken_bodies(raw: Any) -> None:
+def test_invalid_bodies_raise_the_exceptions_of_requests(raw: Any) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
     with pytest.raises(haul.exceptions.ChunkedEncodingError):
         haul.get(raw(head + b"\r\nshort").url)
@@ -49,7 +65,7 @@ def test_broken_bodies(raw: Any) -> None:
         haul.get(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab").url)
     with pytest.raises(haul.exceptions.ContentDecodingError):
         haul.get(raw(head + b"Content-Encoding: gzip\r\n\r\nno gzip at").url)
-    # A coding that nobody knows is the program's affair, as by requests.
+    # The program gets a body with an unknown coding unchanged, as in requests.
     assert haul.get(raw(head + b"Content-Encoding: rot13\r\n\r\n0123456789").url).content == b"0123456789"
     with pytest.raises(haul.exceptions.ChunkedEncodingError):
         for _ in haul.get(raw(head + b"\r\nshort").url, stream=True).iter_content(1):
@@ -62,7 +78,7 @@ def test_broken_bodies(raw: Any) -> None:
         haul.get(raw(b"no HTTP at all\r\n\r\n").url)
 
 
-def test_pieces_of_a_negative_size_are_as_they_come(pages: Any) -> None:
+def test_negative_chunk_size_yields_pieces_as_they_arrive(pages: Any) -> None:
     for stream in (False, True):
         response = haul.get(f"{pages.url}/x", stream=stream)
         assert b"".join(response.iter_content(-1)) == b"page /x"
@@ -81,7 +97,7 @@ def test_raw_is_closed_at_the_end_of_the_body(pages: Any) -> None:
     assert io.TextIOWrapper(raw).read() == "page /x" and not raw.closed
 
 
-def test_fields_of_one_name_can_be_told_apart(raw: Any) -> None:
+def test_getlist_separates_fields_with_the_same_name(raw: Any) -> None:
     fields = b"Set-Cookie: a=1; Expires=Wed, 25 Nov 2099 10:00:00 GMT\r\nset-cookie: b=2\r\n"
     server = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + fields + b"\r\n")
     response = haul.get(server.url)
@@ -90,7 +106,7 @@ def test_fields_of_one_name_can_be_told_apart(raw: Any) -> None:
     assert response.raw.headers["set-cookie"] == response.headers["Set-Cookie"] == ", ".join(each)
 
 
-def test_text_and_encodings(raw: Any) -> None:
+def test_text_uses_the_charset_of_the_content_type(raw: Any) -> None:
     def served(kind: str, body: bytes) -> haul.Response:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
         return haul.get(raw(head.encode() + body).url)
@@ -104,7 +120,7 @@ def test_text_and_encodings(raw: Any) -> None:
     with pytest.raises(haul.JSONDecodeError) as caught:
         served("text/plain", b"no json").json()
     assert isinstance(caught.value, json.JSONDecodeError) and caught.value.response is not None
-    # As by requests: of several the last one counts, and an empty one is none that is known.
+    # As in requests, the last charset wins, and an empty one is unknown.
     for kind, encoding, text in (
         ("text/plain; charset=utf-8; charset=latin-1", "latin-1", "ü"),
         ("text/plain; charset=utf-8\r\nContent-Type: text/plain; 'CHARSET' = \"latin-1\"", "latin-1", "ü"),
@@ -117,7 +133,7 @@ def test_text_and_encodings(raw: Any) -> None:
     assert list(served("text/plain", "üü".encode("latin-1")).iter_content(1, decode_unicode=True)) == ["ü", "ü"]
 
 
-def test_a_stream_that_is_read_gives_its_connection_back(pages: Any) -> None:
+def test_streamed_body_returns_its_connection_at_the_end(pages: Any) -> None:
     session = haul.Session()
     for _ in range(3):
         with session.get(f"{pages.url}/bytes/100000", stream=True) as response:
@@ -129,14 +145,14 @@ def test_a_stream_that_is_read_gives_its_connection_back(pages: Any) -> None:
 
 
 def read_on(raw: Any) -> bytes:
-    """All that is left, by a reader that stops only at the end."""
+    """Reads to the end, piece by piece."""
     got = b""
     while piece := raw.read(1000):
         got += piece
     return got
 
 
-def test_a_body_that_broke_stays_broken(pages: Any, raw: Any) -> None:
+def test_truncated_body_fails_every_further_read(pages: Any, raw: Any) -> None:
     short = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort").url
     pages.routes["/bad"] = lambda handler: handler.answer(b"not gzip at all", Content_Encoding="gzip")
     for url, error in (
@@ -152,7 +168,7 @@ def test_a_body_that_broke_stays_broken(pages: Any, raw: Any) -> None:
             assert not response.raw.closed and not response.raw.isclosed()
 
 
-def test_bytes_as_sent_and_decoded_ones_are_not_mixed(pages: Any) -> None:
+def test_coded_and_decoded_reads_are_not_mixed(pages: Any) -> None:
     pages.routes["/gzip"] = lambda handler: handler.answer(gzip.compress(b"text " * 50_000), Content_Encoding="gzip")
     with haul.get(f"{pages.url}/gzip", stream=True) as response:
         assert response.raw.read(2) == b"\x1f\x8b"
@@ -210,7 +226,7 @@ def test_lines_do_not_depend_on_reads(end: bytes, size: int, pages: Any) -> None
 @pytest.mark.parametrize("delimiter", [None, b"\r\n\r\n"])
 def test_line_pieces_are_joined_once(delimiter: bytes | None) -> None:
     class Counted(bytes):
-        """Counts the bytes that joining and searching look at."""
+        """Bytes that count how many of them are joined or searched."""
 
         looked_at = 0
 

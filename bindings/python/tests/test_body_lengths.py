@@ -1,5 +1,4 @@
-"""Bodies that are longer or shorter than their Content-Length, or refused before their end: nothing of what a program gives is lost
-without an error."""
+"""Request bodies that are longer or shorter than their Content-Length, or refused before their end."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def by_adapter(url: str, data: Any, **kwargs: Any) -> None:
 
 
 class Sized:
-    """Something with ``read`` that says how long it is, and may be wrong."""
+    """A file-like object with a length that may be wrong."""
 
     def __init__(self, content: bytes, length: int) -> None:
         self.content = io.BytesIO(content)
@@ -70,7 +69,7 @@ ways = pytest.mark.parametrize("post", [by_session, by_stream, by_many, by_loop,
 
 
 @ways
-def test_a_body_that_is_not_as_long_as_announced_is_an_error(post: Callable[..., None], pages: Any) -> None:
+def test_body_with_a_wrong_length_is_an_error(post: Callable[..., None], pages: Any) -> None:
     url = f"{pages.url}/post"
     for pieces in ([b"abcd"], [b"abc", b"d"], [b"a", b"bcd"], [b"abc", b"", b"d"]):
         with pytest.raises(OSError, match="longer than its announced length of 3 bytes"):
@@ -85,14 +84,14 @@ def test_a_body_that_is_not_as_long_as_announced_is_an_error(post: Callable[...,
         post(url, Sized(b"ab", 3))
     assert b"abc" not in pages.bodies, "the server has not seen the end"
     post(url, iter([b"ab", b"", b"c", b""]), headers={"Content-Length": "3"})
-    # The server may still be busy with what broke off.
+    # The server may still handle the aborted requests.
     assert "Transfer-Encoding" not in dict(pages.heads[pages.bodies.index(b"abc")][1])
     post(url, Sized(b"abc", 3))
     assert pages.bodies.count(b"abc") == 2
 
 
 @ways
-def test_a_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any, tmp_path: Path) -> None:
+def test_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"lines\n")
 
@@ -104,7 +103,7 @@ def test_a_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any
 
     with Growing(log) as growing:
         post(f"{pages.url}/post", growing)
-    # A pipe whose other end stays open: another read of it would wait for ever.
+    # A pipe whose other end stays open: another read would wait for ever.
     ours, theirs = os.pipe()
     with open(ours, "rb", buffering=0) as reader, open(theirs, "wb", buffering=0) as writer:
         writer.write(b"abc")
@@ -112,7 +111,7 @@ def test_a_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any
     assert pages.bodies == [b"lines\n", b"abc"]
 
 
-def test_an_asynchronous_generator_is_not_cut_off_at_its_content_length(pages: Any) -> None:
+def test_asynchronous_generator_with_a_wrong_length_is_an_error(pages: Any) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"abc"
         yield b"d"
@@ -125,7 +124,7 @@ def test_an_asynchronous_generator_is_not_cut_off_at_its_content_length(pages: A
 
 @pytest.mark.parametrize("face", ["Session", "stream", "adapter", "AsyncSession", "fetch_many"])
 @pytest.mark.parametrize("kind", ["generator", "file"])
-def test_early_answer_ends_a_slow_body(face: str, kind: str, pages: Any) -> None:
+def test_early_response_ends_a_slow_body(face: str, kind: str, pages: Any) -> None:
     def refuse(sock: socket.socket) -> None:
         while b"\r\n\r\n" not in sock.recv(65536, socket.MSG_PEEK):
             pass
@@ -138,7 +137,7 @@ def test_early_answer_ends_a_slow_body(face: str, kind: str, pages: Any) -> None
             refuse(listener.accept()[0])
 
     def pieces() -> Iterator[bytes]:
-        # Long enough for everybody to see the answer, and too short to hang.
+        # Long enough to see the response, and short enough not to hang.
         for _ in range(1000):
             time.sleep(0.02)
             yield b"piece"

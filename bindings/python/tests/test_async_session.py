@@ -1,17 +1,10 @@
-"""fetch_many and AsyncSession."""
+"""AsyncSession."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import gc
-import inspect
-import io
-import itertools
 import os
-import pickle
-import resource
-import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -23,96 +16,6 @@ import pytest
 import haul
 
 
-def test_results_come_in_order(pages: Any) -> None:
-    session = haul.Session()
-    found = list(haul.fetch_many((f"{pages.url}/{i}" for i in range(500)), 8, session=session))
-    assert [result.index for result in found] == list(range(500))
-    assert all(result.text == f"page /{i}" for i, result in enumerate(found))
-    assert pages.most_open <= 8
-
-
-def test_results_come_as_they_are_complete(pages: Any) -> None:
-    urls = [f"{pages.url}/wait", *(f"{pages.url}/{i}" for i in range(20))]
-    found = [result.index for result in haul.fetch_many(urls, 4, ordered=False)]
-    assert sorted(found) == list(range(21)) and found[0] != 0
-
-
-def test_what_fails_has_its_place(pages: Any) -> None:
-    items = [f"{pages.url}/a", "no url", haul.Request("POST", f"{pages.url}/b", data={"a": "1"}), "http://127.0.0.1:1/",
-             {"url": f"{pages.url}/c", "params": {"q": 1}}]  # fmt: skip
-    found = list(haul.fetch_many(items, 2))
-    assert [bool(result) for result in found] == [True, False, True, False, True]
-    assert isinstance(found[1].error, haul.exceptions.MissingSchema) and isinstance(found[3].error, haul.ConnectionError)
-    assert found[4].url == f"{pages.url}/c?q=1" and b"a=1" in pages.bodies
-    with pytest.raises(haul.ConnectionError):
-        found[3].content  # noqa: B018
-    with pytest.raises(TypeError):
-        list(haul.fetch_many([5]))  # type: ignore[list-item]
-    with pytest.raises(ValueError):
-        haul.fetch_many([], 0)
-
-
-def test_an_item_may_have_settings_of_its_own(pages: Any) -> None:
-    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
-    items = [
-        {"url": f"{pages.url}/never", "timeout": 0.1},
-        {"url": f"{pages.url}/away", "allow_redirects": False},
-        {"url": f"{pages.url}/away", "method": "POST", "json": [1], "verify": False},
-    ]
-    late, stays, goes = haul.fetch_many(items, timeout=20)
-    assert isinstance(late.error, haul.ReadTimeout)
-    assert (stays.status_code, goes.url) == (302, f"{pages.url}/x")
-    for one in (pages.url, items[0]):
-        with pytest.raises(TypeError, match="not one"):
-            haul.fetch_many(one)  # type: ignore[arg-type]
-
-
-def test_the_input_is_taken_as_it_is_needed(pages: Any) -> None:
-    taken = itertools.count()
-    results = haul.fetch_many((f"{pages.url}/{i}" for i in taken), 4)
-    for _, result in zip(range(50), results):
-        assert result.ok
-    assert next(taken) < 100
-    results.close()  # type: ignore[attr-defined]
-
-
-def test_redirects_and_cookies_of_the_session(pages: Any) -> None:
-    pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
-    session = haul.Session()
-    session.headers["X-Ours"] = "1"
-    (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
-    assert (result.url, result.text) == (f"{pages.url}/next", "page /next")
-    sent = dict(pages.heads[-1][1])
-    assert sent["Cookie"] == "a=b" and sent["X-Ours"] == "1" and session.cookies["a"] == "b"
-    (kept,) = haul.fetch_many([f"{pages.url}/set"], allow_redirects=False)
-    assert kept.status_code == 302
-
-
-def test_a_jar_that_takes_the_place_of_another_is_not_taken_for_it(pages: Any) -> None:
-    pages.routes["/set"] = lambda handler: handler.answer(b"", Set_Cookie="a=b; Path=/")
-    session = haul.Session()
-    for _ in range(20):
-        # Where the one before last was, in memory.
-        session.cookies = {}
-        (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
-        assert "Cookie" not in dict(pages.heads[-1][1]) and session.cookies["a"] == "b", result
-
-
-def test_memory_is_bounded(pages: Any) -> None:
-    def peak() -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    size = 1_000_000
-    list(haul.fetch_many([f"{pages.url}/bytes/{size}"] * 4, 4))
-    before = peak()
-    total = 0
-    for result in haul.fetch_many([f"{pages.url}/bytes/{size}"] * 200, 8, max_memory=4 << 20):
-        total += len(result.content)
-    assert total == 200 * size
-    # The server is in this process, too.
-    assert peak() - before < 64 << 10, "KiB"
-
-
 def runners() -> list[Any]:
     import uvloop
 
@@ -120,7 +23,7 @@ def runners() -> list[Any]:
 
 
 @pytest.mark.parametrize("run", runners())
-def test_a_thousand_at_once(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+def test_thousand_requests_run_at_once(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
     async def main() -> None:
         async with haul.AsyncSession(max_parallel=1000) as session:
             responses = await asyncio.gather(*(session.get(f"{pages.url}/{i}") for i in range(1000)))
@@ -138,7 +41,7 @@ def test_cancellation_frees_the_connection(pages: Any, run: Callable[[Coroutine[
             task = asyncio.ensure_future(session.get(f"{pages.url}/never"))
             while not pages.heads:
                 await asyncio.sleep(0.01)
-            # It has the only place there is.
+            # The request occupies the only slot.
             other = asyncio.ensure_future(session.get(f"{pages.url}/x"))
             await asyncio.sleep(0.05)
             assert not other.done()
@@ -154,7 +57,7 @@ def test_cancellation_frees_the_connection(pages: Any, run: Callable[[Coroutine[
     run(main())
 
 
-def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
+def test_async_session_behaves_like_a_session(pages: Any) -> None:
     pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
     seen: list[str] = []
 
@@ -183,7 +86,7 @@ def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
     assert seen == [f"{pages.url}/x"] * 2
 
 
-def test_a_hook_of_an_async_session_may_be_a_coroutine_function(pages: Any) -> None:
+def test_hook_may_be_a_coroutine_function(pages: Any) -> None:
     async def main() -> None:
         async def replace(response: Any, **settings: Any) -> Any:
             await asyncio.sleep(0)
@@ -204,7 +107,7 @@ def test_a_hook_of_an_async_session_may_be_a_coroutine_function(pages: Any) -> N
     asyncio.run(main())
 
 
-def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
+def test_unsupported_calls_raise_a_type_error(pages: Any) -> None:
     async def produced() -> Any:
         yield b"a"
 
@@ -220,7 +123,7 @@ def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
     asyncio.run(main())
 
 
-def test_an_async_session_sends_what_is_prepared(pages: Any) -> None:
+def test_prepared_requests_are_sent(pages: Any) -> None:
     pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
 
     async def main() -> None:
@@ -236,7 +139,7 @@ def test_an_async_session_sends_what_is_prepared(pages: Any) -> None:
     asyncio.run(main())
 
 
-def test_chunks_are_not_held_back_from_the_loop(events: Any) -> None:
+def test_lines_are_delivered_as_they_arrive(events: Any) -> None:
     async def main() -> None:
         async with haul.AsyncSession() as session:
             async with await session.get(events.url, stream=True, timeout=5) as streamed:
@@ -249,7 +152,7 @@ def test_chunks_are_not_held_back_from_the_loop(events: Any) -> None:
     asyncio.run(main())
 
 
-def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
+def test_event_loop_is_not_blocked_by_requests(pages: Any) -> None:
     async def main() -> float:
         worst, done = 0.0, False
 
@@ -267,14 +170,14 @@ def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
             await watcher
         return worst
 
-    # Waits of 150 ms in all: had one of them been the loop's, it would show.
+    # All waits together take 150 ms.
     assert asyncio.run(main()) < 20
 
 
 @pytest.mark.parametrize("run", runners())
 @pytest.mark.parametrize("what", ["head", "body", "upload"])
 @pytest.mark.parametrize("ends", ["cancel", "aclose"])
-def test_what_waits_on_a_thread_can_be_given_up(raw: Any, pages: Any, run: Any, what: str, ends: str) -> None:
+def test_blocking_calls_can_be_cancelled(raw: Any, pages: Any, run: Any, what: str, ends: str) -> None:
     half = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", closes=False)
     begun: list[float] = []
 
@@ -291,7 +194,7 @@ def test_what_waits_on_a_thread_can_be_given_up(raw: Any, pages: Any, run: Any, 
             await asyncio.sleep(0.3)
             begun.append(time.perf_counter())
             task.cancel() if ends == "cancel" else await session.aclose()
-            # Closing cancels nobody.
+            # Closing the session cancels no task.
             with pytest.raises(asyncio.CancelledError if ends == "cancel" else haul.ConnectionError):
                 await task
             assert not session._calls
@@ -305,7 +208,7 @@ def test_what_waits_on_a_thread_can_be_given_up(raw: Any, pages: Any, run: Any, 
             assert not thread.is_alive(), "it was not stopped"
 
 
-def test_streams_wait_beside_each_other_and_beside_the_loops_own_calls(pages: Any) -> None:
+def test_streams_do_not_occupy_the_default_executor(pages: Any) -> None:
     async def main() -> None:
         async with haul.AsyncSession() as session:
             tasks = [asyncio.ensure_future(session.get(f"{pages.url}/never", stream=True)) for _ in range(50)]
@@ -319,7 +222,7 @@ def test_streams_wait_beside_each_other_and_beside_the_loops_own_calls(pages: An
     asyncio.run(main())
 
 
-def test_a_body_that_is_produced_slowly_does_not_hold_others_up(pages: Any) -> None:
+def test_slow_generator_does_not_delay_other_requests(pages: Any) -> None:
     produced = threading.Event()
 
     def pieces() -> Any:
@@ -339,7 +242,7 @@ def test_a_body_that_is_produced_slowly_does_not_hold_others_up(pages: Any) -> N
     asyncio.run(main())
 
 
-def test_closing_an_async_session_cancels_nobody(pages: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_aclose_ends_requests_with_a_connection_error(pages: Any, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         session = haul.AsyncSession()
         tasks = [asyncio.ensure_future(session.get(f"{pages.url}/never")) for _ in range(3)]
@@ -352,7 +255,7 @@ def test_closing_an_async_session_cancels_nobody(pages: Any, caplog: pytest.LogC
             assert isinstance(error, haul.ConnectionError) and "closed" in str(error)
             assert error.request.url == f"{pages.url}/never"
         assert [task.cancelled() for task in tasks] == [False, False, True]
-        # It can be used again, as requests' can.
+        # The session can be used again, as in requests.
         assert (await session.get(f"{pages.url}/x")).ok
         await session.aclose()
 
@@ -361,7 +264,7 @@ def test_closing_an_async_session_cancels_nobody(pages: Any, caplog: pytest.LogC
     assert not caplog.records
 
 
-def test_loops_in_several_threads_share_an_async_session(pages: Any) -> None:
+def test_loops_in_several_threads_share_a_session(pages: Any) -> None:
     session = haul.AsyncSession()
 
     async def main() -> int:
@@ -375,7 +278,7 @@ def test_loops_in_several_threads_share_an_async_session(pages: Any) -> None:
     asyncio.run(session.aclose())
 
 
-def test_closing_it_ends_what_another_threads_loop_waits_for(pages: Any) -> None:
+def test_aclose_ends_requests_of_loops_in_other_threads(pages: Any) -> None:
     session = haul.AsyncSession()
     thread = ThreadPoolExecutor(1)
     waiting = thread.submit(lambda: asyncio.run(session.get(f"{pages.url}/never")))  # type: ignore[arg-type]
@@ -387,7 +290,7 @@ def test_closing_it_ends_what_another_threads_loop_waits_for(pages: Any) -> None
 
 
 @pytest.mark.parametrize("run", runners())
-def test_an_async_session_that_is_not_closed_says_so_and_is_let_go(pages: Any, run: Callable[..., None]) -> None:
+def test_unclosed_session_warns_and_is_released(pages: Any, run: Callable[..., None]) -> None:
     def held() -> tuple[int, int]:
         return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 
@@ -411,33 +314,15 @@ def test_an_async_session_that_is_not_closed_says_so_and_is_let_go(pages: Any, r
             for _ in range(10):
                 await once()
             gc.collect()
-        # The server's side of a connection is this process', too, and ends a little later.
+        # The server runs in this process, and closes its side of a connection a little later.
         assert await settled((before[0] + 4, before[1] + 1)), (before, held())
 
     run(main())
 
 
-def test_a_body_that_is_made_slowly_holds_up_no_other_request(pages: Any) -> None:
-    others_came = threading.Event()
-
-    def slowly() -> Any:
-        yield b"a"
-        assert others_came.wait(30)
-        yield b"b"
-
-    items = [haul.Request("POST", f"{pages.url}/slow", data=slowly()), *(f"{pages.url}/{i}" for i in range(5))]
-    came = []
-    for result in haul.fetch_many(items, 2, ordered=False):
-        assert result.ok
-        came.append(result.index)
-        if len(came) == 5:
-            others_came.set()
-    assert came[-1] == 0 and pages.bodies[-1] == b"ab"
-
-
 @pytest.mark.parametrize("run", runners())
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_body_may_be_awaited(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None], stream: bool) -> None:
+def test_body_may_be_an_asynchronous_generator(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None], stream: bool) -> None:
     async def pieces(*given: Any) -> Any:
         for piece in given:
             await asyncio.sleep(0)
@@ -462,7 +347,7 @@ def test_a_body_may_be_awaited(pages: Any, run: Callable[[Coroutine[Any, Any, No
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_body_that_is_awaited_for_ever_ends_with_its_request(pages: Any, stream: bool) -> None:
+def test_cancellation_ends_an_asynchronous_generator(pages: Any, stream: bool) -> None:
     ended = []
 
     async def pieces() -> Any:
@@ -492,104 +377,3 @@ def test_a_body_that_is_awaited_for_ever_ends_with_its_request(pages: Any, strea
         assert ended == ["cancelled"] * 2
 
     asyncio.run(main())
-
-
-def test_redirects_go_by_the_proxy_of_their_scheme(pages: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    away = "https://somewhere.invalid/x"
-    asked: list[str] = []
-
-    def refuses(handler: Any) -> None:
-        asked.append(handler.path)
-        handler.answer(b"", 502)
-
-    proxy.routes["somewhere.invalid:443"] = refuses
-    monkeypatch.setattr(proxy.RequestHandlerClass, "do_CONNECT", proxy.RequestHandlerClass.any, raising=False)
-    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=away)
-    address = f"http://127.0.0.1:{proxy.server_port}"
-    session = haul.Session()
-    session.proxies = {"https": address}
-    (result,) = haul.fetch_many([f"{pages.url}/away"], session=session)
-    assert result.error is not None and asked == ["somewhere.invalid:443"]
-    # And who is asked without one, by the environment's word.
-    session.proxies = {}
-    monkeypatch.setenv("http_proxy", address)
-    monkeypatch.setenv("no_proxy", "localhost")
-    proxy.routes["http://other.invalid/on"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
-    (result,) = haul.fetch_many(["http://other.invalid/on"], session=session)
-    assert result.text == "page /end" and proxy.heads[-1][0] == "http://other.invalid/on"
-
-
-def test_failed_result_can_be_looked_at(pages: Any) -> None:
-    failed, fetched = haul.fetch_many(["http://127.0.0.1:1/", f"{pages.url}/x"])
-    for one in (failed, fetched):
-        for copied in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
-            assert copied.index == one.index and type(copied.error) is type(one.error) and bool(copied) is bool(one)
-        assert not hasattr(one, "no_such_name") and not hasattr(one, "__len__") and hasattr(one, "error")
-        assert {"index", "request", "response", "error", "unwrap"} <= set(dir(one))
-        assert dict(inspect.getmembers(one))["index"] == one.index
-    assert "content" in dir(fetched) and "content" not in dir(failed)
-    assert not hasattr(haul.many.Result.__new__(haul.many.Result), "error")
-    with pytest.raises(haul.ConnectionError):
-        failed.status_code  # noqa: B018
-
-
-def test_exception_class_ignores_earlier_redirects(pages: Any, raw: Any, secure_pages: Any) -> None:
-    refused = socket.create_server(("127.0.0.1", 0))
-    refused_url = f"http://127.0.0.1:{refused.getsockname()[1]}/"
-    refused.close()
-    urls = {
-        "refused": refused_url,
-        "certificate": secure_pages.url,
-        "silent": f"{pages.url}/never",
-        "empty": raw(b"").url,
-        "head": raw(b"HTTP/1.1 200 OK\r\nX: y").url,
-        "body": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").url,
-        "name": "http://nowhere.invalid/",
-    }
-    for name, url in urls.items():
-        pages.routes[f"/to/{name}"] = lambda handler, url=url: handler.answer(b"", 302, Location=url)
-    for name, url in urls.items():
-        direct, behind = haul.fetch_many([url, f"{pages.url}/to/{name}"], timeout=0.5)
-        with pytest.raises(haul.RequestException) as caught:
-            haul.get(url, timeout=0.5)
-        assert type(behind.error) is type(direct.error) is type(caught.value), (name, behind.error, direct.error)
-
-
-@pytest.mark.parametrize("face", ["Session", "AsyncSession", "fetch_many"])
-def test_digest_with_a_stale_nonce_rewinds_a_file(face: str, pages: Any) -> None:
-    asked = itertools.count()
-
-    def challenge(handler: Any) -> None:
-        number = next(asked)
-        authorization = handler.headers.get("Authorization", "")
-        if number >= 3 and f'nonce="n{number - 1}"' in authorization:
-            return handler.answer(b"stored")
-        stale = ", stale=true" if "Digest" in authorization else ""
-        handler.answer(b"", 401, WWW_Authenticate=f'Digest realm="r", qop="auth", nonce="n{number}"{stale}')
-
-    pages.routes["/digest"] = challenge
-    auth, url = haul.auth.HTTPDigestAuth("me", "pw"), f"{pages.url}/digest"
-    file = io.BytesIO(b"--" + b"content" * 30_000)
-    file.seek(2)
-    if face == "Session":
-        response = haul.put(url, data=file, auth=auth)
-    elif face == "fetch_many":
-        response = next(haul.fetch_many([{"method": "PUT", "url": url, "data": file, "auth": auth}])).unwrap()
-    else:
-
-        async def of_loop() -> Any:
-            async with haul.AsyncSession() as session:
-                return await session.put(url, data=file, auth=auth)
-
-        response = asyncio.run(of_loop())
-    assert response.text == "stored" and pages.bodies[-1] == b"content" * 30_000
-
-
-def test_digest_never_sends_a_generator_twice(pages: Any) -> None:
-    pages.routes["/digest"] = lambda handler: handler.answer(
-        b"", 401, WWW_Authenticate='Digest realm="r", qop="auth", nonce="n", stale=true'
-    )
-    auth = haul.auth.HTTPDigestAuth("me", "pw")
-    with pytest.raises(haul.RequestException):
-        haul.put(f"{pages.url}/digest", data=iter([b"once"]), auth=auth)
-    assert pages.bodies.count(b"once") <= 1 and set(pages.bodies[1:]) <= {b"once"}

@@ -1,0 +1,160 @@
+"""fetch_many."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import pickle
+import resource
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+import haul
+
+
+def test_results_come_in_order(pages: Any) -> None:
+    session = haul.Session()
+    found = list(haul.fetch_many((f"{pages.url}/{i}" for i in range(500)), 8, session=session))
+    assert [result.index for result in found] == list(range(500))
+    assert all(result.text == f"page /{i}" for i, result in enumerate(found))
+    assert pages.most_open <= 8
+
+
+def test_unordered_results_come_as_they_complete(pages: Any) -> None:
+    urls = [f"{pages.url}/wait", *(f"{pages.url}/{i}" for i in range(20))]
+    found = [result.index for result in haul.fetch_many(urls, 4, ordered=False)]
+    assert sorted(found) == list(range(21)) and found[0] != 0
+
+
+def test_failed_requests_keep_their_position(pages: Any) -> None:
+    items = [f"{pages.url}/a", "no url", haul.Request("POST", f"{pages.url}/b", data={"a": "1"}), "http://127.0.0.1:1/",
+             {"url": f"{pages.url}/c", "params": {"q": 1}}]  # fmt: skip
+    found = list(haul.fetch_many(items, 2))
+    assert [bool(result) for result in found] == [True, False, True, False, True]
+    assert isinstance(found[1].error, haul.exceptions.MissingSchema) and isinstance(found[3].error, haul.ConnectionError)
+    assert found[4].url == f"{pages.url}/c?q=1" and b"a=1" in pages.bodies
+    with pytest.raises(haul.ConnectionError):
+        found[3].content  # noqa: B018
+    with pytest.raises(TypeError):
+        list(haul.fetch_many([5]))  # type: ignore[list-item]
+    with pytest.raises(ValueError):
+        haul.fetch_many([], 0)
+
+
+def test_dict_items_have_their_own_settings(pages: Any) -> None:
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
+    items = [
+        {"url": f"{pages.url}/never", "timeout": 0.1},
+        {"url": f"{pages.url}/away", "allow_redirects": False},
+        {"url": f"{pages.url}/away", "method": "POST", "json": [1], "verify": False},
+    ]
+    late, stays, goes = haul.fetch_many(items, timeout=20)
+    assert isinstance(late.error, haul.ReadTimeout)
+    assert (stays.status_code, goes.url) == (302, f"{pages.url}/x")
+    for one in (pages.url, items[0]):
+        with pytest.raises(TypeError, match="not one"):
+            haul.fetch_many(one)  # type: ignore[arg-type]
+
+
+def test_endless_input_is_consumed_lazily(pages: Any) -> None:
+    taken = itertools.count()
+    results = haul.fetch_many((f"{pages.url}/{i}" for i in taken), 4)
+    for _, result in zip(range(50), results):
+        assert result.ok
+    assert next(taken) < 100
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_redirects_and_cookies_of_the_session_are_used(pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
+    session = haul.Session()
+    session.headers["X-Ours"] = "1"
+    (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
+    assert (result.url, result.text) == (f"{pages.url}/next", "page /next")
+    sent = dict(pages.heads[-1][1])
+    assert sent["Cookie"] == "a=b" and sent["X-Ours"] == "1" and session.cookies["a"] == "b"
+    (kept,) = haul.fetch_many([f"{pages.url}/set"], allow_redirects=False)
+    assert kept.status_code == 302
+
+
+def test_replaced_cookie_jar_is_used_at_once(pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", Set_Cookie="a=b; Path=/")
+    session = haul.Session()
+    for _ in range(20):
+        # The new jar may have the address of a former one.
+        session.cookies = {}
+        (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
+        assert "Cookie" not in dict(pages.heads[-1][1]) and session.cookies["a"] == "b", result
+
+
+def test_memory_for_bodies_is_bounded(pages: Any) -> None:
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    size = 1_000_000
+    list(haul.fetch_many([f"{pages.url}/bytes/{size}"] * 4, 4))
+    before = peak()
+    total = 0
+    for result in haul.fetch_many([f"{pages.url}/bytes/{size}"] * 200, 8, max_memory=4 << 20):
+        total += len(result.content)
+    assert total == 200 * size
+    # The server runs in this process, too.
+    assert peak() - before < 64 << 10, "KiB"
+
+
+def test_slow_upload_does_not_delay_other_requests(pages: Any) -> None:
+    others_came = threading.Event()
+
+    def slowly() -> Any:
+        yield b"a"
+        assert others_came.wait(30)
+        yield b"b"
+
+    items = [haul.Request("POST", f"{pages.url}/slow", data=slowly()), *(f"{pages.url}/{i}" for i in range(5))]
+    came = []
+    for result in haul.fetch_many(items, 2, ordered=False):
+        assert result.ok
+        came.append(result.index)
+        if len(came) == 5:
+            others_came.set()
+    assert came[-1] == 0 and pages.bodies[-1] == b"ab"
+
+
+def test_failed_result_can_be_copied_and_inspected(pages: Any) -> None:
+    failed, fetched = haul.fetch_many(["http://127.0.0.1:1/", f"{pages.url}/x"])
+    for one in (failed, fetched):
+        for copied in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert copied.index == one.index and type(copied.error) is type(one.error) and bool(copied) is bool(one)
+        assert not hasattr(one, "no_such_name") and not hasattr(one, "__len__") and hasattr(one, "error")
+        assert {"index", "request", "response", "error", "unwrap"} <= set(dir(one))
+        assert dict(inspect.getmembers(one))["index"] == one.index
+    assert "content" in dir(fetched) and "content" not in dir(failed)
+    assert not hasattr(haul.many.Result.__new__(haul.many.Result), "error")
+    with pytest.raises(haul.ConnectionError):
+        failed.status_code  # noqa: B018
+
+
+def test_exception_class_ignores_earlier_redirects(pages: Any, raw: Any, secure_pages: Any) -> None:
+    refused = socket.create_server(("127.0.0.1", 0))
+    refused_url = f"http://127.0.0.1:{refused.getsockname()[1]}/"
+    refused.close()
+    urls = {
+        "refused": refused_url,
+        "certificate": secure_pages.url,
+        "silent": f"{pages.url}/never",
+        "empty": raw(b"").url,
+        "head": raw(b"HTTP/1.1 200 OK\r\nX: y").url,
+        "body": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc").url,
+        "name": "http://nowhere.invalid/",
+    }
+    for name, url in urls.items():
+        pages.routes[f"/to/{name}"] = lambda handler, url=url: handler.answer(b"", 302, Location=url)
+    for name, url in urls.items():
+        direct, behind = haul.fetch_many([url, f"{pages.url}/to/{name}"], timeout=0.5)
+        with pytest.raises(haul.RequestException) as caught:
+            haul.get(url, timeout=0.5)
+        assert type(behind.error) is type(direct.error) is type(caught.value), (name, behind.error, direct.error)

@@ -1,0 +1,67 @@
+"""Sessions, batches and streams after a fork."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from typing import Any
+
+import pytest
+
+import haul
+
+
+def _fetch(url: str) -> str:
+    return haul.get(url).text
+
+
+_shared = haul.Session()
+
+
+def _fetch_shared(url: str) -> str:
+    return _shared.get(url).text
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_child_processes_can_use_an_inherited_session(pages: Any, method: str) -> None:
+    assert _fetch_shared(f"{pages.url}/parent") == "page /parent"
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        urls = [f"{pages.url}/{i}" for i in range(20)]
+        for work in (_fetch, _fetch_shared):
+            assert pool.map(work, urls) == [f"page /{i}" for i in range(20)]
+    # The children have not used or closed the connection of the parent.
+    assert _fetch_shared(f"{pages.url}/parent") == "page /parent"
+
+
+def test_fork_during_fetch_many_affects_neither_process(pages: Any) -> None:
+    results = haul.fetch_many([f"{pages.url}/{i}" for i in range(50)], 4)
+    assert next(results).text == "page /0"
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            found = [result.text for result in haul.fetch_many([f"{pages.url}/c{i}" for i in range(10)], 4)]
+            code = 0 if found == [f"page /c{i}" for i in range(10)] else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [result.text for result in results] == [f"page /{i}" for i in range(1, 50)]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_child_cannot_read_a_stream_of_its_parent(pages: Any, secure_pages: Any, scheme: str) -> None:
+    url = f"{(secure_pages if scheme == 'https' else pages).url}/bytes/3000000"
+    with haul.get(url, stream=True, verify=False) as response:
+        begun = response.raw.read(1000)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                response.raw.read()
+            except haul.exceptions.ChunkedEncodingError as error:
+                status = 0 if "belongs to the parent" in str(error) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert len(begun + response.content) == 3_000_000

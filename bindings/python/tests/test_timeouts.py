@@ -1,0 +1,85 @@
+"""Time limits for connecting and reading."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+import requests
+
+import haul
+
+
+def test_unaccepted_connection_is_a_connect_timeout() -> None:
+    # A listener with a full queue drops new connections.
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        fillers = []
+        for _ in range(4):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+            fillers.append(filler)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        for timeout in (0.1, (0.1, None)):
+            with pytest.raises(haul.ConnectTimeout):
+                haul.get(url, timeout=timeout)
+            with pytest.raises(haul.ConnectTimeout):
+                haul.get(url, timeout=timeout, stream=True)
+        for filler in fillers:
+            filler.close()
+
+
+def test_adapter_accepts_a_timeout_of_urllib3(adapter_session: requests.Session, pages: Any) -> None:
+    from urllib3 import Timeout
+
+    assert adapter_session.get(pages.url, timeout=Timeout(total=3)).ok
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        adapter_session.get(f"{pages.url}/never", timeout=Timeout(total=0.1))
+    # Some clients pass the default on.
+    default = Timeout.DEFAULT_TIMEOUT
+    assert adapter_session.get(pages.url, timeout=default).ok
+    assert adapter_session.get(pages.url, timeout=(5, default)).ok
+
+
+def test_requests_with_different_timeouts_share_a_connection(adapter_session: requests.Session, pages: Any) -> None:
+    for own in (adapter_session, haul.Session()):
+        before = pages.connections
+        for seconds in (5, 6.5, (7, 8), None):
+            own.get(pages.url, timeout=seconds)
+        assert pages.connections - before == 1
+
+
+def test_silent_server_is_a_read_timeout(pages: Any) -> None:
+    for timeout in (0.1, (5, 0.1), (None, 0.1)):
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout)
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout, stream=True)
+    for wrong in ((1, 2, 3), "3", 0, -1, (0, 1), True and "x"):
+        with pytest.raises(ValueError):
+            haul.get(pages.url, timeout=wrong)
+    assert haul.get(pages.url, timeout=5).ok and haul.get(pages.url, timeout=None).ok
+
+
+def test_stalled_body_is_a_connection_error(raw: Any) -> None:
+    server = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", closes=False)
+    # After the head, requests raises a ConnectionError for a timeout.
+    with pytest.raises(haul.ConnectionError):
+        haul.get(server.url, timeout=0.1)
+    response = haul.get(server.url, timeout=0.1, stream=True)
+    with pytest.raises(haul.ConnectionError):
+        response.content  # noqa: B018
+
+
+def test_urllib3_timeout_with_total_limits_reads(pages: Any) -> None:
+    from urllib3 import Timeout
+
+    for timeout in (Timeout(total=0.1), Timeout(connect=5, read=0.1), Timeout(0.1, read=5)):
+        assert haul.get(pages.url, timeout=timeout).ok
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout)
+    assert haul.get(pages.url, timeout=Timeout()).ok
+    assert haul.get(pages.url, timeout=Timeout.DEFAULT_TIMEOUT).ok

@@ -1,0 +1,107 @@
+"""URLs: encoding, refusal, and schemes of adapters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+
+import haul
+from haul.adapters import HaulAdapter
+
+
+@pytest.mark.parametrize("kind", [requests, haul])
+def test_url_of_a_prepared_request_is_sent_unchanged(
+    kind: Any, adapter_session: requests.Session, pages: Any
+) -> None:
+    own: Any = adapter_session if kind is requests else haul.Session()
+    paths = ["/a/../b", "/../c", "/%2e%2e/d%2fe", "/f g"]
+    for stream in (False, True):
+        pages.heads.clear()
+        for path in paths:
+            prepared = own.prepare_request(kind.Request("GET", pages.url))
+            prepared.url = pages.url + path
+            own.send(prepared, stream=stream).close()
+        assert [path for path, _ in pages.heads] == ["/a/../b", "/../c", "/%2e%2e/d%2fe", "/f%20g"]
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("example.test/", haul.exceptions.MissingSchema),
+        ("", haul.exceptions.MissingSchema),
+        ("localhost:3128", haul.exceptions.InvalidSchema),
+        ("http:/example.test", haul.exceptions.InvalidURL),
+        ("http://", haul.exceptions.InvalidURL),
+        ("http://*example.test", haul.exceptions.InvalidURL),
+        ("http://.example.test", haul.exceptions.InvalidURL),
+        ("http://a b/", haul.exceptions.InvalidURL),
+        ("http://[::1/", haul.exceptions.InvalidURL),
+        ("http://h:99999/", haul.exceptions.InvalidURL),
+        ("ftp://example.test/", haul.exceptions.InvalidSchema),
+        ("mailto:me@example.test", haul.exceptions.InvalidSchema),
+        ("http://127.0.0.1:1/", haul.ConnectionError),
+        ("http://name.invalid/", haul.ConnectionError),
+    ],
+)
+def test_invalid_urls_raise_the_exceptions_of_requests(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        haul.get(url)
+    with pytest.raises(error):
+        haul.get(url, stream=True)
+
+
+def test_brackets_are_encoded_as_in_requests(pages: Any) -> None:
+    pages.routes["/there"] = lambda handler: handler.answer(b"", 302, Location="/x[1]?y[2]=3")
+    adapted = requests.Session()
+    adapted.mount("http://", HaulAdapter())
+    for session in (requests.Session(), adapted, haul.Session()):
+        pages.heads.clear()
+        assert session.get(pages.url + "/a[b]?c[d]=[e]").url == pages.url + "/a%5Bb%5D?c%5Bd%5D=%5Be%5D"
+        session.get(pages.url + "/a", params="c[d]=1")
+        session.get(pages.url + "/there")
+        paths = [path for path, _ in pages.heads]
+        assert paths == ["/a%5Bb%5D?c%5Bd%5D=%5Be%5D", "/a?c%5Bd%5D=1", "/there", "/x%5B1%5D?y%5B2%5D=3"]
+    assert haul.Request("GET", "http://[::1]:8/[").prepare().url == "http://[::1]:8/%5B"
+
+
+def test_invalid_url_error_hides_the_password() -> None:
+    for url in ("htp://us:secret@bad/x@y", "us:secret@bad/", "//us:secret@bad/", "http:us:secret@bad", "http://us:secret@ba d/"):
+        with pytest.raises(haul.RequestException) as caught:
+            haul.get(url)
+        assert "secret" not in str(caught.value) and "bad" in str(caught.value).replace(" ", "")
+
+
+class _Elsewhere(requests.adapters.BaseAdapter):
+    """An adapter for its own scheme, like those of tests and for Unix sockets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, str | None]] = []
+
+    def send(self, request: Any, *args: Any, **kwargs: Any) -> requests.Response:
+        self.seen.append((request.url, request.headers.get("Cookie")))
+        response = requests.Response()
+        response._content = b"answer"
+        response.url, response.request = request.url, request
+        response.status_code = 200 if request.url.endswith("/end") else 302
+        response.headers["Location"] = "end" if request.url.endswith("/relative") else "other://host.example/relative"
+        response.cookies.set("sid", "31", domain=request.url.split("/")[2])
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+def test_adapter_can_serve_its_own_scheme() -> None:
+    session, adapter = haul.Session(), _Elsewhere()
+    for scheme in ("other://", "http+unix://"):
+        session.mount(scheme, adapter)
+    response = session.get("other://host.example/start")
+    assert (response.text, response.url) == ("answer", "other://host.example/end")
+    assert [url for url, _ in adapter.seen] == [f"other://host.example/{path}" for path in ("start", "relative", "end")]
+    assert adapter.seen[-1][1] == "sid=31"
+    # The cookie jar refuses such a host.
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
