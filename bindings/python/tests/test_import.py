@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
+import haul
 from conftest import start_python
 
 
@@ -18,3 +21,8 @@ def test_import_loads_few_modules() -> None:
     assert "haul._haul" in modules, err
     heavy = {"asyncio", "email", "http.client", "http.cookiejar", "requests", "ssl", "socket", "urllib.parse", "datetime", "logging", "typing", "re", "json"}
     assert not modules & heavy
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    # docs/python.md: a program sees by this that the module is not that of the distribution `haul`.
+    assert haul.__version__ == importlib.metadata.version("httphaul")
