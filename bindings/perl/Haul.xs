@@ -1,5 +1,6 @@
-/* Haul.xs: what Perl sees of libhaul. Argument checks only; see hk.h for who does what. */
-#include "hk.h"
+/* Haul.xs: the functions that Perl calls. They check arguments; haul_perl.h lists the files that
+ * do the work. */
+#include "haul_perl.h"
 
 /* The methods that take (URL, [HASHREF]), in the order of their ALIAS numbers. */
 static const char *const verbs[] = { "GET", "HEAD", "PUT", "POST", "PATCH", "DELETE" };
@@ -9,15 +10,15 @@ static HV *arguments_of(pTHX_ SV *sv) {
     return sv && SvROK(sv) && SvTYPE(SvRV(sv)) == SVt_PVHV ? (HV *)SvRV(sv) : NULL;
 }
 
-/* The code of HTTP::Haul::request, by which it is known. */
+/* The code of HTTP::Haul::request, to recognise overriding methods. */
 static XSUBADDR_t request_code;
 
-/* A subclass may have a `request` of its own: then everything goes through that, as it would with HTTP::Tiny. */
+/* Returns whether a subclass overrides `request`. Then all methods call it, as in HTTP::Tiny. */
 static bool is_overridden(pTHX_ SV *self) {
     GV *method;
     if (!SvROK(self) || !SvOBJECT(SvRV(self)))
         croak("not an HTTP::Haul object");
-    /* By its name: looking the package up would cost more, each time. */
+    /* Comparing the name is cheaper than looking up the package. */
     if (HvNAMELEN_get(SvSTASH(SvRV(self))) == 10 && memEQ(HvNAME_get(SvSTASH(SvRV(self))), "HTTP::Haul", 10))
         return FALSE;
     method = gv_fetchmethod(SvSTASH(SvRV(self)), "request");
@@ -67,7 +68,7 @@ get(...)
   CODE:
     if (items < 2 || items > 3 || (items == 3 && !(arguments = arguments_of(aTHX_ ST(2)))))
         croak("Usage: $http->%s(URL, [HASHREF])\n", names[ix]);
-    /* Something tainted in the caller's statement says nothing of what is made here. */
+    /* A tainted value elsewhere in the statement of the caller must not taint the arguments. */
     TAINT_NOT;
     verb = newSVpvn_flags(verbs[ix], strlen(verbs[ix]), SVs_TEMP);
     RETVAL = is_overridden(aTHX_ ST(0)) ? by_method(aTHX_ ST(0), verb, ST(1), items == 3 ? ST(2) : NULL)

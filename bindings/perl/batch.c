@@ -1,10 +1,10 @@
-/* batch.c: many requests at once. The work is done by libhaul's threads, which never touch Perl: replies are taken, and
- * Perl's callbacks called, in the thread that asks for the next one. */
-#include "hk.h"
+/* batch.c: many requests at once. Threads of libhaul do the work and never touch Perl. The
+ * thread that asks for the next response takes it and runs the callbacks. */
+#include "haul_perl.h"
 
 typedef struct hk_batch {
     haul_batch *batch;
-    SV *engine;                /* keeps the client */
+    SV *engine;                /* keeps the client alive */
 } hk_batch;
 
 static int batch_free(pTHX_ SV *sv, MAGIC *magic) {
@@ -20,7 +20,7 @@ static int batch_free(pTHX_ SV *sv, MAGIC *magic) {
 }
 
 #ifdef USE_ITHREADS
-/* A batch belongs to the thread that began it. */
+/* A batch belongs to the thread that created it. */
 static int batch_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
     PERL_UNUSED_ARG(params);
     magic->mg_ptr = NULL;
@@ -104,7 +104,7 @@ void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV
     check(aTHX_ status);
 }
 
-/* The replies that redirected, each as a hash; what they had for content was not kept. */
+/* Adds the redirects to a response, each as a hash without content. */
 static void add_redirects(pTHX_ HV *response, const haul_response *from) {
     size_t count = haul_response_redirect_count(from);
     AV *list;
@@ -125,7 +125,7 @@ static void add_redirects(pTHX_ HV *response, const haul_response *from) {
     }
 }
 
-/* The next reply, or undef when none came in time. */
+/* Returns the next response, or NULL after the timeout. */
 SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
     hk_batch *batch = batch_of(aTHX_ self);
     hk_engine *engine = hk_engine_of_sv(aTHX_ batch->engine);

@@ -1,6 +1,6 @@
-/* callbacks.c: what libhaul calls back while a request is under way: Perl code that gives content and trailers, or takes a
- * body, each under hk_run; and the memory of the string that a body becomes. */
-#include "hk.h"
+/* callbacks.c: the functions that libhaul calls during a request. They run the Perl code that gives
+ * content and trailers or takes a body, and provide the memory of the body. */
+#include "haul_perl.h"
 
 static int died(hk_exchange *x, SV *error) {
     dTHX;
@@ -13,13 +13,14 @@ static int died(hk_exchange *x, SV *error) {
     return 1;
 }
 
-/* Asks the content callback for more: into `pending`, which is NULL at the end. Whether that went well. */
+/* Calls the content callback and stores its result in `pending`, which is NULL at the end.
+ * Returns FALSE after an exception. */
 static bool ask_content(pTHX_ hk_exchange *x) {
     SV *got = NULL;
     if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
         return FALSE;
     if (SvROK(got)) {
-        /* An object may run Perl code to become text: under the same care. */
+        /* Converting an object to text may run Perl code, too. */
         SV *text = NULL, *object = got;
         bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_text", 0), 1, &object, &text));
         SvREFCNT_dec(object);
@@ -41,8 +42,8 @@ static bool ask_content(pTHX_ hk_exchange *x) {
     return !x->error;
 }
 
-/* The next bytes that the content callback has. Once the announced length is reached it has to be at its end: what it gives beyond that
- * would be lost, and the server would take what came before for all of it. */
+/* Returns the next bytes of the content callback. More bytes than the Content-Length are an
+ * error: they would be lost, and the server would take a part for the whole. */
 size_t hk_read_content(void *user, char *buffer, size_t len) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
@@ -75,7 +76,7 @@ size_t hk_read_content(void *user, char *buffer, size_t len) {
     return have;
 }
 
-/* The fields that the trailer callback has: a list of bytes, made of what it returned by Perl code under the same care. */
+/* Calls the trailer callback and converts its result into fields. */
 int hk_give_trailers(void *user, const haul_header **trailers, size_t *count) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
@@ -84,7 +85,7 @@ int hk_give_trailers(void *user, const haul_header **trailers, size_t *count) {
     haul_header *fields;
     if (died(x, hk_run(aTHX_ (SV *)get_cv("HTTP::Haul::_trailers", 0), 1, &x->trailer_callback, &got)))
         return 1;
-    /* The list, and with it its texts, lasts as long as the statement. */
+    /* The mortal list keeps the texts until the end of the statement. */
     list = (AV *)SvRV(sv_2mortal(got));
     *count = (size_t)(av_top_index(list) + 1) / 2;
     fields = (haul_header *)SvPVX(sv_2mortal(newSV((*count + 1) * sizeof(haul_header))));
@@ -96,7 +97,7 @@ int hk_give_trailers(void *user, const haul_header **trailers, size_t *count) {
     return 0;
 }
 
-/* The memory of the Perl string that the body becomes. */
+/* Returns memory in the Perl string that becomes the body. */
 void *hk_reserve(void *user, size_t size) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
@@ -105,12 +106,12 @@ void *hk_reserve(void *user, size_t size) {
     return SvGROW(x->content, size + 1);
 }
 
-/* Makes the response that the data callback sees before there is any content. */
+/* Creates the response that the data callback gets before there is content. */
 int hk_on_head(void *user, const haul_reply *head) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
     TAINT;
-    /* The callback may change its copy; libhaul reads this one. */
+    /* A copy of the URL, which the callback may change. */
     x->response = hk_response(aTHX_ head, newSVsv(x->url));
     hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
     TAINT_NOT;
@@ -118,7 +119,7 @@ int hk_on_head(void *user, const haul_reply *head) {
     return 0;
 }
 
-/* Gives a piece to the data callback, or adds it to the content of what is no success. */
+/* Passes a piece to the data callback, or adds it to the content if the status is not 2xx. */
 int hk_on_body(void *user, const char *data, size_t len) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;

@@ -1,7 +1,7 @@
-/* engine.c: a haul_client as a Perl object. Settings, threads, signals, and the words for what went wrong. */
-#include "hk.h"
+/* engine.c: a haul_client as a Perl object: settings, threads, signals, error messages. */
+#include "haul_perl.h"
 
-/* ---- Pointers behind Perl objects: magic, so that a copy or a forged scalar has none ---------------------------- */
+/* ---- Pointers in Perl objects, as magic: a copied or forged scalar has no pointer ------------ */
 
 void hk_attach(pTHX_ SV *sv, const MGVTBL *vtbl, void *pointer) {
     MAGIC *magic = sv_magicext(sv, NULL, PERL_MAGIC_ext, vtbl, (const char *)pointer, 0);
@@ -33,8 +33,8 @@ static int engine_free(pTHX_ SV *sv, MAGIC *magic) {
     return 0;
 }
 
-/* Asked by libhaul when a signal has come, and now and then. Perl notes signals and calls their handlers between two of
- * its operations: here is none, so they are called now. */
+/* libhaul calls this after a signal, and now and then. Perl records signals and runs their handlers
+ * between two operations. During a call there are none, so the handlers run here. */
 static int engine_interrupted(void *user) {
     hk_engine *engine = (hk_engine *)user;
     dTHX;
@@ -49,7 +49,7 @@ static int engine_interrupted(void *user) {
 }
 
 #ifdef USE_ITHREADS
-/* A new thread gets a client of its own that shares connections and jar: libhaul allows that. */
+/* A new thread gets a clone of the client, which shares connections and cookie jar. */
 static int engine_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
     hk_engine *old = (hk_engine *)magic->mg_ptr, *engine;
     PERL_UNUSED_ARG(params);
@@ -116,9 +116,9 @@ hk_engine *hk_engine_of_object(pTHX_ SV *self) {
     return slot ? hk_engine_of_sv(aTHX_ slot) : NULL;
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------------- */
+/* ---- Settings -------------------------------------------------------------------------------- */
 
-/* A C string or NULL for undef; libhaul takes no NUL inside. */
+/* Returns a C string, or NULL for undef. Croaks if the value contains a NUL. */
 static const char *text_or_null(pTHX_ SV *value, const char *name) {
     STRLEN len;
     const char *text;
@@ -213,10 +213,10 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         croak("%s: %s\n", name, haul_error_text(haul_last_error()));
 }
 
-/* ---- Perl code from within libhaul ------------------------------------------------------------------------------ */
+/* ---- Perl code in callbacks of libhaul ------------------------------------------------------- */
 
-/* Calls `code` on a stack of its own (so that no `last` or `goto` can leave it) and answers what it died of, or NULL.
- * `result` gets the scalar it returned, a new reference. */
+/* Calls `code` on a separate stack, so that no `last` or `goto` can leave it. Returns the
+ * exception, or NULL. `result` gets the returned scalar, a new reference. */
 SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
     dSP;
     SV *died = NULL;
@@ -250,15 +250,15 @@ SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result) {
     return died;
 }
 
-/* HTTP::Haul::Engine::_signals: the place where Perl's handlers run. */
+/* HTTP::Haul::Engine::_signals: runs the handlers of pending signals. */
 void hk_signals(pTHX_ CV *cv) {
     PERL_UNUSED_ARG(cv);
     PERL_ASYNC_CHECK();
 }
 
-/* ---- Words ------------------------------------------------------------------------------------------------------ */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
-/* host:port of a URL, without user and password. */
+/* Returns host:port of a URL, without user and password. */
 static SV *authority(pTHX_ const char *url, STRLEN len) {
     const char *end = url + len, *at = url, *host, *stop;
     const char *port = "";
@@ -290,7 +290,7 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
             return newSVpvf("Size of response body exceeds the maximum allowed of %" UVuf "\n", limit);
         return newSVpvf("Response too large: %s\n", why);
     case HAUL_STATUS_UNSUPPORTED_SCHEME:
-        /* One number for all of them, curl's. */
+        /* This status, the number of curl, has several causes. */
         if (strstr(why, "status line"))
             return newSVpvf("Malformed Status-Line: %s\n", why);
         if (len > 5 && strncasecmp(url, "http", 4) == 0 && (url[4] == ':' || strncasecmp(url + 4, "s:", 2) == 0))

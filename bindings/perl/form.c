@@ -1,5 +1,6 @@
-/* form.c: application/x-www-form-urlencoded, as HTTP::Tiny writes it: UTF-8, a space is "+", a hash in the order of its sorted names. */
-#include "hk.h"
+/* form.c: application/x-www-form-urlencoded as in HTTP::Tiny: UTF-8, "+" for a space, hashes
+ * sorted by name. */
+#include "haul_perl.h"
 
 static const char hex[] = "0123456789ABCDEF";
 
@@ -7,7 +8,7 @@ static bool plain(unsigned char byte) {
     return isALPHANUMERIC_A(byte) || byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
-/* Appends a value, escaped. Characters above 0x7f go out as UTF-8, whether Perl keeps them so or not. */
+/* Appends an escaped value. Characters above 0x7f are encoded as UTF-8. */
 static void append(pTHX_ SV *out, SV *value) {
     STRLEN len, used = SvCUR(out);
     const unsigned char *from, *end;

@@ -1,5 +1,5 @@
-/* jar.c: a haul_jar as a Perl object. Its rules, files and locks are libhaul's. */
-#include "hk.h"
+/* jar.c: a haul_jar as a Perl object. libhaul has its rules, files and locks. */
+#include "haul_perl.h"
 
 static int jar_free(pTHX_ SV *sv, MAGIC *magic) {
     PERL_UNUSED_ARG(sv);
@@ -9,7 +9,7 @@ static int jar_free(pTHX_ SV *sv, MAGIC *magic) {
 }
 
 #ifdef USE_ITHREADS
-/* In a new thread it is the same jar. */
+/* A new thread shares the jar. */
 static int jar_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
     PERL_UNUSED_ARG(params);
     magic->mg_ptr = (char *)haul_jar_clone((haul_jar *)magic->mg_ptr);
@@ -21,7 +21,7 @@ static int jar_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
 
 static const MGVTBL jar_vtbl = { NULL, NULL, NULL, NULL, jar_free, NULL, jar_dup, NULL };
 
-/* The Perl object is a hash (its file, its habits) with the jar behind it. */
+/* The Perl object is a hash with the file and options, and the jar as magic. */
 SV *hk_jar_new(pTHX_ const char *class) {
     HV *object = newHV();
     SV *self = sv_bless(newRV_noinc((SV *)object), gv_stashpv(class, GV_ADD));
@@ -70,7 +70,7 @@ AV *hk_jar_list(pTHX_ haul_jar *jar) {
     return list;
 }
 
-static haul_slice text(pTHX_ HV *hv, const char *key) {
+static haul_slice cookie_text(pTHX_ HV *hv, const char *key) {
     SV **value = hv_fetch(hv, key, (I32)strlen(key), 0);
     SV *bytes = value && SvOK(*value) ? hk_bytes(aTHX_ *value) : newSVpvs_flags("", SVs_TEMP);
     haul_slice out;
@@ -82,7 +82,7 @@ static haul_slice text(pTHX_ HV *hv, const char *key) {
     return out;
 }
 
-static bool flag(pTHX_ HV *hv, const char *key) {
+static bool cookie_flag(pTHX_ HV *hv, const char *key) {
     SV **value = hv_fetch(hv, key, (I32)strlen(key), 0);
     return value && SvTRUE(*value);
 }
@@ -91,13 +91,13 @@ void hk_jar_put(pTHX_ haul_jar *jar, HV *hv) {
     haul_cookie cookie;
     SV **expires = hv_fetchs(hv, "expires", 0);
     Zero(&cookie, 1, haul_cookie);
-    cookie.name = text(aTHX_ hv, "name");
-    cookie.value = text(aTHX_ hv, "value");
-    cookie.domain = text(aTHX_ hv, "domain");
-    cookie.path = text(aTHX_ hv, "path");
+    cookie.name = cookie_text(aTHX_ hv, "name");
+    cookie.value = cookie_text(aTHX_ hv, "value");
+    cookie.domain = cookie_text(aTHX_ hv, "domain");
+    cookie.path = cookie_text(aTHX_ hv, "path");
     cookie.expires = expires && SvOK(*expires) ? (int64_t)SvIV(*expires) : 0;
-    cookie.host_only = flag(aTHX_ hv, "host_only");
-    cookie.secure = flag(aTHX_ hv, "secure");
-    cookie.http_only = flag(aTHX_ hv, "http_only");
+    cookie.host_only = cookie_flag(aTHX_ hv, "host_only");
+    cookie.secure = cookie_flag(aTHX_ hv, "secure");
+    cookie.http_only = cookie_flag(aTHX_ hv, "http_only");
     hk_jar_check(aTHX_ haul_jar_put(jar, &cookie));
 }

@@ -1,12 +1,12 @@
-/* lwp.c: requests for LWP::Protocol::haul. Fields are lists, as HTTP::Headers flattens them; nothing is added to them,
- * and the reply is told as it came. */
-#include "hk.h"
+/* lwp.c: requests for LWP::Protocol::haul. Fields are lists, as HTTP::Headers flattens them. No
+ * fields are added, and the response is passed on as received. */
+#include "haul_perl.h"
 
 typedef struct hk_stream {
     haul_request *request;
     haul_response *response;
     SV *engine;
-    SV *content;               /* what is sent, which may go on while the body of the reply is read */
+    SV *content;               /* the request content, which may still be sent while the response is read */
     hk_exchange *exchange;     /* for a content callback */
 } hk_stream;
 
@@ -39,7 +39,7 @@ static int stream_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
 
 static const MGVTBL stream_vtbl = { NULL, NULL, NULL, NULL, stream_free, NULL, stream_dup, NULL };
 
-/* What a failure is, for Perl to put into words. A callback's exception goes on as it is. */
+/* Stores number and text of a failure, from which Perl makes the message. */
 static void failure(pTHX_ SV **out, haul_status status) {
     const haul_error *error = haul_last_error();
     out[6] = newSVuv(status);
@@ -50,7 +50,7 @@ static bool is_named(haul_slice name, const char *wanted) {
     return name.len == strlen(wanted) && strncasecmp(name.data, wanted, name.len) == 0;
 }
 
-/* Whether LWP's parser of heads would look at content of this type. */
+/* Returns whether LWP parses the head of content with this type. */
 static bool is_html(haul_slice type) {
     for (size_t at = 0; at + 4 < type.len; at++)
         if (strncasecmp(type.data + at, "xhtml", 5) == 0)
@@ -60,7 +60,8 @@ static bool is_html(haul_slice type) {
 
 #define HK_SLICE(text) { text, sizeof(text) - 1 }
 
-/* The fields as LWP has them: what it adds itself is there, and what no longer holds has another name. */
+/* Stores status line and fields as LWP has them: it adds some fields and renames
+ * Transfer-Encoding. */
 static void head(pTHX_ const haul_reply *reply, const haul_response *response, SV *headers, SV **out) {
     static const haul_slice coding = HK_SLICE("Client-Transfer-Encoding");
     static const haul_header number = { HK_SLICE("Client-Response-Num"), HK_SLICE("1") };
@@ -99,7 +100,7 @@ static void head(pTHX_ const haul_reply *reply, const haul_response *response, S
     TAINT_NOT;
 }
 
-/* The trailer section, as further fields: into an HTTP::Headers, or behind a list. */
+/* Adds the trailers to an HTTP::Headers, or appends them to a list. */
 static void add_trailers(pTHX_ SV *headers, AV *list, const haul_response *response) {
     size_t count = haul_response_trailer_count(response);
     for (size_t i = 0; i < count; i++) {
@@ -115,13 +116,13 @@ static void add_trailers(pTHX_ SV *headers, AV *list, const haul_response *respo
     }
 }
 
-static void nothing(pTHX_ SV **out) {
+static void clear_results(pTHX_ SV **out) {
     for (int i = 0; i < HK_LWP_ANSWER; i++)
         out[i] = &PL_sv_undef;
 }
 
-/* The name and value at a place of a list of fields. */
-static SV *item(pTHX_ AV *fields, SSize_t at) {
+/* Returns the bytes of one element of a list of fields. */
+static SV *element(pTHX_ AV *fields, SSize_t at) {
     SV **found = av_fetch(fields, at, 0);
     SV *bytes = found && SvOK(*found) ? hk_bytes(aTHX_ *found) : newSVpvs_flags("", SVs_TEMP);
     if (!bytes)
@@ -143,11 +144,11 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     hk_begin(aTHX_ &x, engine, text, len, url);
     x.call.max_size = 0;
     for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
-        SV *name = item(aTHX_ fields, i);
+        SV *name = element(aTHX_ fields, i);
         if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
-            x.call.read_length = SvIV(item(aTHX_ fields, i + 1));
+            x.call.read_length = SvIV(element(aTHX_ fields, i + 1));
         else {
-            SV *value = item(aTHX_ fields, i + 1);
+            SV *value = element(aTHX_ fields, i + 1);
             const char *chars = SvPV(name, len);
             hk_add_field(aTHX_ &x, chars, len, value);
         }
@@ -156,14 +157,14 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
         croak_sv(x.error);
     x.content = sv_2mortal(newSVpvs(""));
     x.call.reserve = hk_reserve;
-    nothing(aTHX_ out);
+    clear_results(aTHX_ out);
     status = hk_exchange_run(aTHX_ &x, &reply, &used);
     if (x.error && !reply.status) {
         hk_exchange_done(aTHX_ &x, used);
         croak_sv(x.error);
     }
     if (x.error) {
-        /* As LWP has it: what a signal handler dies of in the midst of a body does not cost what has come. */
+        /* As in LWP, an exception of a signal handler during a body keeps the received part. */
         out[6] = newSVuv(HAUL_STATUS_OK);
         out[7] = newSVsv(x.error);
     }
@@ -189,8 +190,8 @@ static void check(pTHX_ haul_status status) {
         croak("%s\n", haul_error_text(haul_last_error()));
 }
 
-/* What the program's own code died of since this was asked last, mortal; or NULL. */
-static SV *death(pTHX_ hk_exchange *x, hk_engine *engine) {
+/* Takes the exception of a callback or signal handler, mortal; NULL if there is none. */
+static SV *take_exception(pTHX_ hk_exchange *x, hk_engine *engine) {
     SV *died = x->error;
     x->error = NULL;
     if (engine && engine->error) {
@@ -223,7 +224,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
         check(aTHX_ haul_error_code(haul_last_error()));
     check(aTHX_ haul_request_set_max_redirects(stream->request, 0));
     for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
-        SV *name = item(aTHX_ fields, i), *value = item(aTHX_ fields, i + 1);
+        SV *name = element(aTHX_ fields, i), *value = element(aTHX_ fields, i + 1);
         if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
             length = SvIV(value);
         else
@@ -240,9 +241,9 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
                   ? haul_request_set_body_callback(stream->request, hk_read_content, NULL, x, length)
                   : haul_request_set_body_borrowed(stream->request, x->call.body.data, x->call.body.len));
     }
-    nothing(aTHX_ out);
+    clear_results(aTHX_ out);
     status = haul_client_open(engine->client, stream->request, &stream->response);
-    died = death(aTHX_ x, engine);
+    died = take_exception(aTHX_ x, engine);
     if (died)
         croak_sv(died);
     if (status != HAUL_STATUS_OK) {
@@ -255,7 +256,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     return HK_LWP_ANSWER;
 }
 
-/* Up to `size` bytes of the body; an empty string at its end. */
+/* Returns at most `size` bytes of the body; an empty string at the end. */
 SV *hk_stream_read(pTHX_ SV *self, UV size) {
     hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
     hk_engine *engine;
@@ -266,7 +267,7 @@ SV *hk_stream_read(pTHX_ SV *self, UV size) {
         croak("not a stream of this thread");
     engine = hk_engine_of_sv(aTHX_ stream->engine);
     status = haul_response_read(stream->response, SvPVX(out), size, &got);
-    died = death(aTHX_ stream->exchange, engine);
+    died = take_exception(aTHX_ stream->exchange, engine);
     if (died)
         croak_sv(died);
     if (status != HAUL_STATUS_OK)
@@ -280,7 +281,7 @@ SV *hk_stream_read(pTHX_ SV *self, UV size) {
     return SvREFCNT_inc_simple_NN(out);
 }
 
-/* What came behind the body, name and value in turn. */
+/* Returns the trailers as a list of names and values. */
 AV *hk_stream_trailers(pTHX_ SV *self) {
     hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
     AV *list = newAV();

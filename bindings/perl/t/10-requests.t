@@ -39,30 +39,30 @@ my $http = HTTP::Haul->new;
 isa_ok($http, 'HTTP::Haul');
 
 my $response = $http->get($server->url('/echo?a=b#part'));
-is(ref $response, 'HASH', 'a plain hash');
-ok($response->{success}, 'success');
-is($response->{status}, 200, 'status');
-is($response->{reason}, 'OK', 'reason');
-is($response->{protocol}, 'HTTP/1.1', 'protocol');
-is($response->{url}, $server->url('/echo?a=b#part'), 'url as it was given');
-is(ref $response->{headers}, 'HASH', 'headers');
-ok(!exists $response->{redirects}, 'no redirects, no list of them');
-like($response->{content}, qr{\AGET /echo\?a=b HTTP/1\.1$}m, 'the fragment stays here');
-like($response->{content}, qr/^Host: 127\.0\.0\.1:\d+$/mi, 'Host');
-like($response->{content}, qr/^User-Agent: HTTP-Haul\/\Q$HTTP::Haul::VERSION\E$/mi, 'User-Agent');
-unlike($response->{content}, qr/^(?:Accept|Accept-Encoding|Content-Length|Connection|TE):/mi, 'nothing that was not asked for');
+is(ref $response, 'HASH', 'response is a plain hash');
+ok($response->{success}, 'success is true');
+is($response->{status}, 200, 'status is that of the response');
+is($response->{reason}, 'OK', 'reason is that of the response');
+is($response->{protocol}, 'HTTP/1.1', 'protocol is HTTP/1.1');
+is($response->{url}, $server->url('/echo?a=b#part'), 'url is the one requested');
+is(ref $response->{headers}, 'HASH', 'headers are a hash');
+ok(!exists $response->{redirects}, 'response without redirects has no redirects');
+like($response->{content}, qr{\AGET /echo\?a=b HTTP/1\.1$}m, 'fragment is not sent');
+like($response->{content}, qr/^Host: 127\.0\.0\.1:\d+$/mi, 'Host is sent');
+like($response->{content}, qr/^User-Agent: HTTP-Haul\/\Q$HTTP::Haul::VERSION\E$/mi, 'User-Agent names the module');
+unlike($response->{content}, qr/^(?:Accept|Accept-Encoding|Content-Length|Connection|TE):/mi, 'no further fields are sent');
 
 $response = $http->get($server->url('/many'));
-is_deeply($response->{headers}{'x-many'}, ['a', 'b', 'c'], 'a field that came more than once is an array');
-is($response->{headers}{'x-one'}, 'spaced', 'no blanks around a value');
-is($response->{headers}{'content-type'}, 'text/plain', 'names in lower case');
+is_deeply($response->{headers}{'x-many'}, ['a', 'b', 'c'], 'repeated field is an array');
+is($response->{headers}{'x-one'}, 'spaced', 'value has no surrounding blanks');
+is($response->{headers}{'content-type'}, 'text/plain', 'names are in lower case');
 
 for my $method (qw(put post patch delete head)) {
     $response = $http->$method($server->url('/x'), { content => "to $method" });
     ok($response->{success}, $method);
     if ($method eq 'head') {
         is($response->{content}, '', 'HEAD has no content');
-        ok($response->{headers}{'content-length'}, 'but its length');
+        ok($response->{headers}{'content-length'}, 'HEAD has a Content-Length');
         next;
     }
     like($response->{content}, qr/\A\U$method\E \/x /, "$method as a method");
@@ -70,75 +70,75 @@ for my $method (qw(put post patch delete head)) {
     like($response->{content}, qr/^Content-Length: @{[ length "to $method" ]}$/mi, "$method: the length");
     like($response->{content}, qr/\n\nto $method\z/, "$method: the content");
 }
-like($http->post($server->url('/x'))->{content}, qr/^Content-Length: 0$/mi, 'a POST without content says so');
-like($http->request('PROPFIND', $server->url('/x'))->{content}, qr/\APROPFIND \/x/, 'any method');
+like($http->post($server->url('/x'))->{content}, qr/^Content-Length: 0$/mi, 'POST without content has Content-Length 0');
+like($http->request('PROPFIND', $server->url('/x'))->{content}, qr/\APROPFIND \/x/, 'any method can be requested');
 
 $response = $http->get($server->url('/x'), { headers => { 'X-A' => [1, 2], 'user-agent' => 'mine/1', Accept => 'text/*', 'X-None' => undef } });
-like($response->{content}, qr/^X-A: 1\nX-A: 2$/m, 'several values, several fields');
-like($response->{content}, qr/^user-agent: mine\/1$/mi, 'its own agent');
-is(() = $response->{content} =~ /^user-agent:/mig, 1, 'and only that');
-like($response->{content}, qr/^Accept: text\/\*$/m, 'Accept');
-unlike($response->{content}, qr/X-None/, 'undef is no field');
+like($response->{content}, qr/^X-A: 1\nX-A: 2$/m, 'several values are several fields');
+like($response->{content}, qr/^user-agent: mine\/1$/mi, 'User-Agent of the request is sent');
+is(() = $response->{content} =~ /^user-agent:/mig, 1, 'User-Agent is sent once');
+like($response->{content}, qr/^Accept: text\/\*$/m, 'Accept is sent');
+unlike($response->{content}, qr/X-None/, 'undef value sends no field');
 
 my $default = HTTP::Haul->new(agent => 'Foo/1 ', default_headers => { 'X-Default' => 'yes', 'X-Other' => 'default' });
-is($default->agent, "Foo/1 HTTP-Haul/$HTTP::Haul::VERSION", 'an agent that ends with a blank is added to');
+is($default->agent, "Foo/1 HTTP-Haul/$HTTP::Haul::VERSION", 'agent that ends with a blank is extended');
 $response = $default->get($server->url('/x'), { headers => { 'x-other' => 'mine' } });
-like($response->{content}, qr/^X-Default: yes$/m, 'default_headers');
-like($response->{content}, qr/^x-other: mine$/m, 'the request\'s own go before them');
-unlike($response->{content}, qr/X-Other: default/, 'instead of them');
-like($response->{content}, qr/^User-Agent: \QFoo\/1 HTTP-Haul\/$HTTP::Haul::VERSION\E$/m, 'agent');
+like($response->{content}, qr/^X-Default: yes$/m, 'default_headers are sent');
+like($response->{content}, qr/^x-other: mine$/m, 'header of the request is sent');
+unlike($response->{content}, qr/X-Other: default/, 'header of the request replaces the default');
+like($response->{content}, qr/^User-Agent: \QFoo\/1 HTTP-Haul\/$HTTP::Haul::VERSION\E$/m, 'agent is sent');
 $default->default_headers({ 'X-New' => 1 });
 $default->agent('Bar/2');
 $response = $default->get($server->url('/x'));
-like($response->{content}, qr/^X-New: 1$/m, 'changed default_headers');
-like($response->{content}, qr/^User-Agent: Bar\/2$/m, 'changed agent');
+like($response->{content}, qr/^X-New: 1$/m, 'changed default_headers are sent');
+like($response->{content}, qr/^User-Agent: Bar\/2$/m, 'changed agent is sent');
 
 (my $with_user = $server->url('/x')) =~ s{//}{//us%20er:pa:ss@};
-like($http->get($with_user)->{content}, qr/^Authorization: Basic dXMgZXI6cGE6c3M=$/mi, 'user and password of the URL');
-like($http->get($with_user, { headers => { authorization => 'Mine' } })->{content}, qr/^authorization: Mine$/mi, 'unless there is a field');
+like($http->get($with_user)->{content}, qr/^Authorization: Basic dXMgZXI6cGE6c3M=$/mi, 'user and password of the URL are sent');
+like($http->get($with_user, { headers => { authorization => 'Mine' } })->{content}, qr/^authorization: Mine$/mi, 'Authorization field overrides the user of the URL');
 
 ($with_user = $server->url('/a b?c d')) =~ s{//}{//us er:p w@};
 my $blanks = $http->get($with_user);
-like($blanks->{content}, qr{\AGET /a%20b\?c%20d HTTP}, 'blanks in a URL');
-like($blanks->{content}, qr/^Authorization: Basic dXMgZXI6cCB3$/mi, 'in a password too');
-is($blanks->{url}, $with_user, 'url as it was given');
+like($blanks->{content}, qr{\AGET /a%20b\?c%20d HTTP}, 'blanks in a URL are encoded');
+like($blanks->{content}, qr/^Authorization: Basic dXMgZXI6cCB3$/mi, 'blank in a password is kept');
+is($blanks->{url}, $with_user, 'url is the one requested');
 
-is($http->get($server->url('/204'))->{status}, 204, '204');
-is($http->get($server->url('/204'))->{content}, '', 'without content');
+is($http->get($server->url('/204'))->{status}, 204, '204 is returned');
+is($http->get($server->url('/204'))->{content}, '', '204 has no content');
 $response = $http->get($server->url('/304'));
 is("$response->{status}/" . ($response->{success} ? 1 : 0), '304/0', '304 is no success');
 $response = $http->get($server->url('/404'));
 ok(!$response->{success}, '404 is no success');
-is("$response->{status} $response->{reason}: $response->{content}", '404 Not Found: not here', 'but a reply');
-is($http->get($server->url('/bytes'))->{content}, join('', map { chr } 0 .. 255), 'bytes stay bytes');
-is(length $http->get($server->url('/big'))->{content}, 335_114, 'a large body');
-is($http->get($server->url('/chunked'))->{content}, 'hello world', 'a chunked body');
+is("$response->{status} $response->{reason}: $response->{content}", '404 Not Found: not here', '404 has reason and content');
+is($http->get($server->url('/bytes'))->{content}, join('', map { chr } 0 .. 255), 'bytes are unchanged');
+is(length $http->get($server->url('/big'))->{content}, 335_114, 'large body is whole');
+is($http->get($server->url('/chunked'))->{content}, 'hello world', 'chunked body is whole');
 $response = $http->get($server->url('/old'));
-is("$response->{protocol} $response->{content}", 'HTTP/1.0 to the end', 'a body until the end');
-is($http->get($server->url('/100'))->{content}, 'ok', 'interim replies are passed over');
+is("$response->{protocol} $response->{content}", 'HTTP/1.0 to the end', 'body without length ends with the connection');
+is($http->get($server->url('/100'))->{content}, 'ok', 'interim responses are ignored');
 
 # Connections.
 my $one = HTTP::Haul->new;
-ok(!$one->connected, 'not connected yet');
+ok(!$one->connected, 'new object is not connected');
 my ($first) = $one->get($server->url('/count'))->{content} =~ /(\d+)/;
-is($one->connected, '127.0.0.1:' . $server->port, 'connected');
-is_deeply([$one->connected], ['127.0.0.1', $server->port], 'in list context host and port');
-is($one->get($server->url('/count'))->{content}, "$first.2", 'the connection is used again');
-is($one->get($server->url('/close'))->{content}, 'last', 'the server closes');
-ok(!$one->connected, 'not connected');
-isnt($one->get($server->url('/count'))->{content}, "$first.3", 'a new connection');
+is($one->connected, '127.0.0.1:' . $server->port, 'connected returns host and port');
+is_deeply([$one->connected], ['127.0.0.1', $server->port], 'connected returns a pair in list context');
+is($one->get($server->url('/count'))->{content}, "$first.2", 'second request uses the same connection');
+is($one->get($server->url('/close'))->{content}, 'last', 'response with Connection: close is read');
+ok(!$one->connected, 'closed connection is not connected');
+isnt($one->get($server->url('/count'))->{content}, "$first.3", 'next request opens a connection');
 my $each = HTTP::Haul->new(keep_alive => 0);
-like($each->get($server->url('/x'))->{content}, qr/^Connection: close$/mi, 'without keep_alive that is said');
+like($each->get($server->url('/x'))->{content}, qr/^Connection: close$/mi, 'keep_alive => 0 sends Connection: close');
 my @numbers = map { $each->get($server->url('/count'))->{content} =~ /\.(\d+)/ } 1 .. 2;
-is("@numbers", '1 1', 'and done');
-like($each->get($server->url('/x'), { headers => { connection => 'X-A' } })->{content}, qr/^Connection: close$/mi, 'whatever the program says');
+is("@numbers", '1 1', 'keep_alive => 0 opens a connection each time');
+like($each->get($server->url('/x'), { headers => { connection => 'X-A' } })->{content}, qr/^Connection: close$/mi, 'keep_alive => 0 overrides a Connection field');
 
 # What a program does wrong.
 for my $call ([get => []], [get => ['http://x/', 'y']], [get => ['http://x/', {}, 1]], [request => ['GET']], [post_form => ['http://x/']],
     [www_form_urlencode => ['x']], [mirror => ['http://x/']]) {
     my ($method, $arguments) = @$call;
     ok(!eval { $http->$method(@$arguments); 1 }, "$method(@$arguments) dies");
-    like($@, qr/\AUsage: \$http->$method\(/, 'with its usage');
+    like($@, qr/\AUsage: \$http->$method\(/, 'message has the usage');
 }
 
 # What goes wrong: 599.
@@ -146,7 +146,8 @@ for my $case (
     ['GET', 'http://127.0.0.1:1/',     {}, qr/Could not connect to '127\.0\.0\.1:1'/],
     ['GET', 'ftp://127.0.0.1/',        {}, qr/Unsupported URL scheme 'ftp'/],
     ['GET', 'no url',                  {}, qr/Cannot parse URL: 'no url'/],
-    # haul's command guesses a scheme; a program that goes through a page's links would ask these hosts.
+    # haul's command guesses a scheme; a program that goes through a page's links would ask these
+    # hosts.
     map({ ['GET', $_, {}, qr/\ACannot parse URL: '\Q$_\E'\n\z/] } "127.0.0.1:@{[$server->port]}/echo", "mailto:a\@127.0.0.1:@{[$server->port]}",
         'javascript:1', 'x/y', '/x', '//127.0.0.1/x', "http:/127.0.0.1:@{[$server->port]}/echo", 'http:', ''),
     ['GET', $server->url('/line/HTTP/2.0_200_OK'), {}, qr/\AUnsupported HTTP protocol: /],
@@ -162,12 +163,12 @@ for my $case (
     my ($method, $url, $options, $why) = @$case;
     my $response = $http->request($method, $url, $options);
     is($response->{status}, 599, "599: $why");
-    ok(!$response->{success}, 'no success');
-    is($response->{reason}, 'Internal Exception', 'reason');
-    like($response->{content}, $why, 'the text is the content');
-    is($response->{url}, $url, 'url');
-    is($response->{headers}{'content-type'}, 'text/plain', 'type');
-    is($response->{headers}{'content-length'}, length $response->{content}, 'length');
+    ok(!$response->{success}, '599 is no success');
+    is($response->{reason}, 'Internal Exception', 'reason is that of the response');
+    like($response->{content}, $why, 'content is the message');
+    is($response->{url}, $url, '599 has the URL');
+    is($response->{headers}{'content-type'}, 'text/plain', '599 has a Content-Type');
+    is($response->{headers}{'content-length'}, length $response->{content}, '599 has a Content-Length');
 }
 
 # Perl's strings: it does not show how they are kept.
@@ -175,8 +176,8 @@ my $text = "caf\xe9";
 my $upgraded = $text;
 utf8::upgrade($upgraded);
 for my $content ($text, $upgraded) {
-    like($http->post($server->url('/x'), { content => $content, headers => { 'X-A' => $content } })->{content}, qr/^X-A: caf\xe9$/m, 'a field of Latin-1');
-    like($http->post($server->url('/x'), { content => $content })->{content}, qr/\n\ncaf\xe9\z/, 'content of Latin-1');
+    like($http->post($server->url('/x'), { content => $content, headers => { 'X-A' => $content } })->{content}, qr/^X-A: caf\xe9$/m, 'Latin-1 field is sent as bytes');
+    like($http->post($server->url('/x'), { content => $content })->{content}, qr/\n\ncaf\xe9\z/, 'Latin-1 content is sent as bytes');
 }
 
 # Objects that are strings.
@@ -185,7 +186,7 @@ for my $content ($text, $upgraded) {
     use overload '""' => sub { ${ $_[0] } }, fallback => 1;
 }
 my $url = bless \(my $plain = $server->url('/count')), 'Stringy';
-ok($http->get($url)->{success}, 'a URL object');
+ok($http->get($url)->{success}, 'object with overloading is a URL');
 
 # A subclass with its own request.
 {
@@ -194,12 +195,12 @@ ok($http->get($url)->{success}, 'a URL object');
     sub request { my ($self, @rest) = @_; $self->{seen}++; return $self->SUPER::request(@rest) }
 }
 my $mine = Mine->new;
-like($mine->get($server->url('/x'))->{content}, qr/^User-Agent: Mine/m, 'a subclass');
+like($mine->get($server->url('/x'))->{content}, qr/^User-Agent: Mine/m, 'subclass has its own agent');
 $mine->post_form($server->url('/x'), { a => 1 });
-is($mine->{seen}, 2, 'whose request is called by the other methods');
+is($mine->{seen}, 2, 'overridden request is called by other methods');
 
-ok(HTTP::Haul->can_ssl, 'TLS');
+ok(HTTP::Haul->can_ssl, 'can_ssl is true');
 my ($ok, $why) = HTTP::Haul->new(SSL_options => { SSL_ca_file => '/nonexistent' })->can_ssl;
-ok(!$ok && $why, 'not without the file of certificates');
+ok(!$ok && $why, 'can_ssl is false without the CA file');
 
 done_testing;

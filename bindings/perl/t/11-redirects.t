@@ -22,12 +22,12 @@ my $server = t::Server->start(sub {
 my $http = HTTP::Haul->new;
 
 my $response = $http->get($server->url('/302//there'));
-ok($response->{success}, 'followed');
-is($response->{url}, $server->url('/there'), 'the last URL');
-is(scalar @{ $response->{redirects} }, 1, 'one redirect');
+ok($response->{success}, 'redirect is followed');
+is($response->{url}, $server->url('/there'), 'url is the last one');
+is(scalar @{ $response->{redirects} }, 1, 'redirects has one response');
 my $hop = $response->{redirects}[0];
-is("$hop->{status} $hop->{url} $hop->{content}", '302 ' . $server->url('/302//there') . ' moved', 'a whole response');
-ok(!$hop->{success}, 'that is no success');
+is("$hop->{status} $hop->{url} $hop->{content}", '302 ' . $server->url('/302//there') . ' moved', 'redirect is a whole response');
+ok(!$hop->{success}, 'redirect is no success');
 
 my @chain = ('/there', '/there?q', 'http://127.0.0.1:' . $server->port . '/there', '//127.0.0.1:' . $server->port . '/there');
 is($http->get($server->url("/302/$_"))->{status}, 200, "Location: $_") for @chain;
@@ -38,15 +38,15 @@ for my $status (301, 302, 303, 307, 308) {
     my $response = $http->post($server->url("/$status//x"), { content => 'body', headers => { 'Content-Type' => 'text/x' } });
     is($response->{status}, $status == 303 ? 200 : $status, "POST: $status is " . ($status == 303 ? '' : 'not ') . 'followed');
     next unless $status == 303;
-    like($response->{content}, qr{\AGET /x }, 'by GET');
-    unlike($response->{content}, qr/text\/x|Content-Length|body/i, 'without the content and what was said of it');
+    like($response->{content}, qr{\AGET /x }, '303 is followed by GET');
+    unlike($response->{content}, qr/text\/x|Content-Length|body/i, '303 drops the content and its headers');
 }
 is($http->request(PUT => $server->url("/$_//x"), { content => 'body' })->{status}, $_, "PUT: $_ is the answer, and no success") for 301, 302;
 {
     my @once = ('once');
     my $response = $http->request(GET => $server->url('/307//x'), { content => sub { shift @once } });
-    is($response->{status}, 599, 'content that was given once');
-    like($response->{content}, qr/\Athe content callback was called to its end already/, 'is not sent twice');
+    is($response->{status}, 599, '307 with a content callback is 599');
+    like($response->{content}, qr/\Athe content callback was called to its end already/, 'content callback is not called again');
 }
 {
     my $beyond = t::Server->start(sub {
@@ -58,46 +58,46 @@ is($http->request(PUT => $server->url("/$_//x"), { content => 'body' })->{status
     for my $case (['/latin1', '/caf%E9'], ['/utf8', '/caf%C3%A9']) {
         my ($path, $target) = @$case;
         is($http->get($beyond->url($path))->{content}, $target, "Location: $target");
-        is(($http->batch([$beyond->url($path)]))[0]{content}, $target, 'in a batch');
-        is($http->request(GET => $beyond->url($path), { peer => '127.0.0.1:' . $beyond->port })->{content}, $target, 'by a peer');
+        is(($http->batch([$beyond->url($path)]))[0]{content}, $target, 'batch follows the same Location');
+        is($http->request(GET => $beyond->url($path), { peer => '127.0.0.1:' . $beyond->port })->{content}, $target, 'request with peer follows the same Location');
     }
 }
-is($http->get($server->url('/none'))->{content}, 'nowhere', 'no Location, no redirect');
-is($http->get($server->url('/304//x'))->{status}, 304, '304 is none');
+is($http->get($server->url('/none'))->{content}, 'nowhere', '302 without Location is no redirect');
+is($http->get($server->url('/304//x'))->{status}, 304, '304 is no redirect');
 
 my $loop = HTTP::Haul->new(max_redirect => 3);
 $response = $loop->get($server->url('/302//302//302//302//302//x'));
-is($response->{status}, 302, 'enough is enough');
-is(scalar @{ $response->{redirects} }, 3, 'after three');
-is(HTTP::Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'none at all');
+is($response->{status}, 302, 'redirect after max_redirect is returned');
+is(scalar @{ $response->{redirects} }, 3, 'max_redirect redirects are followed');
+is(HTTP::Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'max_redirect => 0 follows none');
 
 # Secrets stay with their origin.
 my $secrets = { headers => { Authorization => 'Basic c2VjcmV0', Cookie => 'sid=secret', 'X-Api-Key' => 'secret', 'X-Plain' => 'kept' } };
-like($http->get($server->url('/302//x'), $secrets)->{content}, qr/^Authorization: Basic.*^Cookie: sid|^Cookie: sid.*^Authorization: Basic/msi, 'the same origin gets them');
+like($http->get($server->url('/302//x'), $secrets)->{content}, qr/^Authorization: Basic.*^Cookie: sid|^Cookie: sid.*^Authorization: Basic/msi, 'secrets are sent to the same origin');
 my $away = $other->url('/x');
 my $seen = $http->get($server->url("/302/$away"), $secrets)->{content};
-unlike($seen, qr/secret|c2VjcmV0/, 'another does not');
-like($seen, qr/^X-Plain: kept/m, 'but what is no secret');
+unlike($seen, qr/secret|c2VjcmV0/, 'secrets are not sent to another origin');
+like($seen, qr/^X-Plain: kept/m, 'plain field is sent to another origin');
 $seen = $http->get($server->url('/302/' . $other->url('/back/' . $server->url('/x'))), $secrets)->{content};
-unlike($seen, qr/secret|c2VjcmV0/, 'and there and back does not bring them back');
+unlike($seen, qr/secret|c2VjcmV0/, 'secrets are not restored back at the origin');
 my $default = HTTP::Haul->new(default_headers => { authorization => 'Bearer c2VjcmV0' });
-unlike($default->get($server->url("/302/$away"))->{content}, qr/c2VjcmV0/, 'default_headers too');
+unlike($default->get($server->url("/302/$away"))->{content}, qr/c2VjcmV0/, 'secret of default_headers stays with the origin');
 (my $user = $server->url('/302//x')) =~ s{//}{//u:p@};
-unlike($http->get($user)->{content}, qr/^Authorization/mi, 'user and password of the URL are not sent along, as with HTTP::Tiny');
+unlike($http->get($user)->{content}, qr/^Authorization/mi, 'user of the URL is not sent after a redirect');
 ($user = $server->url("/302/$away")) =~ s{//}{//u:p@};
-unlike($http->get($user)->{content}, qr/^Authorization/mi, 'not elsewhere');
-is_deeply([sort keys %{ $secrets->{headers} }], ['Authorization', 'Cookie', 'X-Api-Key', 'X-Plain'], 'the caller\'s hash is as it was');
+unlike($http->get($user)->{content}, qr/^Authorization/mi, 'user of the URL is not sent to another origin');
+is_deeply([sort keys %{ $secrets->{headers} }], ['Authorization', 'Cookie', 'X-Api-Key', 'X-Plain'], 'headers of the caller are unchanged');
 
-is($http->get($server->url('/302/ftp://127.0.0.1/'))->{status}, 599, 'not to another scheme');
+is($http->get($server->url('/302/ftp://127.0.0.1/'))->{status}, 599, 'redirect to another scheme is 599');
 $response = $http->get($server->url('/302/http://127.0.0.1:1/'));
-is($response->{status}, 599, 'to nobody');
-is(scalar @{ $response->{redirects} }, 1, 'with the redirect that led there');
+is($response->{status}, 599, 'redirect to a closed port is 599');
+is(scalar @{ $response->{redirects} }, 1, '599 has the redirect');
 
 # The data callback sees the last reply only.
 my $got = '';
 $response = $http->get($server->url('/302//x'), { data_callback => sub { $got .= $_[0] } });
-like($got, qr{\AGET /x }, 'data_callback');
-unlike($got, qr/moved/, 'not of the redirect');
+like($got, qr{\AGET /x }, 'data_callback gets the last body');
+unlike($got, qr/moved/, 'data_callback does not get the body of a redirect');
 
 for my $case (
     ['http://h/a/b?q', 'c', 'http://h/a/c'], ['http://h/a/b?q', '/c', 'http://h/c'], ['http://h/a/b?q', '?x', 'http://h/a/b?x'],

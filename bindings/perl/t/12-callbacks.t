@@ -34,34 +34,34 @@ my $http = HTTP::Haul->new;
 # The body, piece by piece.
 my ($got, $seen) = ('');
 my $response = $http->get($server->url('/big'), { data_callback => sub { $got .= $_[0]; $seen ||= { %{ $_[1] } } } });
-is($got, 'x' x 1_000_000, 'all of it');
-is($response->{content}, '', 'and none in the response');
-ok($response->{success}, 'a success');
-is("$seen->{status} $seen->{headers}{'content-length'} $seen->{protocol}", '200 1000000 HTTP/1.1', 'the response so far');
+is($got, 'x' x 1_000_000, 'data_callback gets the whole body');
+is($response->{content}, '', 'response has no content');
+ok($response->{success}, 'response is a success');
+is("$seen->{status} $seen->{headers}{'content-length'} $seen->{protocol}", '200 1000000 HTTP/1.1', 'data_callback gets the response so far');
 my @pieces;
 $http->get($server->url('/slow'), { data_callback => sub { push @pieces, $_[0] } });
-is(join('', @pieces), 'onetwothree', 'a chunked body');
-cmp_ok(scalar @pieces, '>', 1, 'as it comes');
+is(join('', @pieces), 'onetwothree', 'data_callback gets a chunked body');
+cmp_ok(scalar @pieces, '>', 1, 'pieces come as they arrive');
 my $called = 0;
 $response = $http->get($server->url('/404'), { data_callback => sub { $called++ } });
-is("$called $response->{content}", '0 not here', 'what is no success is content');
+is("$called $response->{content}", '0 not here', 'body of an error is content');
 
 # Exceptions.
 $response = $http->get($server->url('/big'), { data_callback => sub { die "enough\n" } });
-is($response->{status}, 599, 'a data callback that dies');
-is($response->{content}, "enough\n", 'with its words');
-is($http->get($server->url('/x'))->{status}, 200, 'and the object goes on');
+is($response->{status}, 599, 'data_callback that dies is 599');
+is($response->{content}, "enough\n", '599 has the message');
+is($http->get($server->url('/x'))->{status}, 200, 'object works after that');
 $response = $http->post($server->url('/x'), { content => sub { die { code => 7 } } });
-is($response->{status}, 599, 'a content callback that dies');
+is($response->{status}, 599, 'content callback that dies is 599');
 my $mine_own = { status => 299, reason => 'Mine', success => 1 };
-is($http->get($server->url('/big'), { data_callback => sub { die $mine_own } }), $mine_own, 'one that dies of a response chooses it');
+is($http->get($server->url('/big'), { data_callback => sub { die $mine_own } }), $mine_own, 'response that a callback dies of is returned');
 $@ = 'mine';
 $http->get($server->url('/x'), { data_callback => sub { eval { die 'inner' } } });
-is($@, 'mine', '$@ stays');
+is($@, 'mine', '$@ is unchanged');
 # Control flow that would leave the callback is stopped.
 for my $round (1 .. 2) {
     $response = $http->get($server->url('/big'), { data_callback => sub { no warnings; last } });
-    is($response->{status}, 599, 'last does not get out');
+    is($response->{status}, 599, 'last cannot leave a callback');
 }
 
 # Requests in callbacks, on the same object.
@@ -69,45 +69,45 @@ my @inner;
 $response = $http->get($server->url('/big'), {
     data_callback => sub { push @inner, $http->get($server->url('/x'), { headers => { 'X-A' => 1 } })->{status} if @inner < 3 },
 });
-is($response->{status}, 200, 'the outer request');
-is("@inner", '200 200 200', 'the inner ones');
+is($response->{status}, 200, 'outer request succeeds');
+is("@inner", '200 200 200', 'requests in a callback succeed');
 # The object may go meanwhile.
 my $mine = HTTP::Haul->new;
 $response = $mine->get($server->url('/big'), { data_callback => sub { undef $mine } });
-is($response->{status}, 200, 'the object went away during a request');
+is($response->{status}, 200, 'object may be destroyed during a request');
 # And what the request was made of.
 my %options = (headers => { 'X-A' => 'v' x 100 }, content => 'c' x 5000);
 my $url = $server->url('/slow') . ('#' x 2000);
 $options{data_callback} = sub { %options = (); $url = 'y' x 3000; my @other = map { 'z' x 2000 } 1 .. 50; };
-is($http->post($url, \%options)->{status}, 200, 'the arguments went away during a request');
+is($http->post($url, \%options)->{status}, 200, 'arguments may be destroyed during a request');
 
 # The content, piece by piece.
 my @give = ('a' x 10, 'b' x 100_000, 'c');
 $response = $http->put($server->url('/x'), { content => sub { shift @give } });
-is($response->{content}, 'a' x 10 . 'b' x 100_000 . 'c', 'content by callback');
-is($response->{headers}{'x-coding'}, 'chunked', 'goes by chunks');
-is($response->{headers}{'x-length'}, 'none', 'without a length');
-is($response->{headers}{'x-type'}, 'application/octet-stream', 'has a type');
-is($response->{headers}{'x-expect'}, 'none', 'and nothing is asked before');
+is($response->{content}, 'a' x 10 . 'b' x 100_000 . 'c', 'content callback is sent whole');
+is($response->{headers}{'x-coding'}, 'chunked', 'content callback is sent in chunks');
+is($response->{headers}{'x-length'}, 'none', 'content callback has no Content-Length');
+is($response->{headers}{'x-type'}, 'application/octet-stream', 'content callback has a Content-Type');
+is($response->{headers}{'x-expect'}, 'none', 'content callback sends no Expect');
 @give = ('abc', 'def', '');
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 6 } });
-is("$response->{content} $response->{headers}{'x-length'} $response->{headers}{'x-coding'}", 'abcdef 6 none', 'of a known length');
+is("$response->{content} $response->{headers}{'x-length'} $response->{headers}{'x-coding'}", 'abcdef 6 none', 'content callback may have a Content-Length');
 @give = ('abc');
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 6 } });
-is($response->{status}, 599, 'less than it said');
+is($response->{status}, 599, 'content callback that ends early is 599');
 @give = ("\x{263a}");
 $response = $http->put($server->url('/x'), { content => sub { shift @give } });
-like($response->{content}, qr/Wide character/, 'characters are no bytes');
+like($response->{content}, qr/Wide character/, 'wide characters of a content callback are refused');
 # Fields behind it.
 @give = ('abc');
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { return { 'X-Sum' => 42, 'X-More' => [1, 2] } } });
-is("$response->{content} $response->{headers}{'x-trailers'}", 'abc x-more=2,x-sum=42', 'trailer_callback');
+is("$response->{content} $response->{headers}{'x-trailers'}", 'abc x-more=2,x-sum=42', 'trailer_callback sends trailers');
 @give = ('abc');
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { die "no sum\n" } });
-is("$response->{status} $response->{content}", "599 no sum\n", 'one that dies');
+is("$response->{status} $response->{content}", "599 no sum\n", 'trailer_callback that dies is 599');
 for my $bad (sub { 42 }, sub { return { 'X-Sum' => "\x{263a}" } }, sub { return { 'X-Sum' => "a\nb" } }, sub { return { 'Content-Length' => 1 } }) {
     @give = ('abc');
-    is($http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => $bad })->{status}, 599, 'what is no trailer');
+    is($http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => $bad })->{status}, 599, 'invalid trailers are 599');
 }
 for my $give ([qw(abc d)], ['ab', 'cd'], ['abcd'], [12345]) {
     @give = @$give;
@@ -115,24 +115,24 @@ for my $give ([qw(abc d)], ['ab', 'cd'], ['abcd'], [12345]) {
     like($response->{content}, qr/\AContent-Length mismatch \(got: [45] expected: 3\)$/, "content that is too long: @$give");
 }
 @give = (12, 3);
-is($http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 } })->{content}, '123', 'and not');
+is($http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 } })->{content}, '123', 'content of the announced length is sent');
 @give = qw(abc);
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 }, trailer_callback => sub { die } });
-is("$response->{content} $response->{headers}{'x-trailers'}", 'abc ', 'none behind a known length');
+is("$response->{content} $response->{headers}{'x-trailers'}", 'abc ', 'trailer_callback is not called with a Content-Length');
 {
     package Broken;
     use overload '""' => sub { die "no text\n" };
 }
 $response = $http->put($server->url('/x'), { content => sub { bless [], 'Broken' } });
-is("$response->{status} $response->{content}", "599 no text\n", 'content that dies of becoming text');
+is("$response->{status} $response->{content}", "599 no text\n", 'content object that cannot be text is 599');
 
 # peer
 (my $elsewhere = $server->url('/x')) =~ s/127\.0\.0\.1/host.invalid/;
-is($http->get($elsewhere)->{status}, 599, 'no such host');
-is($http->get($elsewhere, { peer => '127.0.0.1' })->{status}, 200, 'but a peer');
+is($http->get($elsewhere)->{status}, 599, 'unknown host is 599');
+is($http->get($elsewhere, { peer => '127.0.0.1' })->{status}, 200, 'peer replaces the host');
 my $asked;
-is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'by code');
-is($asked, 'host.invalid', 'that is asked for the host');
+is($http->get($elsewhere, { peer => sub { $asked = shift; '127.0.0.1' } })->{status}, 200, 'peer may be a code reference');
+is($asked, 'host.invalid', 'peer code gets the host');
 
 # A final answer ends content that would go on for ever.
 {
@@ -153,7 +153,7 @@ is($asked, 'host.invalid', 'that is asked for the host');
     my $slowly = sub { select undef, undef, undef, 0.02; return 'a piece' };
     my $response = $http->put('http://127.0.0.1:' . $listener->sockport . '/', { content => $slowly });
     alarm 0;
-    is("$response->{status} $response->{content}", '401 no', 'an early answer ends a slow content callback');
+    is("$response->{status} $response->{content}", '401 no', 'early response ends a slow content callback');
     kill TERM => $pid;
     waitpid $pid, 0;
 }
@@ -165,5 +165,5 @@ my $http = HTTP::Haul->new;
 $http->get($ARGV[0], { data_callback => sub { exit 7 } });
 exit 1;
 END
-is($code >> 8, 7, 'exit');
+is($code >> 8, 7, 'exit in a callback ends the program');
 done_testing;

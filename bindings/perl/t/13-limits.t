@@ -23,17 +23,17 @@ my $server = t::Server->start(sub {
 });
 
 my $small = HTTP::Haul->new(max_size => 100);
-is($small->get($server->url('/100'))->{status}, 200, 'as large as allowed');
+is($small->get($server->url('/100'))->{status}, 200, 'body of max_size is returned');
 for my $path (qw(/101 /1000000 /chunks)) {
     my $response = $small->get($server->url($path));
     is($response->{status}, 599, "$path is too large");
-    is($response->{content}, "Size of response body exceeds the maximum allowed of 100\n", 'and it says so');
+    is($response->{content}, "Size of response body exceeds the maximum allowed of 100\n", 'message has the limit');
 }
-is(length $small->get($server->url('/1'))->{content}, 1, 'and it goes on');
+is(length $small->get($server->url('/1'))->{content}, 1, 'object works after that');
 
-like(HTTP::Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'a body that ends too early');
-is(HTTP::Haul->new->get($server->url('/empty'))->{status}, 599, 'no reply');
-is(HTTP::Haul->new->get($server->url('/garbage'))->{status}, 599, 'no HTTP');
+like(HTTP::Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'truncated body is 599');
+is(HTTP::Haul->new->get($server->url('/empty'))->{status}, 599, 'connection without response is 599');
+is(HTTP::Haul->new->get($server->url('/garbage'))->{status}, 599, 'response that is not HTTP is 599');
 
 # Bounds are wide: a machine may be slow, but a limit that does not hold at all would take forever.
 my $quick = HTTP::Haul->new(timeout => 0.3);
@@ -41,8 +41,8 @@ for my $path (qw(/hang /stall)) {
     my $start = time;
     my $response = $quick->get($server->url($path));
     is($response->{status}, 599, "$path: a time limit");
-    like($response->{content}, qr/timed out/i, 'is told as one');
-    cmp_ok(time - $start, '<', 20, 'and holds');
+    like($response->{content}, qr/timed out/i, 'message says timed out');
+    cmp_ok(time - $start, '<', 20, 'timeout ends the wait');
 }
 
 # A handler that dies ends the wait, at once, and as HTTP::Tiny has it.
@@ -53,10 +53,10 @@ for my $path (qw(/hang /stall)) {
     alarm 0.3;
     my $response = $http->get($server->url('/hang'));
     alarm 0;
-    is($response->{status}, 599, 'alarm');
-    is($response->{content}, "alarm rang\n", 'with the words of its handler');
-    cmp_ok(time - $start, '<', 20, 'ends the wait');
-    is($http->get($server->url('/x'))->{status}, 200, 'and the object goes on');
+    is($response->{status}, 599, 'signal handler that dies is 599');
+    is($response->{content}, "alarm rang\n", '599 has the message of the handler');
+    cmp_ok(time - $start, '<', 20, 'signal handler ends the wait');
+    is($http->get($server->url('/x'))->{status}, 200, 'object works after that');
 }
 
 # One that returns does not.
@@ -66,8 +66,8 @@ for my $path (qw(/hang /stall)) {
     local $SIG{ALRM} = sub { $rang++ };
     alarm 0.2;
     my $response = $http->get($server->url('/hang'));
-    is($rang, 1, 'the handler ran');
-    like($response->{content}, qr/timed out/i, 'and the request went on to its limit');
+    is($rang, 1, 'signal handler runs during a request');
+    like($response->{content}, qr/timed out/i, 'request continues to its timeout');
 }
 
 # Requests in a handler.
@@ -77,6 +77,6 @@ for my $path (qw(/hang /stall)) {
     local $SIG{ALRM} = sub { $inner = $http->get($server->url('/x'))->{status} };
     alarm 0.2;
     $http->get($server->url('/hang'));
-    is($inner, 200, 'a request in a signal handler');
+    is($inner, 200, 'signal handler may make a request');
 }
 done_testing;

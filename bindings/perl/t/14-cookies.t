@@ -22,18 +22,18 @@ my $dir = tempdir(CLEANUP => 1);
 # One jar, two objects.
 my $jar = HTTP::Haul::Jar->new;
 my ($first, $second) = map { HTTP::Haul->new(cookie_jar => $jar) } 1 .. 2;
-is($second->get($server->url('/'))->{content}, '', 'no cookie yet');
-is($first->post_form($server->url('/login'), { user => 'ann' })->{content}, 'keep=1; sid=ann', 'set on the way of a redirect');
-is($second->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'another object has it');
-is(HTTP::Haul->new->get($server->url('/'))->{content}, '', 'one without the jar has not');
-is($jar->count, 2, 'two');
+is($second->get($server->url('/'))->{content}, '', 'empty jar sends no cookie');
+is($first->post_form($server->url('/login'), { user => 'ann' })->{content}, 'keep=1; sid=ann', 'cookie of a redirect is stored');
+is($second->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'object with the same jar sends the cookie');
+is(HTTP::Haul->new->get($server->url('/'))->{content}, '', 'object without the jar sends no cookie');
+is($jar->count, 2, 'jar has two cookies');
 my ($sid) = grep { $_->{name} eq 'sid' } $jar->cookies;
-is("$sid->{value} $sid->{domain} $sid->{path} $sid->{host_only} $sid->{http_only} " . defined $sid->{expires}, 'ann 127.0.0.1 / 1 1 ', 'as it is kept');
-is($first->cookie_jar, $jar, 'the attribute');
+is("$sid->{value} $sid->{domain} $sid->{path} $sid->{host_only} $sid->{http_only} " . defined $sid->{expires}, 'ann 127.0.0.1 / 1 1 ', 'cookie has its attributes');
+is($first->cookie_jar, $jar, 'cookie_jar returns the jar');
 $first->cookie_jar(undef);
-is($first->get($server->url('/'))->{content}, '', 'can be taken away');
+is($first->get($server->url('/'))->{content}, '', 'cookie_jar(undef) sends no cookie');
 $first->cookie_jar($jar);
-like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'and given back');
+like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'cookie_jar can be set again');
 
 # Files: of both kinds, for the next process.
 my $next = sub {
@@ -52,65 +52,65 @@ for my $format (qw(netscape lwp)) {
     is($next->($file), 'keep=1; sid=ann', "$format: the next process has them");
 }
 open my $in, '<', "$dir/netscape" or die $!;
-like(join('', <$in>), qr/^#HttpOnly_127\.0\.0\.1\tFALSE\t\/\tFALSE\t0\tsid\tann$/m, 'a Netscape file');
+like(join('', <$in>), qr/^#HttpOnly_127\.0\.0\.1\tFALSE\t\/\tFALSE\t0\tsid\tann$/m, 'Netscape file has the cookie');
 open $in, '<', "$dir/lwp" or die $!;
-like(join('', <$in>), qr/\A#LWP-Cookies-1\.0\nSet-Cookie3: /, 'a file of HTTP::Cookies');
+like(join('', <$in>), qr/\A#LWP-Cookies-1\.0\nSet-Cookie3: /, 'HTTP::Cookies file has the cookie');
 
 # The file of an object, saved by itself.
 {
     my $own = HTTP::Haul->new(cookie_jar => { file => "$dir/own", autosave => 1 });
     $own->post_form($server->url('/login'), { user => 'bob' });
 }
-is($next->("$dir/own"), 'keep=1; sid=bob', 'autosave');
+is($next->("$dir/own"), 'keep=1; sid=bob', 'autosave writes the file');
 {
     my $own = HTTP::Haul::Jar->new(file => "$dir/own", autosave => 1);
     $own->clear('127.0.0.1', '/', 'sid');
 }
-is($next->("$dir/own"), 'keep=1', 'what was removed is gone');
+is($next->("$dir/own"), 'keep=1', 'removed cookie is not saved');
 # Loaded from one, saved to another.
 HTTP::Haul::Jar->new(file => "$dir/own")->save("$dir/copy");
-is($next->("$dir/copy"), 'keep=1', 'into another file');
+is($next->("$dir/copy"), 'keep=1', 'jar can be saved to another file');
 my $both = HTTP::Haul::Jar->new;
 $both->load("$dir/own");
 $both->load("$dir/netscape");
 $both->save("$dir/both");
-is($next->("$dir/both"), 'keep=1; sid=ann', 'two files into one');
-is(HTTP::Haul::Jar->new(file => "$dir/none")->count, 0, 'a file that is not there is empty');
-ok(!eval { HTTP::Haul::Jar->new->save; 1 }, 'no file, no save');
-ok(!eval { $jar->save("$dir/no/such/dir"); 1 }, 'a file that cannot be written');
+is($next->("$dir/both"), 'keep=1; sid=ann', 'two files can be merged');
+is(HTTP::Haul::Jar->new(file => "$dir/none")->count, 0, 'missing file is empty');
+ok(!eval { HTTP::Haul::Jar->new->save; 1 }, 'save without a file dies');
+ok(!eval { $jar->save("$dir/no/such/dir"); 1 }, 'save to a missing directory dies');
 
 # The methods.
 my $plain = HTTP::Haul::Jar->new;
-ok($plain->add('http://h.example/a/b', 'x=1; Path=/a'), 'add');
-ok(!$plain->add('http://h.example/', 'x=1; Domain=other.example'), 'what the rules refuse');
-is($plain->cookie_header('http://h.example/a/c'), 'x=1', 'cookie_header');
-is($plain->cookie_header('http://h.example/'), '', 'none there');
+ok($plain->add('http://h.example/a/b', 'x=1; Path=/a'), 'add stores a cookie');
+ok(!$plain->add('http://h.example/', 'x=1; Domain=other.example'), 'add refuses a foreign domain');
+is($plain->cookie_header('http://h.example/a/c'), 'x=1', 'cookie_header returns the cookie for its path');
+is($plain->cookie_header('http://h.example/'), '', 'cookie_header is empty for another path');
 $plain->add('http://h.example/', 'y=2; Max-Age=100');
 $plain->clear_session;
-is(join(' ', map { $_->{name} } $plain->cookies), 'y', 'clear_session');
-is($plain->clear->count, 0, 'clear');
+is(join(' ', map { $_->{name} } $plain->cookies), 'y', 'clear_session removes session cookies');
+is($plain->clear->count, 0, 'clear removes all cookies');
 $plain->set_cookie(0, 'z', '3', '/', '.h.example', undef, 0, 0, 100);
-is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie for a domain');
+is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie sets a cookie for a domain');
 
 # Jars of others.
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 3;
     my $jar = HTTP::CookieJar->new;
     my $http = HTTP::Haul->new(cookie_jar => $jar);
-    is($http->post_form($server->url('/login'), { user => 'eve' })->{content}, 'keep=1; sid=eve', 'HTTP::CookieJar');
-    is(scalar $jar->cookies_for($server->url('/')), 2, 'has them');
-    is($http->get($server->url('/'), { headers => { Cookie => 'mine=1' } })->{content}, 'keep=1; sid=eve', 'goes before a field');
+    is($http->post_form($server->url('/login'), { user => 'eve' })->{content}, 'keep=1; sid=eve', 'HTTP::CookieJar is used');
+    is(scalar $jar->cookies_for($server->url('/')), 2, 'HTTP::CookieJar stores the cookies');
+    is($http->get($server->url('/'), { headers => { Cookie => 'mine=1' } })->{content}, 'keep=1; sid=eve', 'jar overrides a Cookie field');
 }
 SKIP: {
     eval { require HTTP::Cookies; require HTTP::Request; require HTTP::Response } or skip 'HTTP::Cookies is not installed', 4;
     my $theirs = HTTP::Cookies->new(file => "$dir/theirs", ignore_discard => 1);
     my $http = HTTP::Haul->new(cookie_jar => $theirs);
-    is($http->post_form($server->url('/login'), { user => 'pat' })->{content}, 'keep=1; sid=pat', 'HTTP::Cookies');
+    is($http->post_form($server->url('/login'), { user => 'pat' })->{content}, 'keep=1; sid=pat', 'HTTP::Cookies is used');
     $theirs->save;
-    is($next->("$dir/theirs"), 'keep=1; sid=pat', 'its file is read');
+    is($next->("$dir/theirs"), 'keep=1; sid=pat', 'file of HTTP::Cookies can be loaded');
     $jar->save("$dir/ours", format => 'lwp');
     my $read = HTTP::Cookies->new(file => "$dir/ours", ignore_discard => 1);
-    is(HTTP::Haul->new(cookie_jar => $read)->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'and it reads ours');
+    is(HTTP::Haul->new(cookie_jar => $read)->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'HTTP::Cookies can load our file');
     # A name, a value and a host that need care.
     my $odd = HTTP::Haul::Jar->new;
     $odd->put({ name => 'a', value => 'x y"z\\', domain => 'localhost', path => '/', host_only => 1, expires => time + 1000 });
@@ -118,8 +118,8 @@ SKIP: {
     my @seen;
     my $odd_theirs = HTTP::Cookies->new(file => "$dir/odd", ignore_discard => 1);
     $odd_theirs->scan(sub { push @seen, "$_[1]=$_[2] $_[4]" });
-    is("@seen", 'a=x y"z\\ localhost.local', 'quoted, and a host without a dot');
+    is("@seen", 'a=x y"z\\ localhost.local', 'special characters survive in the file');
 }
-ok(!eval { HTTP::Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'what is no jar');
-like($@, qr/Cookie jar must provide the 'add' method/, 'is told');
+ok(!eval { HTTP::Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'object that is no jar is refused');
+like($@, qr/Cookie jar must provide the 'add' method/, 'message names the missing method');
 done_testing;

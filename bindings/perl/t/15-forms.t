@@ -24,13 +24,13 @@ for my $case (
 ) {
     is($http->www_form_urlencode($case->[0]), $case->[1], "form: $case->[1]");
     my $response = $http->post_form($server->url('/x'), $case->[0], { headers => { 'content-type' => 'other', 'X-A' => 1 } });
-    is($response->{content}, $case->[1], 'posted');
-    is($response->{headers}{'content-type'}, 'application/x-www-form-urlencoded', 'with its type');
+    is($response->{content}, $case->[1], 'post_form sends the form');
+    is($response->{headers}{'content-type'}, 'application/x-www-form-urlencoded', 'content type is sent');
 }
 SKIP: {
     eval { require HTTP::Tiny } or skip 'HTTP::Tiny is not installed', 1;
     my @all = map { (chr($_) => "v\x{100}" . chr $_) } 1 .. 255;
-    ok($http->www_form_urlencode(\@all) eq HTTP::Tiny->new->www_form_urlencode(\@all), 'as HTTP::Tiny');
+    ok($http->www_form_urlencode(\@all) eq HTTP::Tiny->new->www_form_urlencode(\@all), 'encoding is that of HTTP::Tiny');
 }
 for my $bad ([1], \'x', sub { }) {
     ok(!eval { $http->www_form_urlencode($bad); 1 }, 'no form: ' . ref $bad);
@@ -44,7 +44,7 @@ my $response = $http->post_multipart($server->url('/x'), [
     a => 1, b => ['x', "y\xe9"], c => { content => '{}', content_type => 'application/json' }, 'd"' => { file => "$file", filename => 'n"m.txt' },
 ]);
 my ($boundary) = $response->{headers}{'content-type'} =~ /\Amultipart\/form-data; boundary=([\w-]+)\z/;
-ok($boundary, 'a boundary');
+ok($boundary, 'multipart has a boundary');
 my @parts = split /\r?\n?--\Q$boundary\E(?:--)?\r\n/, $response->{content};
 is_deeply(\@parts, ['',
     qq(Content-Disposition: form-data; name="a"\r\n\r\n1),
@@ -52,19 +52,19 @@ is_deeply(\@parts, ['',
     qq(Content-Disposition: form-data; name="b"\r\n\r\ny\xe9),
     qq(Content-Disposition: form-data; name="c"\r\nContent-Type: application/json\r\n\r\n{}),
     qq(Content-Disposition: form-data; name="d%22"; filename="n%22m.txt"\r\nContent-Type: application/octet-stream\r\n\r\nfile\r\ncontent),
-], 'its parts') or diag explain \@parts;
-ok(!eval { $http->post_multipart($server->url('/x'), 'x'); 1 }, 'no form');
+], 'multipart has all parts') or diag explain \@parts;
+ok(!eval { $http->post_multipart($server->url('/x'), 'x'); 1 }, 'post_multipart refuses text');
 
 # JSON
 $response = $http->get_json($server->url('/json'));
-is_deeply($response->{json}, { a => [1, "\xe9"] }, 'get_json');
-like($http->get_json($server->url('/broken'))->{json_error}, qr/./, 'what is none');
+is_deeply($response->{json}, { a => [1, "\xe9"] }, 'get_json decodes the body');
+like($http->get_json($server->url('/broken'))->{json_error}, qr/./, 'get_json reports invalid JSON');
 for my $method (qw(post put patch)) {
     my $name = "${method}_json";
     my $response = $http->$name($server->url('/x'), { a => "\x{263a}" });
     is_deeply($response->{json}, { a => "\x{263a}" }, $name);
-    is($response->{headers}{'content-type'}, 'application/json', 'with its type');
-    is($response->{headers}{'x-accept'}, 'application/json', 'asks for the same');
+    is($response->{headers}{'content-type'}, 'application/json', 'content type is sent');
+    is($response->{headers}{'x-accept'}, 'application/json', 'JSON is accepted');
 }
-ok(!exists $http->get_json($server->url('/x'))->{json}, 'another type is left alone');
+ok(!exists $http->get_json($server->url('/x'))->{json}, 'other content types are not decoded');
 done_testing;

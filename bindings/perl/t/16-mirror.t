@@ -22,21 +22,21 @@ my $slurp = sub { open my $in, '<', $_[0] or return; local $/; scalar <$in> };
 my $files = sub { opendir my $list, $dir or die; join ' ', sort grep { !/\A\./ } readdir $list };
 
 my $response = $http->mirror($server->url('/a'), "$dir/a");
-ok($response->{success}, 'mirrored');
-is($slurp->("$dir/a"), 'content', 'the content');
-is((stat "$dir/a")[9], 784111777, 'the time');
+ok($response->{success}, 'mirror succeeds');
+is($slurp->("$dir/a"), 'content', 'file has the content');
+is((stat "$dir/a")[9], 784111777, 'file has the time of Last-Modified');
 $response = $http->mirror($server->url('/a'), "$dir/a");
-is("$response->{status} " . !!$response->{success}, '304 1', 'again: nothing new, and that is a success');
-is($slurp->("$dir/a"), 'content', 'it stays');
+is("$response->{status} " . !!$response->{success}, '304 1', '304 is a success');
+is($slurp->("$dir/a"), 'content', '304 leaves the file unchanged');
 for my $path (qw(/404 /short)) {
     $response = $http->mirror($server->url($path), "$dir/a", { headers => { 'If-Modified-Since' => 'Thu, 01 Jan 1970 00:00:00 GMT' } });
     ok(!$response->{success}, "$path is none");
-    is($slurp->("$dir/a"), 'content', 'the file stays');
+    is($slurp->("$dir/a"), 'content', 'failure leaves the file unchanged');
 }
-is($files->(), 'a', 'nothing is left behind');
-ok(!eval { $http->mirror($server->url('/a'), "$dir/no/such"); 1 }, 'a directory that is not there');
+is($files->(), 'a', 'no temporary file remains');
+ok(!eval { $http->mirror($server->url('/a'), "$dir/no/such"); 1 }, 'missing directory dies');
 
 is(HTTP::Haul::Mirror::_http_time($_), 784111777, $_) for 'Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994';
-is(HTTP::Haul::Mirror::_http_date(784111777), $modified, 'and back');
+is(HTTP::Haul::Mirror::_http_date(784111777), $modified, '_http_date formats a date');
 is(HTTP::Haul::Mirror::_http_time($_), undef, "no time: $_") for '', 'x', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 99 Nov 1994 08:49:37 GMT';
 done_testing;

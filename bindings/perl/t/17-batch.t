@@ -23,12 +23,12 @@ my $http = HTTP::Haul->new;
 my @urls = map { $server->url("/page/$_") } 1 .. 200;
 
 my @responses = $http->batch(\@urls);
-is(scalar @responses, 200, 'all of them');
-is_deeply([map { $_->{content} } @responses], [map { "GET $_ " } 1 .. 200], 'in their order');
-is($responses[6]{url}, $urls[6], 'url');
+is(scalar @responses, 200, 'batch returns all responses');
+is_deeply([map { $_->{content} } @responses], [map { "GET $_ " } 1 .. 200], 'batch returns responses in input order');
+is($responses[6]{url}, $urls[6], 'response has its URL');
 my %connections = map { $_->{headers}{'x-connection'} => 1 } @responses;
-cmp_ok(scalar keys %connections, '<=', 6, 'over six connections at most');
-is(scalar @{ $http->batch([@urls[0 .. 4]]) }, 5, 'as an array reference in scalar context');
+cmp_ok(scalar keys %connections, '<=', 6, 'batch uses at most six connections');
+is(scalar @{ $http->batch([@urls[0 .. 4]]) }, 5, 'batch returns an array reference in scalar context');
 
 # One by one, from a source.
 my ($next, %seen) = (0);
@@ -36,11 +36,11 @@ my $count = $http->each(sub { $next < 500 ? $server->url('/page/' . ++$next) : (
     my ($response, $request, $index) = @_;
     $seen{$index}++ if $response->{content} eq 'GET ' . ($index + 1) . ' ' && $request eq $server->url('/page/' . ($index + 1));
 });
-is($count, 500, 'each says how many');
-is(scalar keys %seen, 500, 'each one once, with its request');
+is($count, 500, 'each returns the number of requests');
+is(scalar keys %seen, 500, 'each calls the code once for each request');
 my @order;
 $http->each(\@urls, sub { push @order, $_[2] }, { order => 'input', parallel => 10 });
-is_deeply(\@order, [0 .. 199], 'in the order of the input');
+is_deeply(\@order, [0 .. 199], 'each calls the code in input order');
 
 # Kinds of requests.
 @responses = $http->batch([
@@ -55,53 +55,53 @@ is_deeply(\@order, [0 .. 199], 'in the order of the input');
     ['POST', $urls[1], { content => "\x{263a}" }],
     $server->url('/none'),
 ], { order => 'input' });
-is_deeply([map { "$_->{status}" } @responses], [qw(200 200 200 200 302 599 599 599 599 404)], 'what became of them');
-is_deeply([map { $_->{content} } @responses[0 .. 3]], ['GET 1 ', 'POST 2 body', 'PUT 3 put', 'GET 9 '], 'contents');
-is($responses[6]{content}, "Cannot parse URL: 'no url'\n", 'what says no scheme is no URL');
-is("$responses[3]{url} $responses[3]{redirects}[0]{status}", $server->url('/page/9') . ' 302', 'a redirect');
-like($responses[5]{content}, qr/Could not connect/, 'why');
-like($responses[8]{content}, qr/Wide character/, 'why');
-is($responses[5]{url}, 'http://127.0.0.1:1/', 'url of a failure');
+is_deeply([map { "$_->{status}" } @responses], [qw(200 200 200 200 302 599 599 599 599 404)], 'batch accepts all kinds of requests');
+is_deeply([map { $_->{content} } @responses[0 .. 3]], ['GET 1 ', 'POST 2 body', 'PUT 3 put', 'GET 9 '], 'responses have their contents');
+is($responses[6]{content}, "Cannot parse URL: 'no url'\n", 'URL without scheme is refused');
+is("$responses[3]{url} $responses[3]{redirects}[0]{status}", $server->url('/page/9') . ' 302', 'batch follows redirects');
+like($responses[5]{content}, qr/Could not connect/, 'failure has a message');
+like($responses[8]{content}, qr/Wide character/, 'failure has a message');
+is($responses[5]{url}, 'http://127.0.0.1:1/', 'failure has its URL');
 
 # Cookies.
 my $jar = HTTP::Haul::Jar->new;
 HTTP::Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);
-is($jar->count, 5, 'a jar');
-like((HTTP::Haul->new(cookie_jar => $jar)->batch([$server->url('/cookie')]))[0]{content}, qr/c1=1/, 'is sent');
+is($jar->count, 5, 'batch stores cookies in the jar');
+like((HTTP::Haul->new(cookie_jar => $jar)->batch([$server->url('/cookie')]))[0]{content}, qr/c1=1/, 'batch sends cookies of the jar');
 SKIP: {
     eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 1;
     my $theirs = HTTP::CookieJar->new;
     my $with = HTTP::Haul->new(cookie_jar => $theirs);
     $with->batch([$server->url('/set/1')]);
-    is(($with->batch([$server->url('/cookie')]))[0]{content}, 'c1=1', 'another\'s jar');
+    is(($with->batch([$server->url('/cookie')]))[0]{content}, 'c1=1', 'batch uses HTTP::CookieJar');
 }
 
 # A callback that dies ends it.
 my $calls = 0;
-ok(!eval { $http->each(\@urls, sub { die "enough\n" if ++$calls == 3 }); 1 }, 'dies');
-is("$@$calls", "enough\n3", 'at once');
-is(scalar @{ $http->batch([@urls[0 .. 2]]) }, 3, 'and the object goes on');
+ok(!eval { $http->each(\@urls, sub { die "enough\n" if ++$calls == 3 }); 1 }, 'code that dies ends each');
+is("$@$calls", "enough\n3", 'each ends at once');
+is(scalar @{ $http->batch([@urls[0 .. 2]]) }, 3, 'object works after that');
 # Requests in a callback.
 my $inner = 0;
 $http->each([@urls[0 .. 9]], sub { $inner++ if $http->get($urls[20])->{content} eq 'GET 21 ' });
-is($inner, 10, 'requests in callbacks');
+is($inner, 10, 'code of each may make requests');
 # Time limits and signals.
 my $start = time;
 @responses = HTTP::Haul->new(timeout => 0.5)->batch([$server->url('/hang'), $urls[0]]);
-is("$responses[0]{status} $responses[1]{status}", '599 200', 'a time limit');
+is("$responses[0]{status} $responses[1]{status}", '599 200', 'timeout applies to each request');
 {
     local $SIG{ALRM} = sub { die "alarm\n" };
     alarm 1;
-    ok(!eval { $http->batch([$server->url('/hang')]); 1 }, 'a signal');
+    ok(!eval { $http->batch([$server->url('/hang')]); 1 }, 'signal handler that dies ends batch');
     alarm 0;
-    is($@, "alarm\n", 'with the words of its handler');
+    is($@, "alarm\n", 'message is that of the handler');
 }
-cmp_ok(time - $start, '<', 30, 'in time');
+cmp_ok(time - $start, '<', 30, 'timeout and signal end the wait');
 
 for my $bad ([undef], [[undef, undef]], [{}], [[GET => $urls[0], { data_callback => sub { } }]], [[PUT => $urls[0], { content => sub { } }]]) {
-    ok(!eval { $http->batch($bad); 1 }, 'no request of a batch') unless !defined $bad->[0];
+    ok(!eval { $http->batch($bad); 1 }, 'unsupported request dies') unless !defined $bad->[0];
 }
-ok(!eval { $http->batch(\@urls, { order => 'x' }); 1 }, 'no order');
-ok(!eval { $http->batch(\@urls, { paralel => 1 }); 1 }, 'no option');
-ok(!eval { $http->batch('x'); 1 }, 'no requests');
+ok(!eval { $http->batch(\@urls, { order => 'x' }); 1 }, 'unknown order dies');
+ok(!eval { $http->batch(\@urls, { paralel => 1 }); 1 }, 'unknown option dies');
+ok(!eval { $http->batch('x'); 1 }, 'requests that are no array die');
 done_testing;

@@ -34,9 +34,9 @@ if (!$pid) {
 close $write;
 chomp(my $child = <$read>);
 waitpid $pid, 0;
-like($child, qr/\A\d+\.1\z/, 'a child has a connection of its own');
-isnt($child, "$mine.1", 'another one');
-is($http->get($server->url('/'))->{content}, "$mine.2", 'the parent goes on with its own');
+like($child, qr/\A\d+\.1\z/, 'child opens a connection');
+isnt($child, "$mine.1", 'child does not use the connection of the parent');
+is($http->get($server->url('/'))->{content}, "$mine.2", 'parent continues to use its connection');
 
 # Nor does it read on in what its parent reads: it would take what the parent waits for.
 my ($got, $forked) = (0);
@@ -49,8 +49,8 @@ my $response = $http->get($server->url('/large'), { data_callback => sub {
 if (!$forked) {
     POSIX::_exit($response->{status} == 599 && $response->{content} =~ /belongs to the parent/ ? 0 : 1);
 }
-is($?, 0, 'a child is told that a body is not its own');
-is("$response->{status} $got", '200 3000000', 'and the parent has all of it');
+is($?, 0, 'child cannot read a body of the parent');
+is("$response->{status} $got", '200 3000000', 'parent reads the whole body');
 
 SKIP: {
     skip 'this Perl has no threads', 4 unless $Config{useithreads};
@@ -61,10 +61,10 @@ SKIP: {
             return scalar grep { $_ == 200 } @got;
         });
     } 1 .. 4;
-    is(join(' ', map { $_->join } @threads), '20 20 20 20', 'objects in threads');
-    is($jar->count, 4, 'share their jar');
-    is($http->get($server->url('/'))->{status}, 200, 'and the first one goes on');
+    is(join(' ', map { $_->join } @threads), '20 20 20 20', 'object works in threads');
+    is($jar->count, 4, 'threads share a jar');
+    is($http->get($server->url('/'))->{status}, 200, 'object of the main thread still works');
     # One that a thread makes and its parent has not.
-    is(threads->create(sub { HTTP::Haul->new->get($server->url('/'))->{status} })->join, 200, 'an object of a thread');
+    is(threads->create(sub { HTTP::Haul->new->get($server->url('/'))->{status} })->join, 200, 'thread can create an object');
 }
 done_testing;

@@ -20,40 +20,40 @@ my $origin = t::Server->start(sub { [200, {}, 'direct'] });
 
 my $http = HTTP::Haul->new(http_proxy => $proxy->url('/'));
 my $response = $http->get('http://a.example/x?y#z');
-is($response->{content}, 'GET http://a.example/x?y none', 'http_proxy: the whole URL');
-is($response->{headers}{'x-fields'}, 'host,user-agent', 'and no field that HTTP::Tiny does not send');
-like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'proxy, with a user');
-is($http->http_proxy, $proxy->url('/'), 'the attribute');
+is($response->{content}, 'GET http://a.example/x?y none', 'http_proxy gets the whole URL');
+is($response->{headers}{'x-fields'}, 'host,user-agent', 'http_proxy gets the fields of HTTP::Tiny');
+like(HTTP::Haul->new(proxy => $with_user)->get('http://a.example/')->{content}, qr/ Basic dXMgZXI6cA==\z/, 'user of the proxy URL is sent');
+is($http->http_proxy, $proxy->url('/'), 'http_proxy returns the URL');
 $http->http_proxy(undef);
-is($http->get($origin->url('/'))->{content}, 'direct', 'changed');
-is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => '127.0.0.1')->get($origin->url('/'))->{content}, 'direct', 'no_proxy');
-is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => ['example.com', '127.0.0.1'])->get($origin->url('/'))->{content}, 'direct', 'as a list');
+is($http->get($origin->url('/'))->{content}, 'direct', 'http_proxy(undef) disables the proxy');
+is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => '127.0.0.1')->get($origin->url('/'))->{content}, 'direct', 'no_proxy bypasses the proxy');
+is(HTTP::Haul->new(proxy => $proxy->url('/'), no_proxy => ['example.com', '127.0.0.1'])->get($origin->url('/'))->{content}, 'direct', 'no_proxy may be a list');
 {
     local $ENV{http_proxy} = $proxy->url('/');
-    like(HTTP::Haul->new->get('http://a.example/')->{content}, qr/\AGET http:/, 'the environment');
-    is(HTTP::Haul->new(http_proxy => undef)->get($origin->url('/'))->{content}, 'direct', 'undef means none');
+    like(HTTP::Haul->new->get('http://a.example/')->{content}, qr/\AGET http:/, 'http_proxy of the environment is used');
+    is(HTTP::Haul->new(http_proxy => undef)->get($origin->url('/'))->{content}, 'direct', 'http_proxy => undef overrides the environment');
     local $ENV{no_proxy} = '127.0.0.1';
-    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'no_proxy of the environment');
+    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'no_proxy of the environment is used');
 }
 {
     local $ENV{HTTP_PROXY} = $proxy->url('/');
     local $ENV{REQUEST_METHOD} = 'GET';
-    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'HTTP_PROXY is not looked at in a CGI program');
+    is(HTTP::Haul->new->get($origin->url('/'))->{content}, 'direct', 'HTTP_PROXY is ignored in a CGI program');
 }
 $response = HTTP::Haul->new(https_proxy => $proxy->url('/'))->get('https://407.example/');
-is($response->{status}, 599, 'a proxy that opens no tunnel');
-like($response->{content}, qr/407/, 'and what it said');
+is($response->{status}, 599, 'refused tunnel is 599');
+like($response->{content}, qr/407/, 'message has the status of the proxy');
 
 
 SKIP: {
     eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 4;
     my $ua = LWP::UserAgent->new;
     $ua->proxy(['http', 'https'] => $with_user);
-    is($ua->get('http://a.example/x')->content, 'GET http://a.example/x Basic dXMgZXI6cA==', 'LWP: a proxy');
+    is($ua->get('http://a.example/x')->content, 'GET http://a.example/x Basic dXMgZXI6cA==', 'LWP uses the proxy');
     my $response = $ua->get('https://403.example/');
-    is($response->code, 500, 'one that opens no tunnel');
-    like($response->message, qr/\Aestablishing SSL tunnel failed: 403 Forbidden/, 'in LWP\'s words');
+    is($response->code, 500, 'LWP: refused tunnel is 500');
+    like($response->message, qr/\Aestablishing SSL tunnel failed: 403 Forbidden/, 'LWP: refused tunnel has the message of LWP');
     $ua->no_proxy('127.0.0.1');
-    is($ua->get($origin->url('/'))->content, 'direct', 'no_proxy');
+    is($ua->get($origin->url('/'))->content, 'direct', 'no_proxy bypasses the proxy');
 }
 done_testing;

@@ -103,74 +103,75 @@ my $port = server();
 my $url = "https://127.0.0.1:$port/";
 my $status = sub { my ($given, $to) = @_; return HTTP::Haul->new(%$given)->get($to || $url) };
 my $response = $status->({});
-is($response->{status}, 599, 'an authority that nobody knows');
-like($response->{content}, qr/\ASSL connection failed for 127\.0\.0\.1:$port: /, 'in HTTP::Tiny\'s words');
-is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{status}, 200, 'SSL_ca_file');
-is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://localhost:$port/")->{status}, 200, 'by name');
-is($status->({ verify_SSL => 0 })->{status}, 200, 'verify_SSL => 0');
-is($status->({ verify_ssl => 0 })->{status}, 200, 'verify_ssl => 0');
-is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_verify_mode => 0');
+is($response->{status}, 599, 'unknown authority is 599');
+like($response->{content}, qr/\ASSL connection failed for 127\.0\.0\.1:$port: /, 'message is that of HTTP::Tiny');
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{status}, 200, 'SSL_ca_file is used');
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://localhost:$port/")->{status}, 200, 'certificate is valid for localhost');
+is($status->({ verify_SSL => 0 })->{status}, 200, 'verify_SSL => 0 skips verification');
+is($status->({ verify_ssl => 0 })->{status}, 200, 'verify_ssl => 0 skips verification');
+is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_verify_mode => 0 skips verification');
 {
     local $ENV{SSL_CERT_FILE} = "$dir/ca.pem";
-    is($status->({})->{status}, 200, 'SSL_CERT_FILE');
+    is($status->({})->{status}, 200, 'SSL_CERT_FILE is used');
 }
 {
     local $ENV{PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT} = 1;
-    is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT');
-    is($status->({ verify_SSL => 1 })->{status}, 599, 'but not where the program says so');
+    is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT skips verification');
+    is($status->({ verify_SSL => 1 })->{status}, 599, 'verify_SSL => 1 overrides the environment');
 }
 $response = HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
-is($response->{status}, 599, 'another name');
-is(HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'no such file');
-ok(!eval { HTTP::Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'an option that is not known');
+is($response->{status}, 599, 'certificate for another name is 599');
+is(HTTP::Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'missing CA file is 599');
+ok(!eval { HTTP::Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'unknown SSL option dies');
 for my $scheme ('none', sub { 1 }) {
     for my $given ({ verify_SSL => 1 }, { verify_SSL => 0, mode => 1 }) {
         my %ssl = (SSL_verifycn_scheme => $scheme, $given->{mode} ? (SSL_verify_mode => 1) : ());
-        ok(!eval { HTTP::Haul->new(verify_SSL => $given->{verify_SSL}, SSL_options => \%ssl)->get($url); 1 }, 'rules for names do not switch checks off');
+        ok(!eval { HTTP::Haul->new(verify_SSL => $given->{verify_SSL}, SSL_options => \%ssl)->get($url); 1 }, 'SSL_verifycn_scheme does not disable verification');
     }
 }
-is($status->({ SSL_options => { SSL_verify_mode => 0, SSL_verifycn_scheme => 'none' } })->{status}, 200, 'unless they are off');
+is($status->({ SSL_options => { SSL_verify_mode => 0, SSL_verifycn_scheme => 'none' } })->{status}, 200, 'SSL_verifycn_scheme is accepted without verification');
 my $http = HTTP::Haul->new;
-is($http->get($url)->{status}, 599, 'refused');
+is($http->get($url)->{status}, 599, 'unknown authority is refused');
 $http->SSL_options({ SSL_ca_file => "$dir/ca.pem" });
-is($http->get($url)->{status}, 200, 'until the attribute is changed');
+is($http->get($url)->{status}, 200, 'changed SSL_options are used');
 $http->SSL_options(undef);
-is($http->get($url)->{status}, 599, 'and back');
-like($http->get("http://127.0.0.1:$port/")->{status}, qr/\A(?:599|400|200)\z/, 'no TLS where there is TLS');
+is($http->get($url)->{status}, 599, 'removed SSL_options are not used');
+like($http->get("http://127.0.0.1:$port/")->{status}, qr/\A(?:599|400|200)\z/, 'http request to a TLS port fails');
 
 my $strict = server('-Verify', '1', '-CAfile', "$dir/ca.pem");
 my %ca = (SSL_ca_file => "$dir/ca.pem");
-is($status->({ SSL_options => \%ca }, "https://127.0.0.1:$strict/")->{status}, 599, 'a server that wants a certificate');
+is($status->({ SSL_options => \%ca }, "https://127.0.0.1:$strict/")->{status}, 599, 'missing client certificate is 599');
 is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key_file => "$dir/client.key" } }, "https://127.0.0.1:$strict/")->{status},
-    200, 'SSL_cert_file, SSL_key_file');
+    200, 'client certificate is sent');
 
 SKIP: {
     eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 32;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
-    is($response->code, 500, 'LWP: an authority that nobody knows');
-    is($response->message, "Can't connect to 127.0.0.1:$port (certificate verify failed)", 'in LWP\'s words');
-    like($response->content, qr/\n\n\S.*certificate/, 'and why below');
+    is($response->code, 500, 'LWP: unknown authority is 500');
+    is($response->message, "Can't connect to 127.0.0.1:$port (certificate verify failed)", 'LWP: message is that of LWP');
+    like($response->content, qr/\n\n\S.*certificate/, 'LWP: content has the reason');
     my $ua = LWP::UserAgent->new(ssl_opts => { SSL_ca_file => "$dir/ca.pem" });
     my $other = server('-cert', "$dir/other.pem");
-    is($ua->get("https://127.0.0.1:$other/")->message, "Can't connect to 127.0.0.1:$other (hostname verification failed)", 'of somebody else');
+    is($ua->get("https://127.0.0.1:$other/")->message, "Can't connect to 127.0.0.1:$other (hostname verification failed)", 'LWP: certificate for another name has the message of LWP');
     my $clear = in_the_clear();
-    like($ua->get("https://127.0.0.1:$clear/")->message, qr/\ACan't connect to 127.0.0.1:$clear \(SSL connect attempt failed: /, 'no TLS at all');
-    is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'verify_hostname => 0');
-    is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file');
-    is($get->(ssl_opts => { SSL_verify_mode => 0 })->code, 500, 'SSL_verify_mode => 0 alone switches nothing off, as by LWP');
-    is($get->(ssl_opts => { verify_hostname => 1, SSL_verify_mode => 0 })->code, 500, 'nor against verify_hostname => 1');
-    is($get->(ssl_opts => { SSL_verifycn_scheme => 'none' })->code, 500, 'nor does SSL_verifycn_scheme');
-    is($get->(ssl_opts => { verify_hostname => 0, SSL_verify_mode => 0 })->code, 200, 'both do');
+    like($ua->get("https://127.0.0.1:$clear/")->message, qr/\ACan't connect to 127.0.0.1:$clear \(SSL connect attempt failed: /, 'LWP: server without TLS has the message of LWP');
+    is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'LWP: verify_hostname => 0 skips verification');
+    is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file is used');
+    is($get->(ssl_opts => { SSL_verify_mode => 0 })->code, 500, 'LWP: SSL_verify_mode => 0 alone keeps verification');
+    is($get->(ssl_opts => { verify_hostname => 1, SSL_verify_mode => 0 })->code, 500, 'LWP: verify_hostname => 1 keeps verification');
+    is($get->(ssl_opts => { SSL_verifycn_scheme => 'none' })->code, 500, 'LWP: SSL_verifycn_scheme keeps verification');
+    is($get->(ssl_opts => { verify_hostname => 0, SSL_verify_mode => 0 })->code, 200, 'LWP: both options together skip verification');
     {
-        # LWP's own protocol would do these, were it installed; the second is of no authority that is known.
+        # LWP's own protocol would do these, were it installed; the second is of no authority that
+        # is known.
         my $requests = $LWP::Protocol::haul::REQUESTS;
         $get->(ssl_opts => { verify_hostname => 0, @$_ }) for [SSL_ca_file => "$dir/ca.pem"], [SSL_verify_mode => 1];
-        is($LWP::Protocol::haul::REQUESTS, $requests, 'a chain without its name is for LWP itself to verify');
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'LWP: verification of the chain alone is left to LWP');
     }
     {
         local $ENV{PERL_LWP_SSL_CA_FILE} = "$dir/ca.pem";
-        is($get->()->code, 200, 'PERL_LWP_SSL_CA_FILE');
+        is($get->()->code, 200, 'LWP: PERL_LWP_SSL_CA_FILE is used');
     }
     SKIP: {
         eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 18;

@@ -18,17 +18,17 @@ my $taint = substr $^X, 0, 0;
 plan skip_all => 'taint checks are off' unless tainted($taint);
 
 my $response = $http->get($server->url('/'));
-is($response->{status}, 200, 'a clean URL');
-ok(tainted($response->{content}), 'what comes from outside is tainted: content');
-ok(tainted($response->{headers}{'x-a'}), 'headers');
-ok(!tainted($response->{url}), 'not what the program said');
+is($response->{status}, 200, 'clean URL is requested');
+ok(tainted($response->{content}), 'content is tainted');
+ok(tainted($response->{headers}{'x-a'}), 'headers are tainted');
+ok(!tainted($response->{url}), 'url is not tainted');
 for my $call (sub { $http->get($server->url('/') . $taint) }, sub { $http->request("GET$taint", $server->url('/')) }) {
     my $response = $call->();
-    is($response->{status}, 599, 'a tainted one is refused');
-    like($response->{content}, qr/Insecure dependency in connect/, 'as Perl says it');
+    is($response->{status}, 599, 'tainted argument is 599');
+    like($response->{content}, qr/Insecure dependency in connect/, 'message is that of Perl');
 }
-is($http->get($server->url('/go'))->{status}, 200, 'a redirect is what max_redirect allows');
-is($http->post($server->url('/'), { content => "x$taint" })->{status}, 200, 'content may be tainted');
-ok(!eval { HTTP::Haul::Jar->new->save(File::Spec->devnull . $taint); 1 }, 'a jar is not saved to a tainted name');
-like($@, qr/Insecure dependency/, 'as Perl says it');
+is($http->get($server->url('/go'))->{status}, 200, 'redirect is followed');
+is($http->post($server->url('/'), { content => "x$taint" })->{status}, 200, 'tainted content is sent');
+ok(!eval { HTTP::Haul::Jar->new->save(File::Spec->devnull . $taint); 1 }, 'jar is not saved to a tainted name');
+like($@, qr/Insecure dependency/, 'message is that of Perl');
 done_testing;

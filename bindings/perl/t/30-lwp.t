@@ -42,62 +42,62 @@ my $requests = $LWP::Protocol::haul::REQUESTS;
 
 my $response = $ua->get($server->url('/echo'), 'X-A' => 'b', Accept => ['a/b', 'c/d']);
 isa_ok($response, 'HTTP::Response');
-is($LWP::Protocol::haul::REQUESTS, $requests + 1, 'it went by haul');
-ok($response->is_success, 'success');
-is($response->code . ' ' . $response->message . ' ' . $response->protocol, '200 OK HTTP/1.1', 'status line');
-like($response->content, qr/^User-Agent: prog\/1$/m, 'the agent');
-is(() = $response->content =~ /^User-Agent/mig, 1, 'once');
-like($response->content, qr/^X-A: b$/m, 'a field');
-like($response->content, qr/^Accept: a\/b\nAccept: c\/d$/m, 'two of a name');
-unlike($response->content, qr/^(?:Accept-Encoding|Cookie):/mi, 'nothing of haul\'s own');
-is($response->header('Client-Peer'), '127.0.0.1:' . $server->port, 'Client-Peer');
-ok($response->header('Client-Date'), 'Client-Date');
-is($response->request->uri, $server->url('/echo'), 'the request');
+is($LWP::Protocol::haul::REQUESTS, $requests + 1, 'request goes by haul');
+ok($response->is_success, 'response is a success');
+is($response->code . ' ' . $response->message . ' ' . $response->protocol, '200 OK HTTP/1.1', 'response has the status line');
+like($response->content, qr/^User-Agent: prog\/1$/m, 'agent of LWP is sent');
+is(() = $response->content =~ /^User-Agent/mig, 1, 'agent is sent once');
+like($response->content, qr/^X-A: b$/m, 'field is sent');
+like($response->content, qr/^Accept: a\/b\nAccept: c\/d$/m, 'repeated field is sent twice');
+unlike($response->content, qr/^(?:Accept-Encoding|Cookie):/mi, 'haul adds no fields');
+is($response->header('Client-Peer'), '127.0.0.1:' . $server->port, 'Client-Peer is set');
+ok($response->header('Client-Date'), 'Client-Date is set');
+is($response->request->uri, $server->url('/echo'), 'response has its request');
 
 $response = $ua->get($server->url('/count'));
-is(join(',', $response->header('X-Many')), '1,2', 'fields of one name');
+is(join(',', $response->header('X-Many')), '1,2', 'repeated fields are kept');
 my ($connection) = $response->content =~ /\A(\d+)\./;
-like($ua->get($server->url('/count'))->content, qr/\A$connection\./, 'connections are kept');
+like($ua->get($server->url('/count'))->content, qr/\A$connection\./, 'connection is kept');
 
 # What LWP does, and haul leaves to it.
 require HTTP::Cookies;
 $ua->cookie_jar(HTTP::Cookies->new);
 push @{ $ua->requests_redirectable }, 'POST';
 $response = $ua->post($server->url('/login'), { user => 'a b' });
-is($response->previous->code, 302, 'a redirect, as LWP follows it');
-like($response->content, qr/^Cookie: sid=1$/m, 'with the cookie of its jar');
-like($response->previous->request->content, qr/\Auser=a[+%]/, 'a form');
-is($ua->get($server->url('/basic'))->code, 401, '401');
+is($response->previous->code, 302, 'LWP follows redirects');
+like($response->content, qr/^Cookie: sid=1$/m, 'LWP sends its cookies');
+like($response->previous->request->content, qr/\Auser=a[+%]/, 'form is sent');
+is($ua->get($server->url('/basic'))->code, 401, '401 is returned');
 $ua->credentials('127.0.0.1:' . $server->port, 'r', 'u', 'p');
-is($ua->get($server->url('/basic'))->code, 200, 'credentials');
+is($ua->get($server->url('/basic'))->code, 200, 'credentials of LWP are used');
 {
     require HTTP::Haul::Jar;
     my $own = LWP::UserAgent->new(cookie_jar => HTTP::Haul::Jar->new);
     $own->get($server->url('/login'));
-    like($own->get($server->url('/echo'))->content, qr/^Cookie: sid=1$/m, 'our jar in LWP');
+    like($own->get($server->url('/echo'))->content, qr/^Cookie: sid=1$/m, 'HTTP::Haul::Jar works in LWP');
 }
 
 # Bodies.
 for my $file ("$dir/file") {
     $response = $ua->get($server->url('/big'), ':content_file' => $file);
-    is(-s $file, 300_000, ':content_file');
-    is($response->content, '', 'and nothing in memory');
+    is(-s $file, 300_000, ':content_file has the body');
+    is($response->content, '', ':content_file leaves content empty');
 }
 my ($length, $calls) = (0, 0);
 $response = $ua->get($server->url('/big'), ':content_cb' => sub { $length += length $_[0]; $calls++ }, ':read_size_hint' => 10_000);
-is($length, 300_000, ':content_cb');
-cmp_ok($calls, '>=', 30, 'in pieces as asked');
+is($length, 300_000, ':content_cb gets the body');
+cmp_ok($calls, '>=', 30, ':read_size_hint limits the pieces');
 $response = $ua->get($server->url('/big'), ':content_cb' => sub { die "enough\n" });
-is($response->header('X-Died'), 'enough', 'a callback that dies');
-is($response->header('Client-Aborted'), 'die', 'Client-Aborted');
+is($response->header('X-Died'), 'enough', 'callback that dies sets X-Died');
+is($response->header('Client-Aborted'), 'die', 'callback that dies sets Client-Aborted');
 {
     my $limited = LWP::UserAgent->new(max_size => 1000);
     my $response = $limited->get($server->url('/big'));
-    is($response->header('Client-Aborted'), 'max_size', 'max_size');
-    cmp_ok(length $response->content, '<', 100_000, 'and little was read');
+    is($response->header('Client-Aborted'), 'max_size', 'max_size sets Client-Aborted');
+    cmp_ok(length $response->content, '<', 100_000, 'max_size limits the body');
 }
-is($ua->get($server->url('/html'))->title, 'Found', 'the title of a page');
-is($ua->get($server->url('/html'))->base, 'http://b.example/', 'and its base');
+is($ua->get($server->url('/html'))->title, 'Found', 'title of a page is parsed');
+is($ua->get($server->url('/html'))->base, 'http://b.example/', 'base of a page is parsed');
 {
     require HTML::HeadParser;
     my ($new, $parsed) = (HTML::HeadParser->can('new'), 0);
@@ -121,87 +121,87 @@ is($ua->get($server->url('/html'))->base, 'http://b.example/', 'and its base');
     }
     $parsed = 0;
     $told->($_) for @with;
-    is($parsed, @with, 'pages that tell something are parsed');
+    is($parsed, @with, 'pages with head elements are parsed');
     $told->($_) for '<p>x', 'text';
-    is($parsed, @with, 'others are not');
+    is($parsed, @with, 'other pages are not parsed');
 }
 my $seen;
 $ua->add_handler(response_header => sub { $seen = $_[0]->header('X-Many'); return });
 $ua->get($server->url('/count'));
-is($seen, '1, 2', 'a handler of one\'s own');
+is($seen, '1, 2', 'response_header handler is called');
 $ua->remove_handler('response_header');
-is($ua->head($server->url('/big'))->header('Content-Length'), 300_000, 'HEAD');
+is($ua->head($server->url('/big'))->header('Content-Length'), 300_000, 'HEAD has a Content-Length');
 $response = $ua->get($server->url('/chunked'));
-is($response->content, 'ok', 'a chunked body');
-is($response->header('Client-Transfer-Encoding'), 'chunked', 'whose coding is told');
-ok(!defined $response->header('Transfer-Encoding'), 'where LWP tells it');
-is($response->header('X-Trailer'), 't', 'and its trailers');
+is($response->content, 'ok', 'chunked body is whole');
+is($response->header('Client-Transfer-Encoding'), 'chunked', 'Client-Transfer-Encoding is set');
+ok(!defined $response->header('Transfer-Encoding'), 'Transfer-Encoding is removed');
+is($response->header('X-Trailer'), 't', 'trailers are fields');
 
 # A server that prints its body and nothing else (HTTP/0.9): LWP assumes that it went well.
 $response = $ua->get($server->url('/headless'));
-is($response->status_line, '200 OK', 'a reply without a head');
-is($response->content, "no head\n\nhere", 'is its body');
+is($response->status_line, '200 OK', 'response without head is 200');
+is($response->content, "no head\n\nhere", 'response without head is the body');
 {
     my $got = '';
-    ok($ua->get($server->url('/headless'), ':content_cb' => sub { $got .= $_[0] })->is_success, 'also piece by piece');
-    is($got, "no head\n\nhere", 'and whole');
+    ok($ua->get($server->url('/headless'), ':content_cb' => sub { $got .= $_[0] })->is_success, 'response without head can be streamed');
+    is($got, "no head\n\nhere", 'streamed body is whole');
 }
 
 # Content to send.
 my @give = ('abc', 'def');
 my $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Type' => 'a/b'], sub { shift @give });
-like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\nabcdef\z/msi, 'content by callback');
+like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\nabcdef\z/msi, 'content callback is sent in chunks');
 @give = ('abc');
 $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Length' => 3], sub { shift @give });
-like($ua->request($request)->content, qr/^Content-Length: 3\n.*\nabc\z/msi, 'with a length');
+like($ua->request($request)->content, qr/^Content-Length: 3\n.*\nabc\z/msi, 'content callback may have a length');
 $response = $ua->request(HTTP::Request::Common::POST($server->url('/echo'), Content_Type => 'form-data', Content => [a => 1]));
-like($response->content, qr/name="a"\r\n\r\n1\r\n/, 'form-data');
+like($response->content, qr/name="a"\r\n\r\n1\r\n/, 'form-data is sent');
 
 # HTTP/1.0.
 $request = HTTP::Request->new(GET => $server->url('/version'));
 $request->protocol('HTTP/1.0');
-is($ua->request($request)->content, 'HTTP/1.0', 'HTTP/1.0 where the request says so');
-is($ua->get($server->url('/version'))->content, 'HTTP/1.1', 'else HTTP/1.1');
+is($ua->request($request)->content, 'HTTP/1.0', 'HTTP/1.0 request is sent as such');
+is($ua->get($server->url('/version'))->content, 'HTTP/1.1', 'default is HTTP/1.1');
 
 # What goes wrong.
 $response = $ua->get('http://127.0.0.1:1/');
-is($response->code, 500, 'nobody there');
-like($response->message, qr/\ACan't connect to 127\.0\.0\.1:1 \(.+\)/, 'in LWP\'s words');
-is($response->header('Client-Warning'), 'Internal response', 'Client-Warning');
+is($response->code, 500, 'refused connection is 500');
+like($response->message, qr/\ACan't connect to 127\.0\.0\.1:1 \(.+\)/, 'message is that of LWP');
+is($response->header('Client-Warning'), 'Internal response', 'Client-Warning is set');
 $response = $ua->get($server->url('/short'));
-is($response->content, 'short', 'what came of a body');
-ok($response->header('X-Died'), 'that broke off');
-is($response->header('Client-Aborted'), 'die', 'is marked');
+is($response->content, 'short', 'truncated body has the received part');
+ok($response->header('X-Died'), 'truncated body sets X-Died');
+is($response->header('Client-Aborted'), 'die', 'truncated body sets Client-Aborted');
 {
     my $quick = LWP::UserAgent->new(timeout => 1);
     my $start = time;
     my $response = $quick->get($server->url('/hang'));
-    is($response->code, 500, 'timeout');
-    is($response->message, 'read timeout', 'in LWP\'s words');
-    like($response->content, qr/\Aread timeout\n\n\S/, 'and why below');
-    cmp_ok(time - $start, '<', 20, 'holds');
+    is($response->code, 500, 'timeout is 500');
+    is($response->message, 'read timeout', 'message is that of LWP');
+    like($response->content, qr/\Aread timeout\n\n\S/, 'content has the reason');
+    cmp_ok(time - $start, '<', 20, 'timeout ends the wait');
 }
 for my $text ('http:///path') {
     my $requests = $LWP::Protocol::haul::REQUESTS;
     is($ua->get($text)->status_line, '500 No Host option provided', "$text has no host");
-    is($LWP::Protocol::haul::REQUESTS, $requests, 'and nobody is asked');
+    is($LWP::Protocol::haul::REQUESTS, $requests, 'no request is made');
 }
 {
     my $said = sub { eval { LWP::Protocol::haul::_die(6, "could not resolve host: a.example$_[0]", URI->new('http://a.example/')) }; $@ };
-    like($said->(': no such name'), qr/\ACan't connect to a\.example:80 \(Name or service not known\)\n/, 'a name that is not there');
-    like($said->(': Temporary failure in name resolution'), qr/\A[^\n]* \(Temporary failure in name resolution\)\n/, 'a resolver that is not');
+    like($said->(': no such name'), qr/\ACan't connect to a\.example:80 \(Name or service not known\)\n/, 'unknown host has the message of LWP');
+    like($said->(': Temporary failure in name resolution'), qr/\A[^\n]* \(Temporary failure in name resolution\)\n/, 'temporary resolver failure is named');
 }
-is($ua->request(HTTP::Request->new('A B' => $server->url('/')))->code, 400, 'a method that is none');
+is($ua->request(HTTP::Request->new('A B' => $server->url('/')))->code, 400, 'invalid method is 400');
 
 # Proxies.
 {
     my $proxied = LWP::UserAgent->new;
     (my $proxy = $server->url('/')) =~ s{//}{//u:p@};
     $proxied->proxy(http => $proxy);
-    is($proxied->get('http://proxied.example/x')->content, 'by proxy http://proxied.example/x Basic dTpw', 'a proxy');
+    is($proxied->get('http://proxied.example/x')->content, 'by proxy http://proxied.example/x Basic dTpw', 'proxy of LWP is used');
 }
 
 # The user of a URL.
 (my $user = $server->url('/echo')) =~ s{//}{//u:p@};
-like($ua->get($user)->content, qr/^Authorization: Basic dTpw$/m, 'user and password of a URL');
+like($ua->get($user)->content, qr/^Authorization: Basic dTpw$/m, 'user of the URL is sent');
 done_testing;

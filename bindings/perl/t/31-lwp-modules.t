@@ -38,15 +38,15 @@ my $dir = tempdir(CLEANUP => 1);
 {
     require LWP::Simple;
     my $requests = $LWP::Protocol::haul::REQUESTS;
-    like(LWP::Simple::get($server->url('/')), qr/<title>Start/, 'LWP::Simple: get');
-    ok(!defined LWP::Simple::get($server->url('/none')), 'undef for what is no success');
-    is((LWP::Simple::head($server->url('/file')))[1], 100_000, 'head');
-    is(LWP::Simple::getstore($server->url('/file'), "$dir/stored"), 200, 'getstore');
-    is(-s "$dir/stored", 100_000, 'all of it');
-    is(LWP::Simple::mirror($server->url('/file'), "$dir/mirrored"), 200, 'mirror');
-    is((stat "$dir/mirrored")[9], 760_233_600, 'with its time');
-    is(LWP::Simple::mirror($server->url('/file'), "$dir/mirrored"), 304, 'which is as new then');
-    is($LWP::Protocol::haul::REQUESTS, $requests + 6, 'all by haul');
+    like(LWP::Simple::get($server->url('/')), qr/<title>Start/, 'LWP::Simple::get returns the page');
+    ok(!defined LWP::Simple::get($server->url('/none')), 'LWP::Simple::get returns undef for an error');
+    is((LWP::Simple::head($server->url('/file')))[1], 100_000, 'LWP::Simple::head returns the length');
+    is(LWP::Simple::getstore($server->url('/file'), "$dir/stored"), 200, 'LWP::Simple::getstore succeeds');
+    is(-s "$dir/stored", 100_000, 'getstore stores the whole body');
+    is(LWP::Simple::mirror($server->url('/file'), "$dir/mirrored"), 200, 'LWP::Simple::mirror succeeds');
+    is((stat "$dir/mirrored")[9], 760_233_600, 'mirror sets the time');
+    is(LWP::Simple::mirror($server->url('/file'), "$dir/mirrored"), 304, 'mirror again is 304');
+    is($LWP::Protocol::haul::REQUESTS, $requests + 6, 'all requests go by haul');
 }
 
 SKIP: {
@@ -54,26 +54,26 @@ SKIP: {
     my $requests = $LWP::Protocol::haul::REQUESTS;
     my $mech = WWW::Mechanize->new;
     $mech->get($server->url('/'));
-    is($mech->title, 'Start', 'WWW::Mechanize: a page');
+    is($mech->title, 'Start', 'WWW::Mechanize gets a page');
     $mech->follow_link(text_regex => qr/Next/);
-    is($mech->content, 'the next one', 'a link');
-    is($mech->response->header('X-Referer'), $server->url('/'), 'with the page it came from');
+    is($mech->content, 'the next one', 'WWW::Mechanize follows a link');
+    is($mech->response->header('X-Referer'), $server->url('/'), 'link sends the Referer');
     $mech->back;
     $mech->follow_link(text => 'Form');
     $mech->submit_form(with_fields => { user => 'u', password => 'a b' }, button => 'go');
-    is($mech->uri, $server->url('/inside'), 'a form, and where it led');
-    is($mech->content, 'session=user=u&password=a+b&go=Go', 'with the cookie of its jar');
-    is($mech->response->previous->code, 302, 'over a redirect');
-    ok(!eval { $mech->get($server->url('/none')); 1 }, 'what is no success dies');
+    is($mech->uri, $server->url('/inside'), 'WWW::Mechanize submits a form');
+    is($mech->content, 'session=user=u&password=a+b&go=Go', 'WWW::Mechanize sends the cookie');
+    is($mech->response->previous->code, 302, 'form is redirected');
+    ok(!eval { $mech->get($server->url('/none')); 1 }, 'WWW::Mechanize dies for an error');
     $mech->get($server->url('/file'), ':content_file' => "$dir/mech");
-    is(-s "$dir/mech", 100_000, 'into a file');
-    cmp_ok($LWP::Protocol::haul::REQUESTS - $requests, '>=', 7, 'all by haul');
+    is(-s "$dir/mech", 100_000, 'WWW::Mechanize stores a file');
+    cmp_ok($LWP::Protocol::haul::REQUESTS - $requests, '>=', 7, 'all requests go by haul');
 }
 
 SKIP: {
     eval { require LWP::RobotUA; 1 } or skip 'LWP::RobotUA is not installed', 1;
     my $robot = LWP::RobotUA->new('prog/1', 'me@example.com');
     $robot->delay(0);
-    is($robot->get($server->url('/next?a=1'))->content, 'the next one', 'LWP::RobotUA');
+    is($robot->get($server->url('/next?a=1'))->content, 'the next one', 'LWP::RobotUA gets a page');
 }
 done_testing;

@@ -1,14 +1,14 @@
 package t::Server;
 
-# A small HTTP server in a process of its own, for these tests only: sockets and print, nothing of HTTP::Haul or LWP in it, so
-# that both sides cannot share a mistake. A test gives it code that answers a request.
+# A small HTTP server in a child process. It does not use HTTP::Haul or LWP, so that both sides
+# cannot share a mistake. A test passes code that answers a request.
 #
 #   my $server = t::Server->start(sub { my ($request) = @_; return [200, { 'X-A' => 1 }, 'body'] });
 #   $server->url('/path')
 #
-# The request is a hash: method, target, version, headers (lower case, as HTTP::Tiny's), fields (a list as sent), body,
-# trailers, connection (its number), number (of the request on it). An answer may also be code that writes to the socket
-# itself and returns true if the connection goes on.
+# The request is a hash: method, target, version, headers (lower case, as HTTP::Tiny's), fields (a
+# list as sent), body, trailers, connection (its number), number (of the request on it). An answer
+# may also be code that writes to the socket itself and returns true if the connection goes on.
 
 use strict;
 use warnings;
@@ -24,7 +24,7 @@ sub start {
     my $pid = fork;
     die "cannot fork: $!" unless defined $pid;
     if (!$pid) {
-        # No test's END block, no test's handlers.
+        # Does not run the END blocks and signal handlers of the test.
         $SIG{$_} = 'DEFAULT' for qw(TERM INT ALRM);
         $SIG{PIPE} = 'IGNORE';
         eval { _serve($listener, $answer, %options) };
@@ -54,7 +54,7 @@ my $threads = 0;
 sub CLONE { $threads++; return }
 sub DESTROY { $_[0]->stop unless $threads }
 
-# One loop for all connections, so that counts are the server's and not a child's.
+# One loop for all connections, so that one process counts them.
 sub _serve {
     my ($listener, $answer) = @_;
     my $select = IO::Select->new($listener);
@@ -62,7 +62,7 @@ sub _serve {
     my $parent = getppid;
     while (1) {
         my @ready = $select->can_read(1);
-        # A test that died does not leave its server behind.
+        # Ends with the test, also if that was killed.
         return if !@ready && getppid != $parent;
         for my $socket (@ready) {
             if ($socket == $listener) {
@@ -93,7 +93,7 @@ sub _serve {
     return;
 }
 
-# Takes a whole request out of what has come, if there is one.
+# Takes a complete request out of the buffer, if there is one.
 sub _request {
     my ($buffer) = @_;
     $$buffer =~ /\A(.*?)\r\n\r\n/s or return;

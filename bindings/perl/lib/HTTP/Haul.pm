@@ -9,7 +9,7 @@ XSLoader::load('HTTP::Haul', $VERSION);
 
 sub _croak { require Carp; Carp::croak(@_) }
 
-# Attributes that libhaul has to be told of when they change, and those that are only looked at in each request.
+# Attributes that are handed to libhaul after a change. default_headers is read at each request.
 my @settings = qw(
     cookie_jar gzip http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
     SSL_options timeout verify_SSL
@@ -55,7 +55,7 @@ sub new {
         keep_alive   => 1,
         verify_SSL   => ($ENV{PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT} || '') eq '1' ? 0 : 1,
     }, $class;
-    # Either spelling; one that asks for checks wins.
+    # Both spellings are accepted; a true value wins.
     $given{verify_SSL} ||= $given{verify_ssl} if exists $given{verify_ssl};
     if (my $jar = $given{cookie_jar}) {
         if (ref $jar eq 'HASH') {
@@ -73,7 +73,7 @@ sub new {
     return $self;
 }
 
-# Either family of jars will do: HTTP::CookieJar's methods or HTTP::Cookies'.
+# A jar has the methods of HTTP::CookieJar or those of HTTP::Cookies.
 sub _check_jar {
     my ($jar) = @_;
     my $can = sub { my $method = shift; ref $jar && eval { $jar->can($method) } };
@@ -83,11 +83,11 @@ sub _check_jar {
     _croak("Cookie jar must provide the '$missing' method\n");
 }
 
-# What was not given comes from the environment; an explicit undef means none.
+# Attributes that are not given come from the environment; an explicit undef means no proxy.
 sub _proxies {
     my ($self) = @_;
     $self->{proxy} = $ENV{all_proxy} || $ENV{ALL_PROXY} unless exists $self->{proxy};
-    # A CGI program has what the request's Proxy field says in HTTP_PROXY.
+    # In a CGI program HTTP_PROXY contains the Proxy field of a client.
     my $upper = $ENV{REQUEST_METHOD} ? $ENV{CGI_HTTP_PROXY} : $ENV{HTTP_PROXY};
     $self->{http_proxy} = $ENV{http_proxy} || $upper || $self->{proxy} unless exists $self->{http_proxy};
     $self->{https_proxy} = $ENV{https_proxy} || $ENV{HTTPS_PROXY} || $self->{proxy} unless exists $self->{https_proxy};
@@ -105,7 +105,7 @@ sub _proxies {
     return;
 }
 
-# Hands the attributes on. Called from C before the first request and after one of them has changed.
+# Hands the attributes to the engine. C calls it before the first request, and after a change.
 sub _prepare {
     my ($self) = @_;
     my $engine = $self->{_engine};
@@ -126,7 +126,7 @@ sub _prepare {
     $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
     $engine->_set(interface => $self->{local_address});
     my @proxies = @$self{qw(http_proxy https_proxy)};
-    # Where there is no proxy nothing is left that libhaul would have to look at in each request.
+    # Without a proxy, libhaul need not check no_proxy at each request.
     $engine->_set(no_proxy => (grep { defined } @proxies) ? join(',', @{ $self->{no_proxy} || [] }) : undef);
     $engine->_set(proxies => \@proxies);
     $self->_tls($engine);
@@ -134,14 +134,15 @@ sub _prepare {
     return;
 }
 
-# IO::Socket::SSL's names. One that is not known is an error: ignored, it might have been what makes a connection safe.
+# The options of IO::Socket::SSL. An unknown one is an error: ignoring it might make a connection
+# unsafe.
 sub _tls {
     my ($self, $engine) = @_;
     my %given = %{ $self->{SSL_options} || {} };
     my $verify = $self->{verify_SSL};
     $verify = $given{SSL_verify_mode} ? 1 : 0 if exists $given{SSL_verify_mode};
-    # Names are verified by RFC 6125's rules or, with all else, not at all. Passed over, `none` would be stricter than was asked for, and
-    # a program's own rules would be gone.
+    # Names are verified together with the chain, or not at all. Other rules cannot be obeyed, so
+    # they are refused.
     my $names = $given{SSL_verifycn_scheme};
     if ($verify && defined $names && (ref $names || $names eq 'none')) {
         _croak("SSL_options: this SSL_verifycn_scheme is not supported where certificates are verified");
@@ -158,11 +159,11 @@ sub _tls {
     return;
 }
 
-# ---- What C leaves to Perl ----
+# ---- Methods that C calls ----
 
 sub _text { return "$_[0]" }
 
-# What a trailer callback gives, as a list of names and values in bytes.
+# The result of a trailer callback, as a list of names and values in bytes.
 sub _trailers {
     my ($callback) = @_;
     my $fields = $callback->();
@@ -176,14 +177,14 @@ sub _trailers {
     return \@list;
 }
 
-# Goes where a reply says, as far as max_redirect allows. POST and its like go on by a 303 only, as with HTTP::Tiny.
-# Secrets stay with the origin they were given for, and do not come back to life when a later hop leads there again.
+# Follows redirects, at most max_redirect. Other methods than GET and HEAD follow a 303 only, as in
+# HTTP::Tiny. Secrets are sent to the first origin only, and not again after a redirect has left it.
 sub _follow {
     my ($self, $response, $method, $url, $args) = @_;
     my ($fields, @redirects, $content);
     $args ||= {};
     $content = $args->{content};
-    while (my $location = $self->_where($response, $method, scalar @redirects)) {
+    while (my $location = $self->_redirect_location($response, $method, scalar @redirects)) {
         my $from = $response->{url};
         $fields ||= $self->_fields($args->{headers});
         push @redirects, $response;
@@ -211,8 +212,8 @@ sub _follow {
     return $response;
 }
 
-# The Location to go to, if this reply is one to follow.
-sub _where {
+# The Location of a response that is a redirect to follow.
+sub _redirect_location {
     my ($self, $response, $method, $count) = @_;
     return if $count >= ($self->{max_redirect} || 0);
     my $status = $response->{status};
@@ -220,7 +221,7 @@ sub _where {
     my $location = $response->{headers}{location};
     $location = $location->[0] if ref $location;
     return unless defined $location && length $location;
-    # The server chose it, and max_redirect allows that. Bytes beyond ASCII keep their value; only in a host's name they are UTF-8.
+    # Bytes beyond ASCII keep their value; only in a host name they are UTF-8.
     my ($host, $rest) = $location =~ m{\A((?:[^:/?\#]*:)?//[^/?\#]*|)(.*)\z}s;
     utf8::decode($host);
     $rest =~ s/([^\x00-\x7f])/sprintf '%%%02X', ord $1/ge;
@@ -237,22 +238,22 @@ sub _fields {
     return \%fields;
 }
 
-# One request, with what C does not know: jars of others, peer.
+# One request with the features that C does not have: foreign cookie jars, peer.
 sub _hop {
     my ($self, $method, $url, $args) = @_;
     my $jar = $self->{cookie_jar};
     my $foreign = $jar && !$jar->isa('HTTP::Haul::Jar');
     if ($foreign) {
-        require HTTP::Haul::Foreign;
-        HTTP::Haul::Foreign::put($jar, $method, $url, $args->{headers});
+        require HTTP::Haul::ForeignJar;
+        HTTP::Haul::ForeignJar::put($jar, $method, $url, $args->{headers});
     }
     local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
     my $response = $self->_once($method, $url, $args);
-    HTTP::Haul::Foreign::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
+    HTTP::Haul::ForeignJar::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
     return $response;
 }
 
-# For HTTP::Tiny's peer: a host, or a host and a port, in place of the URL's.
+# The engine that connects to `peer` (a host, or a host and a port) instead of the host of the URL.
 sub _engine_to {
     my ($self, $peer) = @_;
     return $self->{_peers}{$peer} ||= do {
@@ -280,7 +281,7 @@ sub _request_in_perl {
     return $response || _internal_error($url, "$@");
 }
 
-# ---- URLs, as far as redirects need them (RFC 3986 section 5.2) ----
+# ---- URLs of redirects (RFC 3986 section 5.2) ----
 
 sub _join {
     my ($base, $to) = @_;
@@ -312,7 +313,7 @@ sub _authority {
 sub _origin { my ($scheme, $host, $port) = _authority($_[0]); return defined $scheme ? "$scheme $host $port" : '' }
 sub _host { my (undef, $host) = _authority($_[0]); return $host }
 
-# ---- The rest of HTTP::Tiny's methods ----
+# ---- Other methods of HTTP::Tiny ----
 
 sub mirror {
     my ($self, $url, $file, $args) = @_;
@@ -324,7 +325,7 @@ sub mirror {
 sub can_ssl {
     my ($self) = @_;
     my ($ok, $reason) = (1, '');
-    # TLS is built in; what can be wrong is the file of certificates.
+    # TLS is built in; only the file of CA certificates may be missing.
     if (ref $self) {
         my $file = ($self->{SSL_options} || {})->{SSL_ca_file};
         ($ok, $reason) = (0, "SSL_ca_file '$file' not found or not readable\n") if defined $file && !-r $file;
@@ -340,7 +341,7 @@ sub connected {
     return wantarray ? ($host, $port) : "$host:$port";
 }
 
-# ---- What HTTP::Tiny has not ----
+# ---- Methods that HTTP::Tiny does not have ----
 
 sub post_multipart {
     my ($self, $url, $parts, $args) = @_;

@@ -1,6 +1,7 @@
 package HTTP::Haul::Batch;
 
-# Many requests at once: what HTTP::Haul's batch and each do. The object of this class is C's; here are the rules.
+# Many requests at once: the methods batch and each of HTTP::Haul. C implements the object; the
+# rules are here.
 
 use strict;
 use warnings;
@@ -9,7 +10,7 @@ our $VERSION = '0.1.0';
 
 sub _croak { require Carp; Carp::croak(@_) }
 
-# (method, URL, options) of what a program may write for a request.
+# Converts a request of the caller (a URL, an array or a hash) into (method, URL, options).
 sub _request {
     my ($request) = @_;
     if (ref $request eq 'ARRAY') {
@@ -27,7 +28,7 @@ sub _request {
     return ('GET', $request, {});
 }
 
-# One on its way. What can only be done alone, or what may not be done at all, has its answer at once.
+# Starts a request. A request that cannot be sent gets its 599 at once.
 sub _start {
     my ($http, $batch, $index, $request) = @_;
     my ($method, $url, $args) = _request($request);
@@ -43,8 +44,8 @@ sub _start {
         die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %$fields;
         die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && HTTP::Haul::_is_tainted($url);
         if ($foreign) {
-            require HTTP::Haul::Foreign;
-            HTTP::Haul::Foreign::put($foreign, $method, $url, $fields);
+            require HTTP::Haul::ForeignJar;
+            HTTP::Haul::ForeignJar::put($foreign, $method, $url, $fields);
         }
         my $content = $args->{content};
         my %has = map { lc($_) => 1 } keys %$fields;
@@ -57,7 +58,7 @@ sub _start {
             my $value = $fields->{$name};
             push @list, map { ($name => $_) } grep { defined } ref $value eq 'ARRAY' ? @$value : $value;
         }
-        # Cookies of another's jar are set hop by hop, and only here.
+        # The cookies of a foreign jar are set for each redirect separately, in Perl.
         my $follow = !$foreign && ($method eq 'GET' || $method eq 'HEAD') ? $http->{max_redirect} : 0;
         $batch->_add($index, $method, $url, \@list, $content, $follow || 0);
         1;
@@ -66,13 +67,13 @@ sub _start {
     return \%state;
 }
 
-# What is left to do to a reply.
+# Stores cookies in a foreign jar, and follows redirects that libhaul has not followed.
 sub _finish {
     my ($http, $state, $response) = @_;
     $response->{url} = $state->{url} unless length $response->{url} && $response->{redirects};
     return $response if $response->{status} == 599;
     if ($state->{foreign}) {
-        HTTP::Haul::Foreign::take($state->{foreign}, $state->{method}, $state->{url}, $response);
+        HTTP::Haul::ForeignJar::take($state->{foreign}, $state->{method}, $state->{url}, $response);
     }
     if (!$response->{redirects} && $response->{status} =~ /\A30[12378]\z/) {
         $response = $http->_follow($response, $state->{method}, $state->{url}, $state->{args});
@@ -80,7 +81,7 @@ sub _finish {
     return $response;
 }
 
-# Runs them all, at most `parallel` of them begun, and hands each reply over. A source is an array or code.
+# Runs all requests, and calls `take` with each response. Requests are an array or a code reference.
 sub _run {
     my ($http, $requests, $options, $take) = @_;
     my %options = (parallel => 64, per_host => 6, order => 'completion', memory => 64 << 20, %{ $options || {} });
@@ -98,9 +99,9 @@ sub _run {
     $http->_prepare;
     my $in_order = $options{order} eq 'input';
     my $batch = HTTP::Haul::Batch->_new($http->{_engine}, $options{parallel}, $options{per_host}, $in_order, $options{memory});
-    # So many are handed to libhaul ahead of its answers; more would only lie in memory.
+    # The number of requests that libhaul has at once. More would only use memory.
     my $ahead = 2 * $options{parallel};
-    # Those that never began have their answer at once: it is handed over as soon as may be, or when it is its turn.
+    # Requests that could not be started. Their 599 is handed over at once, or in input order.
     my (%under_way, @answered, $dry);
     my ($next, $count) = (0, 0);
     while (1) {
@@ -118,7 +119,7 @@ sub _run {
             $response = $under_way{$index}{answer};
         }
         else {
-            # Perl's signal handlers run between the waits.
+            # Signal handlers run between the waits.
             ($index, $response) = $batch->_next(100) or next;
         }
         my $state = delete $under_way{$index};

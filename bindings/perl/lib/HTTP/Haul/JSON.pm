@@ -1,6 +1,6 @@
 package HTTP::Haul::JSON;
 
-# Requests and answers in JSON: what HTTP::Haul's get_json and its like do.
+# Requests and responses in JSON: get_json and the other JSON methods of HTTP::Haul.
 
 use strict;
 use warnings;

@@ -20,7 +20,7 @@ sub new {
     return $self;
 }
 
-# At the end of a thread or of a child process nothing is saved by itself: it is the parent's file.
+# autosave writes the file in the process and thread that created the jar only.
 my $thread = 0;
 
 sub CLONE { $thread++; return }
@@ -40,7 +40,7 @@ sub _format_of {
     return defined $first && $first =~ /\A#LWP-Cookies-/ ? 'lwp' : 'netscape';
 }
 
-# Adds what a file holds, of whichever of the two formats it is. One that is not there is empty.
+# Adds the cookies of a file in either format. A missing file is empty.
 sub load {
     my ($self, $path) = @_;
     $path = $self->{file} unless defined $path;
@@ -50,8 +50,8 @@ sub load {
         $self->{loaded} = $path;
         $self->{format} = $format unless defined $self->{format};
     }
-    # libhaul writes what has changed since its file was read: that may be said of one file only. Another's cookies are put
-    # in as new ones.
+    # libhaul writes only changes since it has read its file, so there is one such file. Cookies of
+    # other files are added as new ones.
     if ($self->{loaded} eq $path) {
         $self->_load($path);
     }
@@ -101,7 +101,7 @@ sub revert {
     return $self;
 }
 
-# All, those of a domain, of a path in it, or one of a name in that.
+# Removes all cookies, or those of a domain, a path in it, and a name.
 sub clear {
     my ($self, $domain, $path, $name) = @_;
     if (!defined $domain) {
@@ -120,14 +120,14 @@ sub clear {
 
 sub cookies { return @{ $_[0]->_list } }
 
-# HTTP::Cookies' name of clear_session.
+# The name of clear_session in HTTP::Cookies.
 sub clear_temporary_cookies {
     my ($self) = @_;
     $self->clear_session;
     return $self;
 }
 
-# ---- HTTP::Cookies' methods, so that LWP::UserAgent can have this jar ----
+# ---- Methods of HTTP::Cookies, for LWP::UserAgent ----
 
 sub add_cookie_header {
     my ($self, $request) = @_;
@@ -158,7 +158,7 @@ sub set_cookie {
     return $self;
 }
 
-# A line a cookie, as HTTP::Cookies has it.
+# All cookies in the format of HTTP::Cookies, one in a line.
 sub as_string {
     my ($self) = @_;
     (my $text = $self->_to_text(1)) =~ s/\A#LWP-Cookies-[^\n]*\n//;

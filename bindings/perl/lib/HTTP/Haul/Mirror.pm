@@ -1,6 +1,6 @@
 package HTTP::Haul::Mirror;
 
-# A URL as a file that is as new: what HTTP::Haul's mirror does, and the dates that it needs.
+# The method mirror of HTTP::Haul: keeps a file as new as a URL.
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 package HTTP::Haul::Multipart;
 
-# multipart/form-data (RFC 7578) as one string, so that it leaves in one write with the head when it is small.
+# multipart/form-data (RFC 7578) as one string, so that a small form is sent in one write with the
+# head.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ sub _bytes {
     return $text;
 }
 
-# In a quoted name, as browsers write it: the quote and the ends of lines escaped with percent.
+# Percent-encodes quotes and line ends in a quoted name, as browsers do.
 sub _quoted {
     my $text = _bytes($_[0]);
     $text =~ s/(["\r\n])/sprintf '%%%02X', ord $1/ge;
@@ -50,8 +51,8 @@ sub _part {
     return "$head\r\n\r\n$content";
 }
 
-# (content type, body) of a hash or an array of names and values. A value is text, an array of values, or a hash with
-# content or file, filename, content_type.
+# Encodes a hash or an array of names and values. Returns the content type and the body. A value is
+# text, an array of values, or a hash with content or file, filename, content_type.
 sub encode {
     my ($data) = @_;
     my @pairs = ref $data eq 'HASH' ? map { ($_ => $data->{$_}) } sort keys %$data : ref $data eq 'ARRAY' ? @$data : ();

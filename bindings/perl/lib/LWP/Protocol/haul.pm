@@ -13,24 +13,26 @@ use Scalar::Util qw(refaddr reftype weaken);
 our @ISA = ('LWP::Protocol');
 our $VERSION = '0.1.0';
 
-# Whether connections are kept for later requests. Not what LWP does without a keep_alive of its own, but the reason to be
-# here; HAUL_LWP_KEEP_ALIVE=0 in the environment turns it off for servers that mind, and "all" says that a POST may use one, too.
+# Keeps connections for later requests, which LWP does only with keep_alive. HAUL_LWP_KEEP_ALIVE=0
+# in the environment turns this off; with "all", a POST may use a kept connection, too.
 our $KEEP_ALIVE = defined $ENV{HAUL_LWP_KEEP_ALIVE} ? $ENV{HAUL_LWP_KEEP_ALIVE} : 1;
 
-# What haul sends once more where a kept connection turns out to be closed (RFC 9110 section 9.2.2).
+# The methods that haul sends again if a kept connection turns out to be closed (RFC 9110 section
+# 9.2.2).
 my %is_repeated = map { ($_ => 1) } qw(GET HEAD OPTIONS TRACE PUT DELETE);
 
-# How many requests were made here by this process.
+# The number of requests that this module has made in this process.
 our $REQUESTS = 0;
 
 LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 
-# The engines of all user agents, by their settings: as long as one of them has it. Two would have a connection each to a server
-# that may have time for one.
+# The engines that user agents share, by settings. With separate engines, two user agents would have
+# two connections to a server that may handle only one.
 my %shared;
 
-# The engine for a user agent's settings as they are now; kept with it, and its connections with it. `$logs_in`: the request may log its
-# connection in (NTLM, Negotiate). Another user agent would be that user on it, so from then on this one has engines of its own.
+# The engine for the current settings of a user agent, which keeps it. `$logs_in`: the request may
+# authenticate its connection (NTLM, Negotiate). Another user agent must not use such a connection,
+# so this one has its own engines from then on.
 sub _engine {
     my ($ua, $is_secure, $proxy, $timeout, $is_old, $logs_in) = @_;
     if ($logs_in && !$ua->{'LWP::Protocol::haul::alone'}) {
@@ -39,26 +41,26 @@ sub _engine {
     }
     my $is_shared = !$ua->{'LWP::Protocol::haul::alone'};
     my $ssl = $is_secure && $ua->{ssl_opts} || {};
-    # Who was told conn_cache(undef) keeps none.
+    # conn_cache(undef) keeps no connections.
     my $keeps = $KEEP_ALIVE && (defined $ua->{conn_cache} || !exists $ua->{conn_cache}) ? 1 : 0;
     no warnings 'uninitialized';
     my $key = "$keeps\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
     $key = join "\0", $key, map { ($_, $ssl->{$_}) } sort keys %$ssl if $is_secure;
     my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
     return $engines->{$key} ||= $is_shared && $shared{$key} || do {
-        # A program that changes its settings all the time does not keep all of them.
+        # Limits the number of engines of a program that keeps changing its settings.
         %$engines = () if keys %$engines >= 16;
         delete @shared{ grep { !defined $shared{$_} } keys %shared };
         my $engine = HTTP::Haul::Engine->_new;
         $engine->_set(redirects  => 0);
         $engine->_set(without    => $_) for qw(Accept Expect Proxy-Connection);
         $engine->_set(user_agent => undef);
-        # A program that says Expect is waited for as long as LWP waits; nobody else asks.
+        # A request with Expect waits as long as in LWP.
         $engine->_set(expect_timeout => 2);
         $engine->_set(keep_alive => $keeps);
-        # LWP's paths go out as they are: they may be signed.
+        # Paths are sent unchanged, as in LWP: they may be signed.
         $engine->_set(raw_path   => 1);
-        # As by LWP, who prints no head has one assumed: servers of tests do it.
+        # A response without a head is accepted, as in LWP: test servers send it.
         $engine->_set(headless   => 1);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
@@ -70,15 +72,16 @@ sub _engine {
     };
 }
 
-# LWP's names and IO::Socket::SSL's that haul knows. With another the request is LWP's own: it may be what makes the connection safe.
+# The ssl_opts that haul knows. With another one LWP's own module makes the request: the option may
+# be what makes the connection safe.
 my %is_known = map { ($_ => 1) }
     qw(verify_hostname SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file SSL_use_cert);
 
 sub _tls {
     my ($engine, $ssl) = @_;
     my %given = %$ssl;
-    # As by LWP, who asks for the name to be verified gets all of it verified, whatever SSL_verify_mode says. A chain without a name is
-    # LWP's own to verify, so that all that is left is nothing.
+    # As in LWP, verify_hostname verifies the chain, too, whatever SSL_verify_mode is. LWP's own
+    # module verifies a chain without the name, so otherwise nothing is verified here.
     my $verify = !exists $given{verify_hostname} || $given{verify_hostname} ? 1 : 0;
     $engine->_set(verify  => $verify);
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{PERL_LWP_SSL_CA_FILE} || $ENV{HTTPS_CA_FILE});
@@ -87,8 +90,8 @@ sub _tls {
     return;
 }
 
-# Whether HTTP::Headers and HTTP::Response are the hashes that they have been for ever: then replies are put there at once, the
-# fields by C. Else by their methods.
+# True if HTTP::Headers and HTTP::Response are the hashes that this module knows. Then C fills them
+# directly; otherwise their methods are called.
 my @unset;
 my $is_plain = do {
     my $headers = HTTP::Headers->new;
@@ -103,13 +106,13 @@ my $is_plain = do {
     $response->content('d');
     my %made = %$response;
     my $headers = delete $made{_headers};
-    # What there is besides has no value yet.
+    # Other keys have no value yet.
     @unset = grep { !defined $made{$_} } keys %made;
     delete @made{@unset};
     ref $headers eq 'HTTP::Headers' && join(' ', map { "$_=$made{$_}" } sort keys %made) eq '_content=d _msg=a _protocol=b _rc=299 _request=c';
 };
 
-# How HTTP::Headers wants to be told that a name is written, if at all. Asked by C, once a name.
+# The spelling of a field name that HTTP::Headers stores, if any. C asks once for each name.
 sub _standard {
     my ($name) = @_;
     local $HTTP::Headers::TRANSLATE_UNDERSCORE;
@@ -118,7 +121,8 @@ sub _standard {
     return ($headers->{'::std_case'} || {})->{ lc $name };
 }
 
-# The fields to send, as a list, the content, and whether they may log the connection in. Takes the user out of the URL.
+# Returns the fields to send as a list, the content, and whether the fields may authenticate the
+# connection. Removes the user from the URL.
 sub _outgoing {
     my ($request, $url, $is_secure) = @_;
     my ($length, $authorized, $logs_in, @fields);
@@ -128,7 +132,7 @@ sub _outgoing {
         $value =~ tr/\r\n/  /;
         if ($name eq 'Content-Length') { $length = $value }
         elsif ($name eq 'Authorization' || $name eq 'Proxy-Authorization') {
-            # What is for the proxy does not go through its tunnel.
+            # A field for the proxy must not go through its tunnel.
             return if $is_secure && $name eq 'Proxy-Authorization';
             $authorized = 1 if $name eq 'Authorization';
             $logs_in = 1 if $value =~ /\A(?:NTLM|Negotiate)\b/i;
@@ -153,15 +157,16 @@ sub _outgoing {
         return (\@fields, $$content, $logs_in);
     }
     warn 'Content-Length set when there is no content, fixed' if $length;
-    # An empty POST says so where the program did.
+    # An empty POST has a Content-Length if the program has set it.
     return (\@fields, defined $length && !$length ? '' : undef, $logs_in);
 }
 
-# Content callbacks that have given something, by address: each with whether it has come to its end.
+# The state of content callbacks, by address.
 my %given;
 
-# Content by callback, which dies where it would be sent a second time with less than the first time: LWP calls the same code for the
-# request behind a redirect or a 401, and what is used up gives an empty body. Code that begins anew at its end may be sent again.
+# Wraps a content callback so that it dies if it would be sent a second time with less content. LWP
+# calls the same code for the request after a redirect or a 401, and code at its end gives an empty
+# body. Code that restarts at its end may be sent again.
 sub _sent_once {
     my ($code) = @_;
     my $address = refaddr $code;
@@ -181,7 +186,7 @@ sub _sent_once {
     };
 }
 
-# Whether LWP::UserAgent sends this request because of the reply to another one.
+# Returns whether LWP::UserAgent sends this request because of the response to another one.
 sub _is_follow_up {
     my ($depth, $count) = (1, 0);
     while (my (undef, undef, undef, $name) = caller $depth++) {
@@ -190,22 +195,22 @@ sub _is_follow_up {
     return 0;
 }
 
-# Whether anyone wants to see the reply before it is complete.
+# Returns whether the program wants to see the response before it is complete.
 sub _wants_stream {
     my ($ua, $arg, $size_hint) = @_;
     return 1 if defined $arg || defined $ua->{max_size} || $ua->{show_progress};
-    # A subclass may have its own, to be told how far it is.
+    # A subclass may override it, to learn the progress.
     return 1 if $ua->can('progress') != LWP::UserAgent->can('progress');
     my $handlers = $ua->{handlers} or return 0;
     return 1 if $handlers->{response_data} && @{ $handlers->{response_data} };
     for my $handler (@{ $handlers->{response_header} || [] }) {
-        # LWP's own one looks at the head of HTML pages, and takes it in one piece as well.
+        # LWP's own handler parses the head of HTML pages, which works with a complete body, too.
         return 1 unless defined $handler->{owner} && $handler->{owner} eq 'LWP::UserAgent::parse_head';
     }
     return 0;
 }
 
-# In LWP's words, where programs look for them.
+# Dies with the messages of LWP, which programs compare with.
 sub _die {
     my ($status, $text, $url, $proxy) = @_;
     my $at = $proxy ? $proxy->host_port : $url->host_port;
@@ -213,10 +218,10 @@ sub _die {
     die "establishing SSL tunnel failed: $1 " . (HTTP::Status::status_message($1) || '') . "\n"
         if $text =~ /CONNECT tunnel failed, response ([0-9]{3})/;
     die "Can't connect to $at (Connection timed out)\n\n$text\n" if $status == 28 && $text =~ /connect/i;
-    # The first line is the status line's message: LWP's to the letter, for it is compared with.
+    # The first line becomes the message of the status line.
     die "read timeout\n\n$text\n" if $status == 28;
     if (grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97) {
-        # A resolver that could not ask has not said that there is no such name: whoever tries again looks for that.
+        # Programs retry after a temporary failure of the resolver, so it has its own message.
         my $short
             = $status == 6 || $status == 5
             ? ($text =~ /: (Temporary failure\b.*|Try again)/i ? $1 : 'Name or service not known')
@@ -232,7 +237,7 @@ sub _die {
     die "$text\n";
 }
 
-# Whether a certificate's chain is to be verified but not its name: who names no authorities and no mode wants nothing verified.
+# Returns whether the chain of a certificate has to be verified, but not its name.
 sub _trusts_any_name {
     my $ssl = $_[0]{ssl_opts} or return 0;
     return 0 if !exists $ssl->{verify_hostname} || $ssl->{verify_hostname};
@@ -240,21 +245,22 @@ sub _trusts_any_name {
     return defined $ssl->{SSL_ca_file} || defined $ssl->{SSL_ca_path};
 }
 
-# Whether TLS is asked for in ways that are IO::Socket::SSL's alone.
+# Returns whether ssl_opts has options that only IO::Socket::SSL knows.
 sub _has_foreign_options {
     my $ssl = $_[0]{ssl_opts} or return 0;
     return grep { !$is_known{$_} && defined $ssl->{$_} } keys %$ssl;
 }
 
-# The references in which IO::Socket::SSL keeps its defaults: set_defaults, set_ctx_defaults, context_init and their like fill hashes,
-# set_args_filter_hack and default_ca say something else than undef or 1. Nothing tells what is in them, so they are looked up by their names.
+# References to the variables in which IO::Socket::SSL stores its defaults. No function returns
+# them, so they are looked up by name in the functions that set them.
 my @ssl_defaults;
 my @ssl_default_names = (
     [set_default_context => '$GLOBAL_SSL_ARGS'], [set_client_defaults => '$GLOBAL_SSL_CLIENT_ARGS'],
     [set_args_filter_hack => '$FILTER_SSL_ARGS'], [default_ca => '$ca_detected'],
 );
 
-# Whether the program has given IO::Socket::SSL defaults, which LWP's own protocol goes by. If nobody can say, it may have.
+# Returns whether the program has set defaults of IO::Socket::SSL, which LWP's own module obeys. If
+# that is unknown, returns true.
 sub _has_ssl_defaults {
     return 0 unless $INC{'IO/Socket/SSL.pm'};
     @ssl_defaults = map { _lexical(@$_) } @ssl_default_names unless @ssl_defaults;
@@ -266,7 +272,8 @@ sub _has_ssl_defaults {
     return 0;
 }
 
-# A reference to a variable of IO::Socket::SSL that one of its functions uses; undef if there is none.
+# Returns a reference to a lexical variable of a function of IO::Socket::SSL; undef if there is
+# none.
 sub _lexical {
     my ($function, $wanted) = @_;
     require B;
@@ -280,26 +287,26 @@ sub _lexical {
     return undef;
 }
 
-# What LWP's own protocol does better: sockets for the program itself (CONNECT, Upgrade) or with options of IO::Socket's; a
-# certificate that is looked at by the program, or whose name does not matter; a proxy for ftp and its like, for haul's URLs are http
-# and https.
+# Returns whether LWP's own module has to make the request: it needs a socket (CONNECT, Upgrade) or
+# options of IO::Socket, checks the certificate in a way that haul cannot, or has another scheme
+# (ftp through a proxy).
 sub _is_lwps_own {
     my ($request, $url, $ua, $is_secure) = @_;
     return 1 if $is_secure && (_trusts_any_name($ua) || _has_foreign_options($ua) || _has_ssl_defaults());
     no warnings 'once';
     return 1 if $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT';
     my $headers = $request->headers;
-    # Looked at in place where that goes, for it is looked at each time.
+    # Reads the hash directly if possible, because this runs for each request.
     my $is_here = $is_plain && ref $headers eq 'HTTP::Headers';
     return grep { $is_here ? exists $headers->{$_} : defined $headers->header($_) } 'upgrade', 'if-ssl-cert-subject';
 }
 
-# A request by LWP's own protocol.
+# Makes a request by LWP's own module.
 sub _by_lwp {
     my ($ua, $is_secure, $request, $proxy, @rest) = @_;
     my ($scheme, $class) = $is_secure && !$proxy ? ('https', 'LWP::Protocol::https') : ('http', 'LWP::Protocol::http');
     eval "require $class" or die $@;
-    # For TLS in a proxy's tunnel it asks LWP who does https.
+    # That module asks LWP for the https module for TLS in a proxy's tunnel.
     LWP::Protocol::implementor(https => 'LWP::Protocol::https') if $is_secure && eval { require LWP::Protocol::https };
     my $response = eval { $class->new($scheme, $ua)->request($request, $proxy, @rest) };
     my $error = $@;
@@ -308,8 +315,8 @@ sub _by_lwp {
     return $response;
 }
 
-# What HTML::HeadParser makes fields of. It has nothing to do in a page without, as many short replies are that call themselves HTML.
-my $TOLD = qr/<(?:base|isindex|link|meta|title)/i;
+# The elements that HTML::HeadParser converts into fields. Pages without them need not be parsed.
+my $HEAD_ELEMENTS = qr/<(?:base|isindex|link|meta|title)/i;
 
 sub request {
     my ($self, $request, $proxy, $arg, $size, $timeout) = @_;
@@ -323,14 +330,14 @@ sub request {
     if (_is_lwps_own($request, $text, $ua, $is_secure)) {
         return _by_lwp($ua, $is_secure, $request, $proxy, $arg, $size, $timeout);
     }
-    # haul reads `http:///a` as browsers do, as a host's name; for URI it is a path without a host.
+    # For haul, as for browsers, `a` is the host in `http:///a`; for URI it is the path.
     die "No Host option provided\n" if $text !~ m{\Ahttps?://[^/]}i;
     $REQUESTS++;
     my $version = $request->protocol;
     my ($fields, $content, $logs_in) = _outgoing($request, \$text, $is_secure);
     my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0, $logs_in);
-    # The server may close a kept connection while a request is on its way there. What cannot be sent again goes by a new one, as by
-    # LWP, unless the program has asked for kept ones.
+    # The server may close a kept connection while it receives a request. A request that must not be
+    # sent again uses a new connection, as in LWP, unless the program has set keep_alive.
     if ((!$is_repeated{$method} || ref $content eq 'CODE') && !defined $ua->{conn_cache} && $KEEP_ALIVE ne 'all') {
         $engine->_close_idle;
     }
@@ -340,8 +347,8 @@ sub request {
         = $stream ? $engine->_open($method, $text, $fields, $content, $headers)
         :           $engine->_call($method, $text, $fields, $content, $headers);
     _die($status, $error, $url, $proxy) unless defined $code;
-    # Nobody looks on: the whole body at once.
-    my $is_done = !$stream && !defined $error && !($is_html && $body =~ $TOLD && _looks_at($ua));
+    # No handler has to see the body, so the response is complete.
+    my $is_done = !$stream && !defined $error && !($is_html && $body =~ $HEAD_ELEMENTS && _parses_head($ua));
     if ($is_plain && $is_done) {
         return bless {
             (map { ($_ => undef) } @unset),
@@ -369,7 +376,7 @@ sub request {
         $response->content_ref(\$body) if length $body;
         return $response;
     }
-    # What broke it off comes after what there was.
+    # The error follows the received part of the body.
     my $given;
     return $self->collect($arg, $response, sub {
         return \$body if !$given++ && length $body;
@@ -379,8 +386,8 @@ sub request {
     });
 }
 
-# LWP's parser of heads, unless the program has turned it off.
-sub _looks_at {
+# Returns whether the user agent parses the head of HTML pages.
+sub _parses_head {
     my ($ua) = @_;
     my $handlers = $ua->{handlers} or return 0;
     return $handlers->{response_header} && @{ $handlers->{response_header} };

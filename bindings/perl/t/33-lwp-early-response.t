@@ -86,22 +86,22 @@ sub post {
 }
 
 my ($response, $got) = post($content);
-is($response->code . " $got", '200 hello ' . md5_hex($content), 'a string is sent to its end behind the head of the reply');
+is($response->code . " $got", '200 hello ' . md5_hex($content), 'string is sent whole after an early head');
 
 for my $fields ([], ['Content-Length' => length $content]) {
     my $at = 0;
     ($response, $got) = post(sub { my $piece = substr $content, $at, 3_000_000; $at += length $piece; return $piece }, @$fields);
-    is($response->code . " $got", '200 hello ' . md5_hex($content), 'and so is what a function gives in large pieces');
-    is($response->header('X-Died'), undef, 'nothing died');
+    is($response->code . " $got", '200 hello ' . md5_hex($content), 'callback content is sent whole after an early head');
+    is($response->header('X-Died'), undef, 'X-Died is not set');
 }
 
 my $at = 0;
 ($response) = post(sub { die "no more\n" if $at++ > 300; return 'x' x 30_000 });
-like($response->header('X-Died') || $response->status_line, qr/no more/, 'what a function dies of then is told');
+like($response->header('X-Died') || $response->status_line, qr/no more/, 'callback that dies sets X-Died');
 
 $response = $ua->get("$url/", 'X-A' => "a\0b", ':content_cb' => sub { });
-is($response->code, 500, 'a NUL is not sent as an end');
-like($response->status_line, qr/NUL/, 'and named');
+is($response->code, 500, 'NUL in a field is 500');
+like($response->status_line, qr/NUL/, 'message names NUL');
 
 {
     local $SIG{ALRM} = sub { die "alarm\n" };
@@ -110,14 +110,14 @@ like($response->status_line, qr/NUL/, 'and named');
     ualarm 0;
 }
 is(join('|', $response->code, $response->content, $response->header('X-Died')), '200|abc|alarm',
-    'what a signal handler dies of in the midst of a body leaves what has come');
+    'signal handler that dies keeps the received body');
 
 for my $take (undef, sub { }) {
     local $SIG{ALRM} = sub { die "nobody looked for the answer\n" };
     alarm 30;
     $response = $ua->request(HTTP::Request->new(PUT => "$url/refuse", [], sub { sleep 0.02; return 'a piece' }), $take);
     alarm 0;
-    is($response->code, 401, 'a refusal ends content that is given slowly');
+    is($response->code, 401, 'early 401 ends a slow content callback');
 }
 
 kill TERM => $pid;

@@ -1,17 +1,17 @@
-/* names.c: the keys of the hashes that responses are, made once for each interpreter. Perl keeps one copy of a key's text for
- * all hashes, found by its hash value; what is held here is that copy, so that storing by it neither hashes nor compares text,
- * and giving a hash back to Perl does not throw the copy away. */
-#include "hk.h"
+/* header_names.c: keys of response hashes, created once for each interpreter. Perl shares one
+ * copy of a key's text between all hashes. This file holds such copies, so that storing a value
+ * neither hashes nor compares text, and freeing a hash does not free the copy. */
+#include "haul_perl.h"
 
-/* Field names that are held, and the longest of them. Others do too, at Perl's usual cost. */
+/* The number of cached field names, and the longest of them. Other names have the usual cost. */
 #define NAMES 128
 #define NAME_ROOM 31
 
 typedef struct name_slot {
     SV *key;                   /* in lower case */
-    SV *standard;              /* as HTTP::Headers writes it, where it has to be told; NULL: not asked yet */
+    SV *standard;              /* the spelling that HTTP::Headers stores; NULL: not asked yet */
     U8 len;
-    char name[NAME_ROOM];      /* as it came */
+    char name[NAME_ROOM];      /* as received */
 } name_slot;
 
 typedef struct {
@@ -38,7 +38,7 @@ void hk_names_begin(pTHX) {
     begin(aTHX_ &MY_CXT);
 }
 
-/* A new thread has another interpreter: nothing of the old one's is its own. */
+/* A new thread has its own interpreter, and needs its own keys. */
 void hk_names_clone(pTHX) {
 #ifdef USE_ITHREADS
     MY_CXT_CLONE;
@@ -82,15 +82,16 @@ static SV *lower(pTHX_ const char *name, STRLEN len) {
     return key;
 }
 
-/* By a few of its characters. The factor was looked for: it keeps sixty common names apart. Two at one place only cost what
- * they would without it. */
-static unsigned place_of(const U8 *name, STRLEN len) {
+/* Hashes a name by a few of its characters. With this factor, sixty common names have different
+ * slots. A name in an occupied slot only costs what it would without the cache. */
+static unsigned slot_index(const U8 *name, STRLEN len) {
     U32 mixed = (U32)name[0] | (U32)name[len / 2] << 8 | (U32)name[len - 1] << 16 | (U32)len << 24;
     mixed ^= (U32)name[len / 4] << 4;
     return (mixed * 0xA456A271u >> 16) % NAMES;
 }
 
-/* What is held of a field's name; it may go with the next one that is asked for. `spare` is for one that is too long. */
+/* Returns the slot of a field name, which is valid until the next call. `spare` is the slot of a
+ * name that is too long for the cache. */
 static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) {
     dMY_CXT;
     name_slot *slot;
@@ -99,7 +100,7 @@ static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) 
         spare->standard = NULL;
         return spare;
     }
-    slot = &MY_CXT.names[place_of((const U8 *)name, len)];
+    slot = &MY_CXT.names[slot_index((const U8 *)name, len)];
     if (slot->len == len && memEQ(slot->name, name, len))
         return slot;
     SvREFCNT_dec(slot->key);
@@ -111,25 +112,25 @@ static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) 
     return slot;
 }
 
-/* The fields that no longer say what `content` is once it has been decoded. */
-static bool about_coding(const char *name, STRLEN len) {
+/* Returns whether a field no longer describes the content after decoding. */
+static bool describes_coding(const char *name, STRLEN len) {
     return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
 }
 
-/* Names in lower case; several fields of one name are an array. */
+/* Adds fields to a hash, with names in lower case. Repeated fields are an array. */
 void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
-    /* The texts of the keys that an empty hash has got so far: they are known by their place. */
+    /* The texts of the keys that were added, which are compared by address. */
     const char *seen[HK_HEADERS];
     size_t stored = 0;
     name_slot spare;
     bool fresh = !HvUSEDKEYS(hv) && count <= HK_HEADERS;
-    /* Of the eight places that a hash begins with Perl fills two thirds, then it doubles them. */
+    /* A new hash has eight slots. Perl doubles them when two thirds are full. */
     if (fresh && count > 5)
         hv_ksplit(hv, (IV)(count + count / 2 + 1));
     for (size_t i = 0; i < count; i++) {
         SV *key = slot_of(aTHX_ headers[i].name.data, headers[i].name.len, &spare)->key, *value;
         HE *entry;
-        if (decoded && about_coding(SvPVX_const(key), SvCUR(key)))
+        if (decoded && describes_coding(SvPVX_const(key), SvCUR(key)))
             continue;
         value = newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
         if (fresh) {
@@ -156,8 +157,8 @@ void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool
     }
 }
 
-/* What an HTTP::Headers notes of this name: undef, or how to write it. */
-static SV *learn(pTHX_ const char *name, STRLEN len) {
+/* Asks HTTP::Headers for the spelling of a name that it stores; undef if none. */
+static SV *ask_spelling(pTHX_ const char *name, STRLEN len) {
     dSP;
     SV *answer;
     ENTER;
@@ -174,8 +175,8 @@ static SV *learn(pTHX_ const char *name, STRLEN len) {
     return answer;
 }
 
-/* The same into the hash that an HTTP::Headers is: besides the fields, under "::std_case", how names are written that it does
- * not know. */
+/* Adds fields to the hash of an HTTP::Headers object. Its key "::std_case" has the spelling of
+ * names that HTTP::Headers does not know. */
 void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count) {
     hk_add_headers(aTHX_ hv, headers, count, FALSE);
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +184,7 @@ void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t cou
         name_slot spare, *slot = slot_of(aTHX_ name.data, name.len, &spare);
         SV **cases;
         if (!slot->standard) {
-            SV *standard = learn(aTHX_ name.data, name.len);
+            SV *standard = ask_spelling(aTHX_ name.data, name.len);
             /* Perl code ran: look again. */
             slot = slot_of(aTHX_ name.data, name.len, &spare);
             SvREFCNT_dec(slot->standard);

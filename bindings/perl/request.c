@@ -1,9 +1,10 @@
-/* call.c: a request from Perl's arguments, and the one call that sends it. */
-#include "hk.h"
+/* request.c: builds requests from Perl's arguments, and sends them. */
+#include "haul_perl.h"
 
-/* ---- What goes out ---------------------------------------------------------------------------------------------- */
+/* ---- The request ----------------------------------------------------------------------------- */
 
-/* A mortal copy as bytes: whatever Perl code runs meanwhile, it stays as it is. NULL where a character does not fit. */
+/* Returns a mortal copy as bytes, which Perl code cannot change meanwhile. NULL if a character
+ * does not fit in a byte. */
 SV *hk_bytes(pTHX_ SV *value) {
     SV *copy;
     SvGETMAGIC(value);
@@ -62,7 +63,7 @@ bool hk_fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN le
     return FALSE;
 }
 
-/* Blanks that programs leave in a URL (HTTP::Tiny's manual has one in a password), as %20. Not before it: that is no URL. */
+/* Encodes blanks in a URL as %20. (The manual of HTTP::Tiny has one in a password.) */
 static const char *without_blanks(pTHX_ const char *text, STRLEN *len) {
     SV *copy = newSVpvs_flags("", SVs_TEMP);
     const char *end = text + *len, *from;
@@ -76,7 +77,8 @@ static const char *without_blanks(pTHX_ const char *text, STRLEN *len) {
     return SvPV(copy, *len);
 }
 
-/* The URL as UTF-8. A string of bytes that are UTF-8 already stays as it is; other bytes above 0x7f are Latin-1. */
+/* Returns the URL as UTF-8. Bytes that are valid UTF-8 stay unchanged; other bytes above 0x7f
+ * are Latin-1. */
 static haul_slice url_text(pTHX_ SV *url) {
     STRLEN len;
     const char *text = SvPV(url, len);
@@ -106,7 +108,7 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
     x->headers = x->few;
     x->header_room = HK_HEADERS;
     SvGETMAGIC(url);
-    /* A copy that the caller's own variable can no longer change; long strings are shared, not copied. */
+    /* A copy, because the caller may change the variable. Long strings are shared, not copied. */
     x->url = sv_newmortal();
     sv_setsv_flags(x->url, url, SV_NOSTEAL | SV_DO_COW_SVSETSV);
     x->call.url = url_text(aTHX_ x->url);
@@ -118,7 +120,7 @@ void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLE
 static void push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value) {
     haul_header *at;
     if (x->header_count == x->header_room) {
-        /* A mortal's buffer: gone with the statement, also when Perl leaves by an exception. */
+        /* The buffer of a mortal value is freed after an exception, too. */
         size_t room = 2 * x->header_room;
         SV *memory = sv_2mortal(newSV(room * sizeof(haul_header)));
         Copy(x->headers, (haul_header *)SvPVX(memory), x->header_count, haul_header);
@@ -135,7 +137,7 @@ static bool is_name(const char *name, STRLEN len, const char *wanted) {
     return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
 }
 
-/* A field with one value. `name` must last as long as the exchange. */
+/* Adds a field with one value. `name` must live as long as the exchange. */
 static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
     SV *bytes = hk_bytes(aTHX_ value);
     if (!bytes)
@@ -160,7 +162,7 @@ bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value)
     return add_one(aTHX_ x, name, len, value);
 }
 
-static bool given(HV *fields, const char *name, STRLEN len) {
+static bool has_field(HV *fields, const char *name, STRLEN len) {
     dTHX;
     HE *entry;
     hv_iterinit(fields);
@@ -173,7 +175,7 @@ static bool given(HV *fields, const char *name, STRLEN len) {
     return FALSE;
 }
 
-/* All of a hash of fields, but those that `but` has too. */
+/* Adds the fields of a hash, except those that `but` also has. */
 bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
     HE *entry;
     hv_iterinit(fields);
@@ -181,12 +183,12 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
         STRLEN len;
         const char *name;
         SV *value = hv_iterval(fields, entry);
-        /* The key outlives the exchange: the mortal copy holds it. */
+        /* A mortal copy, which lives as long as the exchange. */
         SV *key = hv_iterkeysv(entry);
         if (SvUTF8(key) && !(key = hk_bytes(aTHX_ key)))
             return hk_fail(aTHX_ x, "Invalid HTTP header field name%.*s\n", "", 0);
         name = SvPV(key, len);
-        if (but && given(but, name, len))
+        if (but && has_field(but, name, len))
             continue;
         switch (len) {
         case 4:
@@ -198,7 +200,7 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
                 if (!SvOK(value) || (!SvROK(value) && !SvTRUE(value)))
                     continue;
             }
-            /* It says "close" then, whatever else the program wants to say by it. */
+            /* Without keep_alive the field is always "close". */
             if (!x->engine->keep_alive && is_name(name, len, "connection"))
                 continue;
             break;
@@ -206,7 +208,7 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
             x->has_type |= is_name(name, len, "content-type") && SvOK(value);
             break;
         case 14:
-            /* libhaul counts a body itself; with a callback this is how long it will be. */
+            /* libhaul sets the length of a string; for a callback this is the length. */
             if (is_name(name, len, "content-length")) {
                 if (SvOK(value) && looks_like_number(value))
                     x->call.read_length = SvIV(value);
@@ -224,13 +226,12 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
     return TRUE;
 }
 
-/* ---- The call --------------------------------------------------------------------------------------------------- */
+/* ---- Sending --------------------------------------------------------------------------------- */
 
 static SV *code_of(pTHX_ SV *value) {
     return value && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVCV ? value : NULL;
 }
 
-/* A string of bytes, or code that gives it piece by piece. */
 SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
     SvGETMAGIC(content);
     if (code_of(aTHX_ content)) {
@@ -247,7 +248,7 @@ SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
     return content;
 }
 
-/* Sends it. `used` is where the reply is kept: to be given to hk_exchange_done when it has been looked at. */
+/* Sends the request. `used` is the response object, which the caller passes to hk_exchange_done. */
 haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used) {
     hk_engine *engine = x->engine;
     haul_response *response = engine->busy ? haul_response_new() : engine->response;
@@ -286,7 +287,7 @@ static SV *refused(pTHX_ hk_exchange *x) {
         SvREFCNT_dec(x->response);
         x->response = NULL;
     }
-    /* A callback that dies of a response has chosen what is returned, as with HTTP::Tiny. */
+    /* If a callback dies with a response, that is the result, as in HTTP::Tiny. */
     if (SvROK(x->error) && !SvOBJECT(SvRV(x->error)) && SvTYPE(SvRV(x->error)) == SVt_PVHV
         && hk_fetch(aTHX_ (HV *)SvRV(x->error), HK_STATUS))
         return newSVsv(x->error);
@@ -340,7 +341,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
             haul_slice type = { "application/octet-stream", 24 };
             push_field(aTHX_ &x, "Content-Type", 12, type);
         }
-        /* There is no place for them where the content's length is said before. */
+        /* Trailers need chunked content. */
         if (x.call.read && x.call.read_length < 0 && x.trailer_callback) {
             x.trailer_callback = sv_mortalcopy(x.trailer_callback);
             x.call.trailers = hk_give_trailers;
@@ -394,17 +395,17 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     hk_add_trailers(aTHX_ response, used);
     engine->connected = engine->keep_alive && hk_keeps(&reply);
     if (engine->connected) {
-        /* Into the same memory as the last one. */
+        /* Reuses the memory of the last URL. */
         if (!engine->last_url)
             engine->last_url = newSV(x.call.url.len + 1);
         sv_setpvn(engine->last_url, x.call.url.data, x.call.url.len);
     }
-    /* The fields have been read: the place of the reply is free for the next. */
+    /* The fields have been copied, so the response object can be reused. */
     bool redirects = engine->max_redirect > 0 && !bare && hk_redirects(&reply);
     hk_exchange_done(aTHX_ &x, used);
     SV *answer = newRV_noinc((SV *)response);
     if (redirects) {
-        /* Rare, and a matter of rules: Perl's. */
+        /* Perl code follows redirects. */
         dSP;
         SV *followed;
         ENTER;
@@ -433,7 +434,7 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
     bool in_perl;
     if (!SvROK(self) || SvTYPE(SvRV(self)) != SVt_PVHV)
         croak("not an HTTP::Haul object");
-    /* A callback may let go of the object. */
+    /* A callback may drop the last reference to the object. */
     sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(self)));
     if (!engine || !engine->ready) {
         dSP;

@@ -1,11 +1,11 @@
-/* reply.c: a reply as HTTP::Tiny's hash, or in pieces for LWP. */
-#include "hk.h"
+/* response.c: responses as hashes like those of HTTP::Tiny, and parts of responses for LWP. */
+#include "haul_perl.h"
 
 SV *hk_protocol(pTHX_ unsigned version) {
     return hk_word(aTHX_ version == 10 ? HK_HTTP_1_0 : version == 20 ? HK_HTTP_2 : version == 30 ? HK_HTTP_3 : HK_HTTP_1_1);
 }
 
-/* As they came, name and value in turn. */
+/* Returns the fields as received, as a list of names and values. */
 AV *hk_header_list(pTHX_ const haul_header *headers, size_t count) {
     AV *list = newAV();
     av_extend(list, (SSize_t)(2 * count));
@@ -23,7 +23,7 @@ static const haul_slice *field(const haul_reply *reply, const char *name, size_t
     return NULL;
 }
 
-/* Whether it says where else to look. */
+/* Returns whether the response is a redirect with a Location. */
 bool hk_redirects(const haul_reply *reply) {
     switch (reply->status) {
     case 301: case 302: case 303: case 307: case 308: {
@@ -35,7 +35,7 @@ bool hk_redirects(const haul_reply *reply) {
     }
 }
 
-/* Whether its connection may be used again. */
+/* Returns whether the connection may be used again. */
 bool hk_keeps(const haul_reply *reply) {
     const haul_slice *connection = field(reply, "connection", 10);
     if (reply->version < 11)
@@ -43,10 +43,10 @@ bool hk_keeps(const haul_reply *reply) {
     return !(connection && connection->len == 5 && strncasecmp(connection->data, "close", 5) == 0);
 }
 
-/* Everything but `content`. Takes `url`. */
+/* Builds a response without `content`. Takes ownership of `url`. */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
     HV *hv = newHV(), *headers = newHV();
-    /* Seven keys are too many for the eight places that it would begin with. */
+    /* Seven keys do not fit in the eight slots of a new hash. */
     hv_ksplit(hv, 16);
     hk_store(aTHX_ hv, HK_SUCCESS, reply->status >= 200 && reply->status < 300 ? newSViv(1) : newSVsv(&PL_sv_no));
     hk_store(aTHX_ hv, HK_URL, url);
@@ -58,7 +58,7 @@ HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
     return hv;
 }
 
-/* The trailer section goes to the headers, as HTTP::Tiny has it. */
+/* Adds the trailers to the headers, as HTTP::Tiny does. */
 void hk_add_trailers(pTHX_ HV *response, const haul_response *from) {
     size_t count = haul_response_trailer_count(from);
     SV *headers = count ? hk_fetch(aTHX_ response, HK_HEADERS_KEY) : NULL;
@@ -71,7 +71,7 @@ void hk_add_trailers(pTHX_ HV *response, const haul_response *from) {
     }
 }
 
-/* HTTP::Tiny's answer to everything that is no reply. */
+/* Builds the 599 response of a failure, as in HTTP::Tiny. */
 HV *hk_response_599(pTHX_ SV *url, SV *text) {
     HV *hv = newHV(), *headers = newHV();
     STRLEN len;

@@ -1,7 +1,8 @@
-package HTTP::Haul::Foreign;
+package HTTP::Haul::ForeignJar;
 
-# Cookie jars that are not HTTP::Haul's own, by what they can do: HTTP::CookieJar's methods (cookie_header, add) or those of
-# HTTP::Cookies (add_cookie_header, extract_cookies), which want HTTP::Request and HTTP::Response objects.
+# Cookie jars of other modules: with the methods of HTTP::CookieJar (cookie_header, add), or with
+# those of HTTP::Cookies (add_cookie_header, extract_cookies), which take HTTP::Request and
+# HTTP::Response objects.
 
 use strict;
 use warnings;
@@ -25,7 +26,7 @@ sub put {
     }
     else {
         my $request = _request($method, $url);
-        # A jar may look at the fields that are there; what the program gives by itself stays.
+        # The jar may read the other fields of the request.
         $request->header($_ => $fields->{$_}) for grep { lc $_ ne 'cookie' } keys %$fields;
         $jar->add_cookie_header($request);
         $cookies = $request->header('Cookie');
@@ -39,7 +40,7 @@ sub put {
     return;
 }
 
-# Gives a reply's Set-Cookie fields to the jar.
+# Stores the Set-Cookie fields of a response in the jar.
 sub take {
     my ($jar, $method, $url, $response) = @_;
     my $headers = $response->{headers};

@@ -1,5 +1,5 @@
 #!perl -T
-# What programs of LWP's rely on besides its documentation; under taint checks, which LWP's own protocol passes.
+# Behaviour of LWP that programs rely on although it is not documented; with taint checks.
 use strict;
 use warnings;
 use Socket qw(SOL_SOCKET SO_LINGER);
@@ -39,22 +39,22 @@ for my $path ('/a/../b', '/a/./b', '/%2e%2e/x', '/..') {
 
 # A URL from a page is as good as another: URI has taken it apart.
 my $link = '/from' . substr $ua->get($server->url('/x'))->content, 0, 0;
-is($ua->get($server->url($link))->code, 200, 'a tainted URL');
-is($streamed->($server->url($link))->code, 200, 'streamed');
+is($ua->get($server->url($link))->code, 200, 'tainted URL is requested');
+is($streamed->($server->url($link))->code, 200, 'tainted URL can be streamed');
 
 # Users in URLs (RFC 7617 section 2).
 my $of = sub { my ($user) = @_; (my $url = $server->url('/u')) =~ s{//}{//$user\@}; (split ' ', $ua->get($url)->content, 3)[2] };
-is($of->('me'), 'Basic bWU6 -', 'a user alone');
-is($of->('me:p%3aw'), 'Basic bWU6cDp3 -', 'a password');
-is($of->(''), '- -', 'nobody');
+is($of->('me'), 'Basic bWU6 -', 'user without password is sent');
+is($of->('me:p%3aw'), 'Basic bWU6cDp3 -', 'encoded password is decoded');
+is($of->(''), '- -', 'empty user sends no Authorization');
 
 # A server of one process has time for one connection.
 my $connection = sub { (split ' ', $_[0]->get($server->url('/c'))->content)[1] };
 my $other = LWP::UserAgent->new;
 is($connection->($other), $connection->($ua), 'user agents share connections');
 $other->conn_cache(undef);
-isnt($connection->($other), $connection->($ua), 'not who wants to keep none');
-isnt($connection->($other), $connection->($other), 'which has a new one each time');
+isnt($connection->($other), $connection->($ua), 'conn_cache(undef) shares no connection');
+isnt($connection->($other), $connection->($other), 'conn_cache(undef) keeps no connection');
 
 # "This is called frequently as the response is received."
 {
@@ -64,34 +64,34 @@ isnt($connection->($other), $connection->($other), 'which has a new one each tim
 }
 my $told = t::Told->new;
 $told->get($server->url('/x'));
-is("@{ $told->{told} }", 'begin 1 end', "a subclass is told how far it is");
+is("@{ $told->{told} }", 'begin 1 end', 'progress of a subclass is called');
 
 # NTLM and Negotiate log connections in, not requests.
 my $logs_in = LWP::UserAgent->new;
 my $as = sub { my ($how) = @_; (split ' ', $logs_in->get($server->url('/c'), Authorization => $how)->content)[1] };
 my $shared = $connection->($ua);
-is($as->('Basic dTpw'), $shared, 'a login of a request');
+is($as->('Basic dTpw'), $shared, 'Basic shares the connection');
 my $alone = $as->('NTLM TlRMTVNTUAAB');
-isnt($alone, $shared, 'a login of a connection has one of its own');
-is($as->('Basic dTpw'), $alone, 'that it keeps');
-is($connection->($_), $shared, 'and that is nobody else\'s') for $ua, LWP::UserAgent->new;
+isnt($alone, $shared, 'NTLM opens its own connection');
+is($as->('Basic dTpw'), $alone, 'NTLM user agent keeps its connection');
+is($connection->($_), $shared, 'NTLM connection is not shared') for $ua, LWP::UserAgent->new;
 
 # What cannot be sent twice does not go where the server may just be closing.
 my $of_post = sub { (split ' ', $_[0]->post($server->url('/c'), @_[1 .. $#_])->content)[1] };
 my $kept = $connection->($ua);
-is($connection->($ua), $kept, 'a kept connection');
-isnt($of_post->($ua), $kept, 'is not for a POST');
+is($connection->($ua), $kept, 'GET uses the kept connection');
+isnt($of_post->($ua), $kept, 'POST opens a connection');
 $kept = $connection->($ua);
 my @content = ('once');
 my $request = HTTP::Request->new(PUT => $server->url('/c'), [], sub { shift @content });
-isnt((split ' ', $ua->request($request)->content)[1], $kept, 'nor for content that is given but once');
+isnt((split ' ', $ua->request($request)->content)[1], $kept, 'content callback opens a connection');
 {
     my $asks = LWP::UserAgent->new(keep_alive => 1);
     $kept = $connection->($asks);
-    is($of_post->($asks), $kept, 'unless the program has asked for it');
+    is($of_post->($asks), $kept, 'keep_alive lets POST use the kept connection');
     local $LWP::Protocol::haul::KEEP_ALIVE = 'all';
     $kept = $connection->($ua);
-    is($of_post->($ua), $kept, 'or the user');
+    is($of_post->($ua), $kept, 'KEEP_ALIVE=all lets POST use the kept connection');
 }
 
 # Content by callback is sent once: behind a redirect, or after a 401, there would be an empty body.
@@ -103,39 +103,39 @@ isnt((split ' ', $ua->request($request)->content)[1], $kept, 'nor for content th
         my @once = ('once');
         my $response = $put->($path, sub { shift @once });
         is($response->code, 500, "$path: content that was given once");
-        like($response->message, qr/\Athe content callback was called to its end already/, 'says so');
+        like($response->message, qr/\Athe content callback was called to its end already/, 'message says that the callback ended');
         my $at = 0;
         $response = $put->($path, sub { $at++ % 2 ? '' : 'again' });
         is($response->code, 200, "$path: content that begins anew");
-        like($response->content, qr/ again\z/, 'is sent whole');
+        like($response->content, qr/ again\z/, 'content that restarts is sent again');
     }
     my @queue = ('first');
     my $code = sub { shift @queue };
-    is($put->('/b', $code)->code, 200, 'another request with the same callback');
-    is($put->('/b', $code)->code, 200, 'may be empty');
+    is($put->('/b', $code)->code, 200, 'same callback can serve another request');
+    is($put->('/b', $code)->code, 200, 'same callback may be empty then');
 }
 
 # What LWP does itself.
 my $requests = $LWP::Protocol::haul::REQUESTS;
-is($ua->get($server->url('/u'), Upgrade => 'x')->code, 200, 'an Upgrade');
-is($ua->get($server->url('/u'), 'If-SSL-Cert-Subject' => 'x')->code, 200, 'a certificate that is looked at');
+is($ua->get($server->url('/u'), Upgrade => 'x')->code, 200, 'Upgrade is answered');
+is($ua->get($server->url('/u'), 'If-SSL-Cert-Subject' => 'x')->code, 200, 'If-SSL-Cert-Subject is answered');
 {
     local @LWP::Protocol::http::EXTRA_SOCK_OPTS = (LocalAddr => '127.0.0.1');
-    is($ua->get($server->url('/u'))->code, 200, 'options for IO::Socket');
+    is($ua->get($server->url('/u'))->code, 200, 'EXTRA_SOCK_OPTS is answered');
 }
-is($LWP::Protocol::haul::REQUESTS, $requests, 'goes by LWP');
+is($LWP::Protocol::haul::REQUESTS, $requests, 'these requests go by LWP');
 
 # A length for nothing.
 {
     local $SIG{__WARN__} = sub { };
-    like($ua->get($server->url('/l'), 'Content-Length' => 99)->content, qr/ -\z/, 'no length without content');
+    like($ua->get($server->url('/l'), 'Content-Length' => 99)->content, qr/ -\z/, 'Content-Length without content is not sent');
 }
 
 # Words that programs look for.
-like($ua->get($server->url('/nothing'))->status_line, qr/\A500 Server closed connection without sending any data back/, 'no reply');
-is($ua->post($server->url('/reset'))->status_line, '500 Status read failed: Connection reset by peer', 'reset');
-like($ua->get('http://127.0.0.1:1/')->status_line, qr/\A500 Can't connect to 127\.0\.0\.1:1 \(Connection refused\)/, 'refused');
-like($ua->get('http://nowhere.invalid/')->status_line, qr/\A500 Can't connect to nowhere\.invalid:80 \(Name or service not known\)/, 'no such name');
+like($ua->get($server->url('/nothing'))->status_line, qr/\A500 Server closed connection without sending any data back/, 'missing response has the message of LWP');
+is($ua->post($server->url('/reset'))->status_line, '500 Status read failed: Connection reset by peer', 'reset has the message of LWP');
+like($ua->get('http://127.0.0.1:1/')->status_line, qr/\A500 Can't connect to 127\.0\.0\.1:1 \(Connection refused\)/, 'refused connection has the message of LWP');
+like($ua->get('http://nowhere.invalid/')->status_line, qr/\A500 Can't connect to nowhere\.invalid:80 \(Name or service not known\)/, 'unknown host has the message of LWP');
 $ua->timeout(1);
-like($ua->get($server->url('/stalls'))->header('X-Died'), qr/\Aread timeout/, 'silence');
+like($ua->get($server->url('/stalls'))->header('X-Died'), qr/\Aread timeout/, 'timeout has the message of LWP');
 done_testing;

@@ -1,20 +1,21 @@
 /*
- * hk.h: what the C files of HTTP::Haul share. "hk" is the prefix of everything here.
+ * haul_perl.h: the declarations that the C files of HTTP::Haul share, with the prefix "hk".
  *
- *   Haul.xs    what Perl sees: argument checks, nothing else
- *   engine.c   a haul_client as a Perl object: settings, threads, signals
- *   call.c     a request from Perl's arguments
- *   callbacks.c  what libhaul calls back
- *   names.c    the keys of responses, and header fields by them
- *   reply.c    a reply as HTTP::Tiny's hash, or as LWP wants it
- *   form.c     application/x-www-form-urlencoded
- *   lwp.c      the same for LWP::Protocol::haul, whole or as a stream
- *   batch.c    many requests at once
- *   jar.c      cookies
+ *   Haul.xs         the functions that Perl calls: argument checks
+ *   engine.c        a haul_client as a Perl object: settings, threads, signals
+ *   request.c       requests from Perl's arguments
+ *   callbacks.c     the functions that libhaul calls during a request
+ *   header_names.c  keys of response hashes, cached for each interpreter
+ *   response.c      responses as hashes like those of HTTP::Tiny
+ *   form.c          application/x-www-form-urlencoded
+ *   lwp.c           requests for LWP::Protocol::haul, whole or streamed
+ *   batch.c         many requests at once
+ *   jar.c           cookie jars
  *
- * Perl may leave a function by longjmp whenever Perl code runs or an exception is thrown. That must never happen while
- * a frame of libhaul is on the stack: every callback runs Perl code under G_EVAL on a stack of its own, keeps the
- * exception, and asks libhaul to stop. It is thrown, or put into the response, once libhaul has returned.
+ * Perl may leave a function by longjmp whenever Perl code runs or an exception is thrown. That must
+ * never happen while a frame of libhaul is on the stack. Therefore every callback runs Perl code
+ * under G_EVAL on a separate stack, stores the exception, and asks libhaul to stop. The exception is
+ * thrown, or put into the response, after libhaul has returned.
  */
 #ifndef HK_H
 #define HK_H
@@ -26,27 +27,27 @@
 
 #include <haul.h>
 
-/* A haul_client with what Perl needs to know beside it. */
+/* A haul_client with the state that Perl needs beside it. */
 typedef struct hk_engine {
     haul_client *client;
     haul_response *response;   /* kept for the next call, since its memory is reused */
-    bool busy;                 /* `response` is in use: a callback makes a request of its own */
-    bool ready;                /* the settings of the Perl object have been handed on */
-    bool foreign_jar;          /* cookies are a Perl object's business */
+    bool busy;                 /* `response` is in use, so a request of a callback needs another one */
+    bool ready;                /* the client has the settings of the Perl object */
+    bool foreign_jar;          /* cookies are in a jar of another module */
     bool keep_alive;
     IV max_redirect;
     UV max_size;               /* 0: no limit */
-    SV *error;                 /* what a signal handler died of during a call */
-    SV *last_url;              /* where the last request went, */
-    bool connected;            /* if its connection was kept */
-    Pid_t pid;                 /* the process that made it */
+    SV *error;                 /* the exception of a signal handler during a call */
+    SV *last_url;              /* the URL of the last request */
+    bool connected;            /* the connection of that request was kept */
+    Pid_t pid;                 /* the process that created it */
 } hk_engine;
 
-/* How many header fields fit without another allocation. */
+/* The number of header fields that fit without another allocation. */
 #define HK_HEADERS 24
 
-/* One request on its way, and its reply. Lives on the C stack, and all Perl values in it are mortal or borrowed from those;
- * or in a stream, which then holds what it needs. */
+/* A request in progress, and its response. It is on the C stack, with Perl values that are
+ * mortal or borrowed from mortal ones; or it belongs to a stream, which owns the values. */
 typedef struct hk_exchange {
     hk_engine *engine;
     haul_call call;
@@ -59,24 +60,23 @@ typedef struct hk_exchange {
     SV *data_callback;
     SV *content_callback;
     SV *trailer_callback;
-    SV *pending;               /* what the content callback gave beyond what fitted */
+    SV *pending;               /* bytes of the content callback that did not fit */
     STRLEN pending_at;
-    UV given;                  /* bytes of content that libhaul has */
-    HV *response;              /* made early for the data callback; owned until it is returned */
-    SV *error;                 /* what a callback died of */
+    UV given;                  /* bytes of content that libhaul has taken */
+    HV *response;              /* created early for the data callback; owned until it is returned */
+    SV *error;                 /* the exception of a callback */
     bool wants_data;           /* the body goes to the data callback */
-    bool has_type;             /* of the fields given: Content-Type, */
-    bool has_agent;            /* User-Agent */
+    bool has_type;             /* the fields have a Content-Type */
     bool tainted;
 } hk_exchange;
 
-/* Words that are made once: keys of hashes, versions. */
+/* Strings that are created once: keys of hashes, HTTP versions. */
 enum {
     HK_SUCCESS, HK_URL, HK_STATUS, HK_REASON, HK_CONTENT, HK_HEADERS_KEY, HK_PROTOCOL, HK_ENGINE, HK_DEFAULT_HEADERS,
     HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_HTTP_1_0, HK_HTTP_1_1, HK_HTTP_2, HK_HTTP_3, HK_WORDS
 };
 
-/* names.c */
+/* header_names.c */
 void hk_names_begin(pTHX);
 void hk_names_clone(pTHX);
 SV *hk_fetch(pTHX_ HV *hv, int word);
@@ -87,7 +87,8 @@ void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t cou
 
 /* engine.c */
 SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
-/* Another one with the same settings and connections, for requests that go to `host` in place of their URL's. */
+/* Creates an engine with the same settings and connections that connects to `host` instead of
+ * the host of the URL. */
 SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port);
 hk_engine *hk_engine_of_sv(pTHX_ SV *sv);
 hk_engine *hk_engine_of_object(pTHX_ SV *self);
@@ -96,44 +97,45 @@ void hk_attach(pTHX_ SV *sv, const MGVTBL *vtbl, void *pointer);
 void *hk_attached(pTHX_ SV *sv, const MGVTBL *vtbl);
 SV *hk_run(pTHX_ SV *code, int count, SV **arguments, SV **result);
 void hk_signals(pTHX_ CV *cv);
-/* What went wrong in the words that HTTP::Tiny's users look for; `limit` is the size allowed. */
+/* Makes the message of a failure, which begins like that of HTTP::Tiny; `limit` is max_size. */
 SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *url, STRLEN len, UV limit);
 
-/* call.c */
+/* request.c */
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url);
 bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value);
 bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but);
-/* What is sent, mortal, to be held for as long as it is; NULL where it cannot be. */
+/* Sets the content, and returns the mortal value that has to live as long as the request; NULL
+ * if the content cannot be sent. */
 SV *hk_set_content(pTHX_ hk_exchange *x, SV *content);
 haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used);
 void hk_exchange_done(pTHX_ hk_exchange *x, haul_response *used);
-/* One request as HTTP::Tiny makes it, without redirects; a new reference to a hash. */
+/* Makes one request like HTTP::Tiny, without redirects. Returns a new reference to a hash. */
 SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *arguments, bool bare);
-/* The same with redirects and all that is done in Perl. */
+/* Makes a request with redirects and the features that are implemented in Perl. */
 SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
-/* A C string, mortal; libhaul takes no NUL inside, which is said of `what`. */
+/* Returns a mortal C string. Croaks with `what` if the value contains a NUL. */
 const char *hk_text(pTHX_ SV *value, const char *what);
-/* The same of a URL, as UTF-8. */
+/* Returns a URL as a C string in UTF-8. Croaks if it contains a NUL. */
 const char *hk_url(pTHX_ SV *value);
-/* Whether a URL says its scheme. libhaul, as curl, reads what does not as a host; to programs of HTTP::Tiny it is no URL: a relative
- * link, a mailto:user@host from a page. */
+/* Returns whether a URL has a scheme. libhaul, like curl, would take the text for a host; for
+ * programs of HTTP::Tiny it is no URL: a relative link, a mailto:user@host of a page. */
 bool hk_has_scheme(const char *url, STRLEN len);
 #define HK_NO_URL "Cannot parse URL: '%.*s'\n"
-/* Bytes as libhaul takes them, for as long as the value stays. */
+/* Returns the bytes of a value, which are valid as long as the value. */
 haul_slice hk_slice(pTHX_ SV *value);
-/* Notes why an exchange fails, if it is the first reason; false. */
+/* Stores the reason of a failure, unless there is one already. Returns FALSE. */
 bool hk_fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN len);
 
-/* callbacks.c: their user is the exchange. */
+/* callbacks.c: `user` is the exchange. */
 size_t hk_read_content(void *user, char *buffer, size_t len);
 int hk_give_trailers(void *user, const haul_header **trailers, size_t *count);
-/* Makes a body the exchange's `content`. */
+/* Returns memory for the body in the `content` of the exchange. */
 void *hk_reserve(void *user, size_t size);
 int hk_on_head(void *user, const haul_reply *head);
 int hk_on_body(void *user, const char *data, size_t len);
 
-/* reply.c */
+/* response.c */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url);
 void hk_add_trailers(pTHX_ HV *response, const haul_response *from);
 HV *hk_response_599(pTHX_ SV *url, SV *text);
@@ -153,10 +155,11 @@ UV hk_batch_pending(pTHX_ SV *batch);
 int hk_batch_fd(pTHX_ SV *batch);
 
 /* lwp.c */
-/* (status, reason, version, fields, content, whether it is HTML, error number, error text) of a request whose fields are a
- * list. The reply's go to `headers`, an HTTP::Headers, or as a list into the answer where that is undef. */
+/* Makes a request with a list of fields. `out` gets status, reason, version, fields, content,
+ * whether the content is HTML, error number, error text. The fields of the response go to
+ * `headers`, an HTTP::Headers; if that is undef, to `out` as a list. */
 SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
-/* The same with an HTTP::Haul::Stream in the place of the content, when the head has come. */
+/* Makes a request and returns after the head, with an HTTP::Haul::Stream as the content. */
 SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
 AV *hk_stream_trailers(pTHX_ SV *stream);
