@@ -12,13 +12,13 @@ if command -v valgrind >/dev/null 2>&1; then
     echo "== valgrind"
     HAUL_C_WRAPPER="valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes" \
         HAUL_C_ROUNDS=20 \
-        "$cargo" test -p httphaul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
+        "$cargo" test -p httphaul-capi --test c_programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
 else
     echo "valgrind is not installed: passed over"
 fi
 echo "== AddressSanitizer"
 HAUL_C_FLAGS="-fsanitize=address" \
-    "$cargo" test -p httphaul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
+    "$cargo" test -p httphaul-capi --test c_programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
 echo "== ThreadSanitizer"
 sysroot=$(rustc +nightly --print sysroot 2>/dev/null || true)
 host=$(rustc -vV | sed -n 's/^host: //p')

@@ -1,10 +1,10 @@
-//! In whose name a request is: what C says, in the engine's terms.
+//! Authentication of a request: converts C's settings to the engine's.
 
 use std::ffi::{c_char, c_int};
 
 use haul::state::auth::{Allowed, Auth, Credentials};
 
-use crate::error::Fault;
+use crate::error::CallFailure;
 use crate::text;
 
 /// The method of authentication (RFC 9110 section 11).
@@ -23,26 +23,28 @@ pub enum haul_auth {
     Bearer = 4,
 }
 
+/// Converts a haul_auth and its strings.
+///
 /// # Safety
 /// The strings are NULL or end with NUL.
-pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<Auth, Fault> {
-    // SAFETY: the caller's word.
+pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<Auth, CallFailure> {
+    // SAFETY: the caller guarantees it.
     let text = |text, what| unsafe { text::bytes(text, what) };
     let allowed = match kind {
         n if n == haul_auth::None as c_int => return Ok(Auth::default()),
         n if n == haul_auth::Bearer as c_int => {
             let token = text(secret, "secret")?;
             if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
-                return Err(Fault::setup("the token is empty, or has spaces or control bytes in it"));
+                return Err(CallFailure::setup("the token is empty, or has spaces or control bytes in it"));
             }
             return Ok(Auth::bearer(token));
         }
         n if n == haul_auth::Basic as c_int => Allowed::BASIC,
         n if n == haul_auth::Digest as c_int => Allowed::DIGEST,
         n if n == haul_auth::Any as c_int => Allowed::ANY,
-        _ => return Err(Fault::setup("kind is no haul_auth")),
+        _ => return Err(CallFailure::setup("kind is no haul_auth")),
     };
     let user = Credentials::new(text(user, "user")?, text(secret, "secret")?)
-        .map_err(|error| Fault::setup(format!("user or password cannot be sent: {error}")))?;
+        .map_err(|error| CallFailure::setup(format!("user or password cannot be sent: {error}")))?;
     Ok(Auth { user: Some(user), allowed, ..Auth::default() })
 }

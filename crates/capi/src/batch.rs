@@ -1,7 +1,7 @@
-//! Many requests at once: added one by one, taken whole, in the order of the requests or as they come.
+//! Batches: many requests at once, whose replies are taken whole, in input order or as they complete.
 //!
-//! One thread of haul's own moves all of them; callbacks run in the thread that takes. What finished bodies hold is bounded,
-//! so a program that takes nothing stops the servers.
+//! One thread of haul's own transfers all of them; callbacks run in the thread that takes replies. The
+//! memory of finished bodies is bounded, so a program that takes nothing stops the servers.
 //!
 //! ```
 //! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};
@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
 use haul::sink::memory::Memory;
 
-use crate::callbacks::User;
-use crate::client::{Shared, haul_client};
-use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
-use crate::output::Body;
+use crate::callbacks::UserPointer;
+use crate::client::{ClientState, haul_client};
+use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
@@ -48,13 +48,12 @@ pub enum haul_order {
 
 /// Many requests. It belongs to one thread at a time.
 pub struct haul_batch {
-    shared: Shared,
+    shared: ClientState,
     options: RefCell<BatchOptions>,
-    /// Begun with the first request: the settings hold from then on.
+    /// The engine's batch, created by the first request; the settings are fixed from then on.
     batch: OnceCell<Batch>,
-    /// The caller's pointer for each request that was not taken yet, and whether the request
-    /// decodes.
-    users: RefCell<HashMap<u64, (User, bool)>>,
+    /// The caller's pointer of each request that was not taken yet, and whether the request decodes.
+    users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }
 
@@ -69,9 +68,9 @@ impl haul_batch {
         self.batch.get_or_init(|| self.shared.engine.batch(self.options.borrow().clone()))
     }
 
-    fn set(&self, change: impl FnOnce(&mut BatchOptions)) -> Result<(), Fault> {
+    fn set(&self, change: impl FnOnce(&mut BatchOptions)) -> Result<(), CallFailure> {
         if self.batch.get().is_some() {
-            return Err(Fault::setup("the batch has begun already"));
+            return Err(CallFailure::setup("the batch has begun already"));
         }
         change(&mut self.options.borrow_mut());
         Ok(())
@@ -81,18 +80,18 @@ impl haul_batch {
         self.batch.get().map_or(0, Batch::outstanding)
     }
 
-    fn next(&self, deadline: Option<Instant>) -> Result<Option<(User, Box<haul_response>)>, Fault> {
+    fn next(&self, deadline: Option<Instant>) -> Result<Option<(UserPointer, Box<haul_response>)>, CallFailure> {
         let Some(batch) = self.batch.get() else { return Ok(None) };
         Ok(batch.next_by(deadline)?.map(|finished| self.taken(finished)))
     }
 
-    fn taken(&self, finished: FinishedRequest) -> (User, Box<haul_response>) {
+    fn taken(&self, finished: FinishedRequest) -> (UserPointer, Box<haul_response>) {
         let user = self.users.borrow_mut().remove(&finished.id());
-        let (user, decodes) = user.unwrap_or((User(std::ptr::null_mut()), false));
+        let (user, decodes) = user.unwrap_or((UserPointer(std::ptr::null_mut()), false));
         let (outcome, memory) = finished.into_parts::<Memory>();
         let mut response = Box::<haul_response>::default();
         let kept = memory.map(Memory::into_bytes).unwrap_or_default();
-        response.body = Body { len: kept.len() as u64, kept, is_kept: true, ..Body::default() };
+        response.body = StoredBody { len: kept.len() as u64, kept, is_kept: true, ..StoredBody::default() };
         if let Err(fault) = response.take_outcome(outcome, decodes) {
             response.fail(fault);
         }
@@ -144,7 +143,7 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
         let order = match order {
             n if n == haul_order::Input as c_int => BatchOrder::Input,
             n if n == haul_order::Completion as c_int => BatchOrder::Completion,
-            _ => return Err(Fault::setup("order is no haul_order")),
+            _ => return Err(CallFailure::setup("order is no haul_order")),
         };
         // SAFETY: the header's contract.
         unsafe { text::object(batch, "batch") }?.set(|options| options.order = order)
@@ -175,7 +174,7 @@ pub unsafe extern "C" fn haul_batch_add(
         let request = request.prepare_owned(&batch.shared)?;
         let decodes = request.options().decode;
         let id = batch.begun().submit(request);
-        batch.users.borrow_mut().insert(id, (User(user), decodes));
+        batch.users.borrow_mut().insert(id, (UserPointer(user), decodes));
         Ok(())
     })
 }
@@ -193,7 +192,7 @@ pub unsafe extern "C" fn haul_batch_next(
     guard(|| {
         // SAFETY: the header's contract.
         let (batch, place, user) = unsafe { (text::object(batch, "batch")?, response.as_mut(), user.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();
         let deadline = u64::try_from(timeout_ms).ok();
         let deadline = deadline.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
@@ -217,11 +216,11 @@ pub unsafe extern "C" fn haul_batch_run(
     guard(|| {
         // SAFETY: the header's contract.
         let batch = unsafe { text::object(batch, "batch") }?;
-        let done = done.ok_or_else(|| Fault::setup("done is NULL"))?;
+        let done = done.ok_or_else(|| CallFailure::setup("done is NULL"))?;
         while let Some((user, response)) = batch.next(None)? {
             // SAFETY: a function of the caller's, with its own pointers; the response is its own from now on.
             if unsafe { done(context, user.0, Box::into_raw(response)) } != 0 {
-                return Err(Fault::new(haul_status::Interrupted, "the function that takes replies said to stop"));
+                return Err(CallFailure::new(haul_status::Interrupted, "the function that takes replies said to stop"));
             }
         }
         Ok(())
@@ -246,7 +245,7 @@ pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
         fd = match batch.fd.get() {
             Some(made) => made.as_raw_fd(),
             None => {
-                let made = batch.begun().fd().map_err(|error| Fault::setup(format!("no descriptor: {error}")))?;
+                let made = batch.begun().fd().map_err(|error| CallFailure::setup(format!("no descriptor: {error}")))?;
                 batch.fd.get_or_init(|| made).as_raw_fd()
             }
         };

@@ -1,5 +1,5 @@
-//! Sending a request and waiting for all of its reply: [`haul_client_perform`] with objects, [`haul_client_call`] with plain
-//! memory, for those who count the nanoseconds.
+//! Requests that wait for the whole reply: [`haul_client_perform`] with objects, and
+//! [`haul_client_call`] with plain memory, which costs less.
 //!
 //! ```
 //! use haul_c::call::{haul_call, haul_client_call};
@@ -19,13 +19,13 @@ use std::ffi::c_void;
 use haul::request::{Particulars, Request};
 
 use crate::callbacks::{
-    User, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_trailers_fn,
+    UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_trailers_fn,
 };
-use crate::client::{Shared, haul_client};
-use crate::content::{Borrowed, Callback};
-use crate::error::{Fault, guard, haul_status};
-use crate::output::Output;
-use crate::request::{Own, haul_request, parse_method, url_fault};
+use crate::client::{ClientState, haul_client};
+use crate::content::{BodyCallback, BorrowedBytes};
+use crate::error::{CallFailure, guard, haul_status};
+use crate::reply_destination::ReplyDestination;
+use crate::request::{PerRequestSettings, haul_request, parse_method, url_fault};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::limit;
 use crate::streaming::{answered, whole};
@@ -136,11 +136,15 @@ pub unsafe extern "C" fn haul_client_call(
         let (client, call) = unsafe { (text::object(client, "client")?, text::object(call, "call")?) };
         // SAFETY: as above.
         let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };
-        let response = response.ok_or_else(|| Fault::setup("response is NULL"))?;
+        let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         response.clear();
         let shared = client.shared();
-        let output =
-            Output { on_head: call.on_head, reserve: call.reserve, on_body: call.on_body, user: User(call.user) };
+        let output = ReplyDestination {
+            on_head: call.on_head,
+            reserve: call.reserve,
+            on_body: call.on_body,
+            user: UserPointer(call.user),
+        };
         // SAFETY: the call's memory stays until the call is over, and with it the request.
         let request = output.check().and_then(|()| unsafe { request(call, &shared) });
         let result = request.and_then(|request| whole(&shared.engine, request, output, response));
@@ -151,24 +155,26 @@ pub unsafe extern "C" fn haul_client_call(
     })
 }
 
+/// Converts a haul_call to the engine's request.
+///
 /// # Safety
-/// Pointers in `call` are NULL or what they are said to be, for as long as the request lives.
-unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
+/// Pointers in `call` are NULL or point to what the header says, for as long as the request lives.
+unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, CallFailure> {
     if call.size != size_of::<haul_call>() || call.flags & !FLAGS != 0 {
-        return Err(Fault::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
+        return Err(CallFailure::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
     }
-    // SAFETY: the caller's word, here and below.
+    // SAFETY: the caller guarantees it, here and below.
     let (method, url) = unsafe { (call.method.text("method")?, call.url.text("url")?) };
-    let mut own = Own {
+    let mut own = PerRequestSettings {
         max_redirects: u32::try_from(call.max_redirects).ok(),
         max_size: (call.max_size > 0).then_some(call.max_size),
         decode: call.flags & HAUL_CALL_DECODE != 0,
         raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
         no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
         http10: call.flags & HAUL_CALL_HTTP_1_0 != 0,
-        ..Own::default()
+        ..PerRequestSettings::default()
     };
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     let mut fields = unsafe { fields(call, &mut own.without) }?;
     if call.flags & HAUL_CALL_CLOSE != 0 {
         fields.retain(|(name, _)| !name.eq_ignore_ascii_case("connection"));
@@ -176,13 +182,13 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
     }
     let body = if call.read.is_some() {
         let length = if call.trailers.is_some() { -1 } else { call.read_length };
-        let callback = Callback::new(call.read, call.rewind, call.read_user, length)?;
+        let callback = BodyCallback::new(call.read, call.rewind, call.read_user, length)?;
         Some(callback.body(&mut fields))
     } else if call.body.data.is_null() {
         None
     } else {
-        // SAFETY: the caller's word.
-        Some(unsafe { Borrowed::of(call.body.bytes()).body() })
+        // SAFETY: the caller guarantees it.
+        Some(unsafe { BorrowedBytes::of(call.body.bytes()).body() })
     };
     let particulars = Particulars {
         method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
@@ -196,22 +202,22 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
     Ok(Request::new(target, own.options(shared), particulars))
 }
 
-/// The fields that are sent; the names of those that are only taken away go to `without`.
+/// Returns the fields to send, and adds the names of fields to remove to `without`.
 ///
 /// # Safety
-/// As [`request`].
-unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, Fault> {
+/// As for [`request`].
+unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, CallFailure> {
     if call.header_count == 0 {
         return Ok(Vec::new());
     }
     if call.headers.is_null() {
-        return Err(Fault::setup("headers is NULL"));
+        return Err(CallFailure::setup("headers is NULL"));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     let headers: &[haul_header] = unsafe { std::slice::from_raw_parts(call.headers, call.header_count) };
     let mut fields = Vec::with_capacity(headers.len());
     for header in headers {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         let (name, value) = unsafe { (header.name.text("a header's name")?, header.value.bytes()) };
         text::check_field(name, value)?;
         if header.value.data.is_null() {

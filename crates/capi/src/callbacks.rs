@@ -33,12 +33,12 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
-/// A pointer of the caller's, that haul hands back and never follows.
+/// A pointer of the caller, which haul passes back to callbacks and never dereferences.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct User(pub(crate) *mut c_void);
+pub(crate) struct UserPointer(pub(crate) *mut c_void);
 
-// SAFETY: haul only carries it back to the caller's function, in the thread that the header names; what it points to is the
-// caller's affair.
-unsafe impl Send for User {}
+// SAFETY: haul only passes it back to the caller's function, in the thread that the header names; the caller answers for
+// its target.
+unsafe impl Send for UserPointer {}
 // SAFETY: as above.
-unsafe impl Sync for User {}
+unsafe impl Sync for UserPointer {}

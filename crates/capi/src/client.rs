@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
-use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
 use crate::request::parse_url;
 use crate::settings::limit;
 use crate::text;
@@ -29,12 +29,12 @@ const MAX_REDIRECTS: u32 = 20;
 
 /// State that requests share: settings, connections, a jar.
 pub struct haul_client {
-    shared: RwLock<Shared>,
+    shared: RwLock<ClientState>,
 }
 
 /// The part of a client that a request copies.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct ClientState {
     /// Connections, names, TLS sessions.
     pub(crate) engine: Client,
     /// Request options of the client, which a request's own settings override.
@@ -43,12 +43,15 @@ pub(crate) struct Shared {
 
 impl haul_client {
     /// Returns the state with which a new request begins.
-    pub(crate) fn shared(&self) -> Shared {
+    pub(crate) fn shared(&self) -> ClientState {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes the settings of later requests. A change that fails changes nothing.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut RequestOptions) -> Result<(), Fault>) -> Result<(), Fault> {
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
+    ) -> Result<(), CallFailure> {
         self.change_shared(|shared| {
             let mut options = RequestOptions::clone(&shared.options);
             change(&mut options)?;
@@ -57,11 +60,14 @@ impl haul_client {
         })
     }
 
-    pub(crate) fn change_shared(&self, change: impl FnOnce(&mut Shared) -> Result<(), Fault>) -> Result<(), Fault> {
+    pub(crate) fn change_shared(
+        &self,
+        change: impl FnOnce(&mut ClientState) -> Result<(), CallFailure>,
+    ) -> Result<(), CallFailure> {
         change(&mut self.shared.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with(shared: Shared) -> Box<Self> {
+    fn with(shared: ClientState) -> Box<Self> {
         Box::new(Self { shared: RwLock::new(shared) })
     }
 }
@@ -78,7 +84,7 @@ fn defaults() -> RequestOptions {
 /// Creates a client with default settings and no jar. It opens no connection before its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
-    guard_new(|| Ok(haul_client::with(Shared { engine: Client::new(), options: Arc::new(defaults()) })))
+    guard_new(|| Ok(haul_client::with(ClientState { engine: Client::new(), options: Arc::new(defaults()) })))
 }
 
 /// Creates a client with the current settings of this one, which shares its connections and its jar.
@@ -111,7 +117,7 @@ pub unsafe extern "C" fn haul_client_share(
         // SAFETY: the header's contract.
         let (client, with) = unsafe { (text::object(client, "client")?, text::object(with, "with")?) };
         if what == 0 || what & !(HAUL_SHARE_POOL | HAUL_SHARE_JAR) != 0 {
-            return Err(Fault::setup("what is to be shared is not known"));
+            return Err(CallFailure::setup("what is to be shared is not known"));
         }
         // Taken before the other lock: the two may be one client.
         let theirs = with.shared();

@@ -1,5 +1,5 @@
-//! The settings of a client that make a connection another connection: TLS, proxies, where it leaves from. Requests with
-//! different ones never share a connection, whoever shares the pool.
+//! Settings of a client that separate connections: TLS, proxies and local addresses. Requests that
+//! differ in one of them never share a connection, even in a shared pool.
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
@@ -24,7 +24,7 @@ use haul::request::ConnectTo;
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 
 use crate::client::haul_client;
-use crate::error::{Fault, haul_status};
+use crate::error::{CallFailure, haul_status};
 use crate::jar::file;
 use crate::settings::set;
 use crate::text;
@@ -45,13 +45,15 @@ pub enum haul_http {
     HAUL_HTTP_2_PRIOR = 21,
 }
 
+/// Converts a path; NULL is `None`.
+///
 /// # Safety
 /// `path` is NULL or ends with NUL.
-unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, Fault> {
+unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, CallFailure> {
     if path.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     Ok(Some(unsafe { file(path) }?.to_owned()))
 }
 
@@ -68,7 +70,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
                 }
                 n if n == haul_http::HAUL_HTTP_2 as c_int => (false, both()),
                 n if n == haul_http::HAUL_HTTP_2_PRIOR as c_int => (true, both()),
-                _ => return Err(Fault::setup("version is no haul_http")),
+                _ => return Err(CallFailure::setup("version is no haul_http")),
             };
             options.liberties.http10 = version == haul_http::HAUL_HTTP_1_0 as c_int;
             Ok(())
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
                 // Nothing to ask for each request.
                 return Ok(());
             }
-            // The same road as the variables take.
+            // The URLs are read as the environment's variables are.
             let environment = Environment::read(|name| said.get(name).cloned());
             let mut made = ProxyOptions::default();
             (made.environment, made.no_proxy) = (environment, kept);
@@ -267,7 +269,7 @@ pub unsafe extern "C" fn haul_client_set_connect_to(
     }
 }
 
-fn proxy(url: &str) -> Result<Proxy, Fault> {
+fn proxy(url: &str) -> Result<Proxy, CallFailure> {
     // Not the URL itself: it may have a password in it.
-    Proxy::parse(url).map_err(|error| Fault::setup(format!("the proxy cannot be used: {error}")))
+    Proxy::parse(url).map_err(|error| CallFailure::setup(format!("the proxy cannot be used: {error}")))
 }

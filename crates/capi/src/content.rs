@@ -1,4 +1,4 @@
-//! Content of a request: bytes, a file, output of a callback, a form.
+//! The body of a request: bytes, a file, output of a callback or a form.
 //!
 //! ```
 //! use haul_c::content::haul_request_add_form_field;
@@ -22,60 +22,60 @@ use haul::request::Form;
 use haul_policy::multipart::{self, Part};
 use haul_policy::urlencode;
 
-use crate::callbacks::{User, haul_read_fn, haul_rewind_fn};
-use crate::error::{Fault, haul_status};
+use crate::callbacks::{UserPointer, haul_read_fn, haul_rewind_fn};
+use crate::error::{CallFailure, haul_status};
 use crate::jar::file;
 use crate::request::{change, haul_request};
 use crate::text;
 
-/// Up to so many bytes are taken together, to leave in one write with the head.
+/// The most bytes of a body that are copied, so that they leave in one write with the head.
 const TOGETHER: usize = 64 << 10;
 
-/// The content of a request.
+/// The body of a request, as the caller set it.
 #[derive(Clone, Default)]
-pub(crate) enum Content {
+pub(crate) enum BodyContent {
     #[default]
     None,
     Body(RequestBody),
-    /// Of the caller's own memory.
-    Borrowed(Borrowed),
-    Callback(Callback),
-    /// Names and values, encoded.
+    /// Memory of the caller, which is not copied.
+    Borrowed(BorrowedBytes),
+    Callback(BodyCallback),
+    /// Names and values of a form, URL-encoded.
     Pairs(String),
     Form(Form),
 }
 
-/// Bytes that stay where they are.
+/// Memory of the caller, read in place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Borrowed {
+pub(crate) struct BorrowedBytes {
     data: *const u8,
     len: usize,
 }
 
-// SAFETY: the bytes are only read, and the caller leaves them as they are for as long as haul may read them.
-unsafe impl Send for Borrowed {}
+// SAFETY: the bytes are only read, and the caller does not change them while haul may read them.
+unsafe impl Send for BorrowedBytes {}
 // SAFETY: as above.
-unsafe impl Sync for Borrowed {}
+unsafe impl Sync for BorrowedBytes {}
 
-impl Borrowed {
+impl BorrowedBytes {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 
     /// # Safety
-    /// They are still there.
+    /// The memory is still valid.
     unsafe fn bytes(&self) -> &[u8] {
-        // SAFETY: the caller's word; `of` had them as a slice.
+        // SAFETY: the caller guarantees it; `of` had them as a slice.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 
-    /// Without a copy where that would cost.
+    /// Returns the bytes as a body, with a copy only if they are few.
     ///
     /// # Safety
-    /// They stay for as long as the body, or anything of it, does.
+    /// The memory stays valid for as long as the body or a part of it.
     pub(crate) unsafe fn body(self) -> RequestBody {
         if self.len <= TOGETHER {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees it.
             return RequestBody::from(unsafe { self.bytes() });
         }
         RequestBody::pieces([BodyPiece::Source(BodySource::new(Some(self.len as u64), move || {
@@ -85,13 +85,13 @@ impl Borrowed {
 }
 
 struct BorrowedReader {
-    bytes: Borrowed,
+    bytes: BorrowedBytes,
     at: usize,
 }
 
 impl Read for BorrowedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the word that was given for the body.
+        // SAFETY: the caller of `BorrowedBytes::body` guarantees it.
         let mut rest = unsafe { &self.bytes.bytes()[self.at..] };
         let n = rest.read(buffer)?;
         self.at += n;
@@ -99,30 +99,30 @@ impl Read for BorrowedReader {
     }
 }
 
-/// A function that gives the bytes.
+/// A function of the caller that supplies the body.
 #[derive(Clone)]
-pub(crate) struct Callback {
+pub(crate) struct BodyCallback {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
     rewind: haul_rewind_fn,
-    user: User,
+    user: UserPointer,
     length: Option<u64>,
-    /// Set once the callback was read from.
+    /// True once the callback was called.
     was_read: Arc<AtomicBool>,
 }
 
-impl Callback {
+impl BodyCallback {
     pub(crate) fn new(
         read: haul_read_fn,
         rewind: haul_rewind_fn,
         user: *mut c_void,
         length: i64,
-    ) -> Result<Self, Fault> {
-        let read = read.ok_or_else(|| Fault::setup("read is NULL"))?;
+    ) -> Result<Self, CallFailure> {
+        let read = read.ok_or_else(|| CallFailure::setup("read is NULL"))?;
         let length = u64::try_from(length).ok();
-        Ok(Self { read, rewind, user: User(user), length, was_read: Arc::default() })
+        Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// `fields` gets the length where only that says it.
+    /// Returns the callback as a body. Adds a Content-Length to `fields` if the body cannot carry its length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -147,7 +147,7 @@ impl Callback {
 
 struct CallbackReader {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
-    user: User,
+    user: UserPointer,
 }
 
 /// The result of a haul_read_fn that failed.
@@ -164,14 +164,14 @@ impl Read for CallbackReader {
     }
 }
 
-impl Content {
-    /// As the engine has it. `fields` get the type of a form.
-    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, Fault> {
+impl BodyContent {
+    /// Converts the body to the engine's. Adds the Content-Type of a form to `fields`.
+    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, CallFailure> {
         Ok(Some(match self {
             Self::None => return Ok(None),
             Self::Body(body) => body.clone(),
-            // SAFETY: haul_request_set_body_borrowed: they stay until the request is freed or gets another body, which it does not
-            // while a call sends it; and for as long as the response of haul_client_open is read.
+            // SAFETY: by haul_request_set_body_borrowed the bytes stay until the request is freed or gets another body, which
+            // it does not during a call; and for as long as the response of haul_client_open is read.
             Self::Borrowed(bytes) => unsafe { bytes.body() },
             Self::Callback(callback) => callback.body(fields),
             Self::Pairs(pairs) => {
@@ -186,7 +186,7 @@ impl Content {
         }))
     }
 
-    /// The form with parts so far; an empty one where it is something else.
+    /// Takes the form with its parts so far; an empty form if the body is something else.
     fn take_form(&mut self) -> Form {
         match std::mem::take(self) {
             Self::Form(form) => form,
@@ -194,18 +194,18 @@ impl Content {
         }
     }
 
-    /// The same as it is, with nothing of the caller's memory in it, for a request that outlives it.
-    pub(crate) fn owned(&self) -> Result<Self, Fault> {
+    /// Returns a copy without memory of the caller, for a request that outlives the call.
+    pub(crate) fn owned(&self) -> Result<Self, CallFailure> {
         Ok(match self {
             // SAFETY: as in `body`.
             Self::Borrowed(bytes) => Self::Body(RequestBody::from(unsafe { bytes.bytes() })),
-            Self::Callback(_) => return Err(Fault::setup("a batch takes no body by callback")),
+            Self::Callback(_) => return Err(CallFailure::setup("a batch takes no body by callback")),
             other => other.clone(),
         })
     }
 }
 
-/// The type of the content, unless the caller has said one.
+/// Adds a Content-Type, unless the caller has set one.
 fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         fields.push(("Content-Type".to_owned(), content_type.as_bytes().to_vec()));
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn haul_request_set_body(
     // all functions here.
     unsafe {
         change(request, |request| {
-            request.content = Content::Body(RequestBody::from(text::counted(data.cast(), len, "data")?));
+            request.content = BodyContent::Body(RequestBody::from(text::counted(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = Content::Borrowed(Borrowed::of(text::counted(data.cast(), len, "data")?));
+            request.content = BodyContent::Borrowed(BorrowedBytes::of(text::counted(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = Content::Body(RequestBody::pieces([file_piece(path)?]));
+            request.content = BodyContent::Body(RequestBody::pieces([file_piece(path)?]));
             Ok(())
         })
     }
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn haul_request_set_body_callback(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = Content::Callback(Callback::new(read, rewind, user, length)?);
+            request.content = BodyContent::Callback(BodyCallback::new(read, rewind, user, length)?);
             Ok(())
         })
     }
@@ -296,13 +296,13 @@ pub unsafe extern "C" fn haul_request_add_form_field(
         change(request, |request| {
             let (name, value) = (text::counted(name, name_len, "name")?, text::counted(value, value_len, "value")?);
             let mut pairs = match std::mem::take(&mut request.content) {
-                Content::Pairs(pairs) => pairs + "&",
+                BodyContent::Pairs(pairs) => pairs + "&",
                 _ => String::new(),
             };
             pairs.push_str(&urlencode::form(name));
             pairs.push('=');
             pairs.push_str(&urlencode::form(value));
-            request.content = Content::Pairs(pairs);
+            request.content = BodyContent::Pairs(pairs);
             Ok(())
         })
     }
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn haul_request_add_part(
                 part = Part::file(name, text::bytes(filename, "filename")?, part.content);
             }
             typed(&mut part, content_type)?;
-            request.content = Content::Form(request.content.take_form().part(part));
+            request.content = BodyContent::Form(request.content.take_form().part(part));
             Ok(())
         })
     }
@@ -353,16 +353,18 @@ pub unsafe extern "C" fn haul_request_add_part_file(
             let piece = file_piece(path)?;
             let mut part = Part::file(name, filename, multipart::Content::Bytes(Vec::new()));
             typed(&mut part, content_type)?;
-            request.content = Content::Form(request.content.take_form().piece(part, piece));
+            request.content = BodyContent::Form(request.content.take_form().piece(part, piece));
             Ok(())
         })
     }
 }
 
+/// Sets the Content-Type of a part; NULL sets none.
+///
 /// # Safety
 /// `content_type` is NULL or ends with NUL.
-unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Fault> {
-    // SAFETY: the caller's word.
+unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), CallFailure> {
+    // SAFETY: the caller guarantees it.
     if let Some(content_type) = unsafe { text::optional(content_type, "content_type") }? {
         text::check_field("Content-Type", content_type.as_bytes())?;
         part.content_type = Some(content_type.to_owned());
@@ -370,10 +372,12 @@ unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Faul
     Ok(())
 }
 
+/// Returns a file as a piece of a body.
+///
 /// # Safety
 /// `path` is NULL or ends with NUL.
-unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, Fault> {
-    // SAFETY: the caller's word.
+unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, CallFailure> {
+    // SAFETY: the caller guarantees it.
     let path = unsafe { file(path) }?;
     BodyPiece::file(path).map_err(|error| {
         haul::Error::with_source(haul::ErrorKind::Read, format!("cannot read {}", path.display()), error).into()
@@ -384,7 +388,7 @@ unsafe fn file_piece(path: *const c_char) -> Result<BodyPiece, Fault> {
 mod tests {
     use super::*;
 
-    /// Gives what lies behind `user`, two bytes at a time, then what is no number of bytes that fit.
+    /// Reads the text behind `user`, two bytes at a time, then returns a number larger than the buffer.
     unsafe extern "C" fn two_by_two(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
         // SAFETY: the test's own bytes, and `buffer` has room for `len`.
         unsafe {
@@ -397,9 +401,9 @@ mod tests {
     }
 
     #[test]
-    fn a_function_fills_the_buffer_and_cannot_say_that_it_wrote_more() {
+    fn callback_reader_refuses_more_than_the_buffer() {
         let mut rest = &b"abcd"[..];
-        let mut reader = CallbackReader { read: two_by_two, user: User((&raw mut rest).cast()) };
+        let mut reader = CallbackReader { read: two_by_two, user: UserPointer((&raw mut rest).cast()) };
         let mut read = Vec::new();
         assert!(reader.read_to_end(&mut read).is_err());
         assert_eq!(read, b"abcd");
@@ -408,9 +412,9 @@ mod tests {
     #[test]
     fn borrowed_bytes_are_read_to_their_end() {
         let (bytes, mut read) = (vec![7; TOGETHER + 1], Vec::new());
-        BorrowedReader { bytes: Borrowed::of(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
+        BorrowedReader { bytes: BorrowedBytes::of(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
         assert!(read == bytes);
-        let nothing = Borrowed::of(&[]);
+        let nothing = BorrowedBytes::of(&[]);
         assert_eq!(BorrowedReader { bytes: nothing, at: 0 }.read(&mut read).unwrap(), 0);
     }
 }

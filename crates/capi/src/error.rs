@@ -1,6 +1,6 @@
 //! Errors of failed calls: a status number, and an error object with the details.
 //!
-//! Every function here that can fail goes through `guard`: a panic becomes [`haul_status::Internal`], a [`Fault`] becomes
+//! Every function here that can fail goes through `guard`: a panic becomes [`haul_status::Internal`], a [`CallFailure`] becomes
 //! the thread's last error. Keeping it by thread spares every function an argument that most callers would pass as NULL.
 //!
 //! ```
@@ -106,12 +106,12 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// The reason for a failed call, on its way to `guard`.
+/// The error of a failed call, before `guard` stores it for C.
 #[derive(Debug)]
-pub struct Fault(Box<haul_error>);
+pub struct CallFailure(Box<haul_error>);
 
-impl Fault {
-    /// With a sentence of our own.
+impl CallFailure {
+    /// An error with this status and text.
     #[must_use]
     pub fn new(status: haul_status, text: impl Into<String>) -> Self {
         let (text, url) = (c_text(text.into()), None);
@@ -124,28 +124,28 @@ impl Fault {
         Self::new(haul_status::Setup, text)
     }
 
-    /// The error itself.
+    /// Returns the error for C.
     #[must_use]
     pub fn into_error(self) -> Box<haul_error> {
         self.0
     }
 
-    /// The number.
+    /// The status.
     #[must_use]
     pub fn status(&self) -> haul_status {
         self.0.status
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CallFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0.text.to_string_lossy())
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for CallFailure {}
 
-impl From<haul::Error> for Fault {
+impl From<haul::Error> for CallFailure {
     fn from(error: haul::Error) -> Self {
         Self(Box::new(haul_error {
             status: status_of(error.kind()),
@@ -158,13 +158,13 @@ impl From<haul::Error> for Fault {
     }
 }
 
-impl From<Box<haul_error>> for Fault {
+impl From<Box<haul_error>> for CallFailure {
     fn from(error: Box<haul_error>) -> Self {
         Self(error)
     }
 }
 
-/// The engine's kinds by C's names. What has none cannot come of anything that can be asked for here.
+/// Maps the engine's kinds to C's statuses. Kinds without a status cannot result from this interface.
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
         ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,
@@ -203,7 +203,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
     }
 }
 
-/// A text for C. What peers sent may hold NUL; it ends no text of ours.
+/// Converts a text for C. A NUL, which peers may send, becomes `?`.
 pub(crate) fn c_text(text: String) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let bytes = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
@@ -215,24 +215,24 @@ thread_local! {
     static LAST: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
 }
 
-/// Makes a fault the thread's last error. While a thread ends there is no place for it any more, and nobody to read it.
-fn remember(fault: Fault) -> haul_status {
+/// Stores a failure as the thread's last error. A thread that ends has no last error any more.
+fn remember(fault: CallFailure) -> haul_status {
     let status = fault.0.status;
     let _ = LAST.try_with(|last| last.replace(Some(fault.0)));
     status
 }
 
-fn panicked(payload: &(dyn Any + Send)) -> Fault {
+fn panicked(payload: &(dyn Any + Send)) -> CallFailure {
     let what = payload.downcast_ref::<&str>().copied().map(str::to_owned);
     let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-    Fault::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
+    CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
 }
 
-/// Runs the body of a function that C calls: no panic crosses, and a fault becomes the last error.
+/// Runs the body of a function that C calls: a panic does not cross, and a failure becomes the last error.
 ///
-/// What a panic leaves behind is sound to use: locks are taken whether poisoned or not, and what they guard is never
-/// left half changed across code that can panic.
-pub(crate) fn guard(body: impl FnOnce() -> Result<(), Fault>) -> haul_status {
+/// State is sound to use after a panic: locks are taken whether poisoned or not, and guarded values are never half
+/// changed across code that can panic.
+pub(crate) fn guard(body: impl FnOnce() -> Result<(), CallFailure>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,
         Ok(Err(fault)) => remember(fault),
@@ -240,14 +240,14 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), Fault>) -> haul_status {
     }
 }
 
-/// The same for a function that makes something: nothing where it fails.
-pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, Fault>) -> Option<T> {
+/// As [`guard`], for a function that creates an object; `None` if it fails.
+pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, CallFailure>) -> Option<T> {
     let mut made = None;
     guard(|| body().map(|value| made = Some(value)));
     made
 }
 
-/// The same for a function that cannot fail by itself: `or` after a panic.
+/// As [`guard`], for a function that cannot fail: returns `or` after a panic.
 pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     guard_new(|| Ok(body())).unwrap_or(or)
 }
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_a_status_and_an_error() {
+    fn panic_becomes_a_status_and_an_error() {
         let status = guard(|| panic!("on {}", "purpose"));
         assert_eq!(status, haul_status::Internal);
         // SAFETY: no call fails in between.
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_engine() {
+    fn status_numbers_equal_engine_exit_codes() {
         let kinds = [
             ErrorKind::Setup,
             ErrorKind::Resolve,
@@ -424,13 +424,13 @@ mod tests {
 
     #[test]
     fn every_thread_has_its_own_last_error() {
-        guard(|| Err(Fault::setup("here")));
+        guard(|| Err(CallFailure::setup("here")));
         std::thread::spawn(|| assert!(haul_last_error().is_null())).join().unwrap();
         assert!(!haul_last_error().is_null());
     }
 
     #[test]
-    fn a_nul_in_what_a_peer_said_ends_no_text() {
+    fn nul_from_peer_is_replaced_in_text() {
         assert_eq!(c_text("a\0b".into()).as_c_str(), c"a?b");
     }
 }

@@ -1,4 +1,4 @@
-//! Cookies: a jar that clients share, and that files and programs look into.
+//! Cookie jars: shared by clients, saved in files, open to programs.
 //!
 //! ```
 //! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul::state::jar::Jar;
 use haul_policy::cookie::{Cookie, CookieParts, lwp};
 
-use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
 use crate::request::parse_url;
 use crate::text::{self, haul_slice};
 use crate::version::give;
@@ -124,11 +124,11 @@ pub unsafe extern "C" fn haul_jar_to_text(
     guard(|| {
         // SAFETY: the header's contract.
         let (jar, place, len) = unsafe { (text::object(jar, "jar")?, text.as_mut(), len.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("text is NULL"))?;
+        let place = place.ok_or_else(|| CallFailure::setup("text is NULL"))?;
         let written = match format {
             n if n == haul_jar_format::Netscape as c_int => jar.jar.to_text(),
             n if n == haul_jar_format::Lwp as c_int => jar.jar.with(|jar| lwp::write(jar, now())),
-            _ => return Err(Fault::setup("format is no haul_jar_format")),
+            _ => return Err(CallFailure::setup("format is no haul_jar_format")),
         };
         *place = give(&written);
         if let Some(len) = len {
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
     guard(|| {
         // SAFETY: the header's contract.
         let (jar, url, place) = unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("cookie is NULL"))?;
+        let place = place.ok_or_else(|| CallFailure::setup("cookie is NULL"))?;
         *place = std::ptr::null_mut();
         if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
             *place = give(&value);
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn haul_jar_set(
             unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?) };
         let target = parse_url(url, false)?;
         let refused = jar.jar.change(|jar| jar.set(&target, field, now()).err());
-        refused.map_or(Ok(()), |refusal| Err(Fault::setup(format!("the cookie is refused: {refusal}"))))
+        refused.map_or(Ok(()), |refusal| Err(CallFailure::setup(format!("the cookie is refused: {refusal}"))))
     })
 }
 
@@ -219,7 +219,8 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
             expires: u64::try_from(cookie.expires).ok().filter(|expires| *expires > 0),
             ..CookieParts::default()
         };
-        let cookie = Cookie::new(parts).map_err(|refusal| Fault::setup(format!("the cookie is refused: {refusal}")))?;
+        let cookie =
+            Cookie::new(parts).map_err(|refusal| CallFailure::setup(format!("the cookie is refused: {refusal}")))?;
         jar.jar.change(|jar| jar.insert(cookie));
         Ok(())
     })
@@ -287,7 +288,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
     guard(|| {
         // SAFETY: the header's contract.
         let jar = unsafe { text::object(jar, "jar") }?;
-        let look = look.ok_or_else(|| Fault::setup("look is NULL"))?;
+        let look = look.ok_or_else(|| CallFailure::setup("look is NULL"))?;
         // A copy: the function may use the jar, whose lock must not be held then.
         let cookies: Vec<Cookie> =
             jar.jar.with(|jar| jar.iter().filter(|cookie| !cookie.is_expired(now())).cloned().collect());
@@ -312,12 +313,12 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
     })
 }
 
-/// A path as the system has it: any bytes.
+/// Converts a path, which may be any bytes.
 ///
 /// # Safety
 /// As [`text::required`].
-pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, Fault> {
-    // SAFETY: the caller's word.
+pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
+    // SAFETY: the caller guarantees it.
     let bytes = unsafe { text::bytes(path, "path") }?;
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
@@ -326,8 +327,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The cookies of a file, if it is one of HTTP::Cookies. What cannot be read is left to the other reader, which says
-/// why.
+/// Reads a file of HTTP::Cookies; `None` for any other file, whose errors the Netscape reader reports.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

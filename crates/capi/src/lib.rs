@@ -18,14 +18,14 @@
 //! | [`response`] | a reply |
 //! | [`batch`] | many at once |
 //! | [`jar`], [`url`] | cookies; URLs |
-//! | [`error`], [`version`] | why something failed; which haul this is |
-//! | [`text`], [`callbacks`] | what C hands over |
+//! | [`error`], [`version`] | reasons of failures; the version of haul |
+//! | [`text`], [`callbacks`] | strings and functions that C passes |
 //!
 //! # The contract that every function here rests on
 //!
-//! What the header says of pointers is the safety condition of all functions: a pointer is NULL or one that haul gave and that
-//! was not freed; strings end with NUL or come with their length; a request, a response and a batch are used by one thread at
-//! a time; callbacks come back by returning. Everything else is checked: NULL, encodings, numbers, line ends. No panic crosses.
+//! The header's rules for pointers are the safety condition of all functions: a pointer is NULL or came from haul and was not
+//! freed; strings end with NUL or have a length; a request, a response and a batch are used by one thread at a time;
+//! callbacks return and do not unwind. Everything else is checked: NULL, encodings, numbers, line ends. No panic crosses.
 
 // The names are C's.
 #![allow(non_camel_case_types)]
@@ -41,7 +41,7 @@ pub mod connection;
 pub mod content;
 pub mod error;
 pub mod jar;
-mod output;
+mod reply_destination;
 pub mod request;
 pub mod response;
 pub mod settings;

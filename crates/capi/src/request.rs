@@ -24,11 +24,11 @@ use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
 use crate::auth::auth;
-use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_reserve_fn};
-use crate::client::Shared;
-use crate::content::Content;
-use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
-use crate::output::Output;
+use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
+use crate::client::ClientState;
+use crate::content::BodyContent;
+use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
+use crate::reply_destination::ReplyDestination;
 use crate::settings::{has_max_size, has_redirects, limit, set_max_size, set_redirects};
 use crate::text;
 
@@ -37,17 +37,17 @@ use crate::text;
 pub struct haul_request {
     method: Cow<'static, str>,
     target: Target,
-    pub(crate) content: Content,
+    pub(crate) content: BodyContent,
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     max_time: Option<Duration>,
     pub(crate) trailers: Option<Trailers>,
-    own: Own,
-    pub(crate) output: Output,
+    own: PerRequestSettings,
+    pub(crate) output: ReplyDestination,
 }
 
-/// Settings of one request that most requests do not have.
+/// Settings of one request that override the client's.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Own {
+pub(crate) struct PerRequestSettings {
     pub(crate) without: Vec<String>,
     pub(crate) max_redirects: Option<u32>,
     pub(crate) max_size: Option<u64>,
@@ -58,10 +58,9 @@ pub(crate) struct Own {
     pub(crate) http10: bool,
 }
 
-impl Own {
-    /// The client's options with these in them: the client's own where there are none of these, which is the common case and
-    /// copies nothing.
-    pub(crate) fn options(&self, shared: &Shared) -> Arc<RequestOptions> {
+impl PerRequestSettings {
+    /// Returns the client's options with these settings applied. Without any, which is common, nothing is copied.
+    pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
         let is_common = without.is_empty()
             && max_redirects.is_none_or(|max| has_redirects(&shared.options, max))
@@ -95,20 +94,25 @@ impl Own {
 }
 
 impl haul_request {
-    /// As the engine has it, with the settings of a client.
-    pub(crate) fn prepare(&self, shared: &Shared) -> Result<Request, Fault> {
+    /// Converts to the engine's request, with the settings of a client.
+    pub(crate) fn prepare(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
-    /// The same for one that outlives this request, on another thread.
-    pub(crate) fn prepare_owned(&self, shared: &Shared) -> Result<Request, Fault> {
+    /// As [`prepare`](Self::prepare), for a request that outlives this object and runs on another thread.
+    pub(crate) fn prepare_owned(&self, shared: &ClientState) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
-            return Err(Fault::setup("a batch takes no trailers"));
+            return Err(CallFailure::setup("a batch takes no trailers"));
         }
         self.with(&self.content.owned()?, None, shared)
     }
 
-    fn with(&self, content: &Content, trailers: Option<Trailers>, shared: &Shared) -> Result<Request, Fault> {
+    fn with(
+        &self,
+        content: &BodyContent,
+        trailers: Option<Trailers>,
+        shared: &ClientState,
+    ) -> Result<Request, CallFailure> {
         let mut fields = self.fields.clone();
         let body = content.body(&mut fields)?;
         if trailers.is_some() {
@@ -120,20 +124,20 @@ impl haul_request {
     }
 }
 
-/// A URL as haul takes it. `as_is`: with its dot segments.
-pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, Fault> {
+/// Parses a URL. `as_is` keeps its dot segments.
+pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, CallFailure> {
     Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
 }
 
-/// Returns the fault of a URL without the URL itself, which may contain a password.
-pub(crate) fn url_fault(error: &TargetError) -> Fault {
+/// Returns the failure for an invalid URL, without the URL itself, which may contain a password.
+pub(crate) fn url_fault(error: &TargetError) -> CallFailure {
     let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
-    Fault::new(status, format!("the URL cannot be used: {error}"))
+    CallFailure::new(status, format!("the URL cannot be used: {error}"))
 }
 
-/// A method that can be sent (RFC 9110 section 9.1). The common ones need no memory.
-pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, Fault> {
-    text::check_field(name, b"").map_err(|_| Fault::setup("the method is no token"))?;
+/// Checks a method (RFC 9110 section 9.1). Common ones are not copied.
+pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, CallFailure> {
+    text::check_field(name, b"").map_err(|_| CallFailure::setup("the method is no token"))?;
     Ok(haul::request::method(name))
 }
 
@@ -151,8 +155,10 @@ pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const
     unsafe { new(method, url, true) }
 }
 
+/// Creates a request; `as_is` keeps the dot segments of its URL.
+///
 /// # Safety
-/// As [`haul_request_new`].
+/// As for [`haul_request_new`].
 unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
     guard_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
@@ -160,12 +166,12 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
         Ok(Box::new(haul_request {
             method: parse_method(method.unwrap_or("GET"))?,
             target: parse_url(url, raw_path)?,
-            content: Content::None,
+            content: BodyContent::None,
             fields: Vec::new(),
             max_time: None,
             trailers: None,
-            own: Own { raw_path, ..Own::default() },
-            output: Output::KEPT,
+            own: PerRequestSettings { raw_path, ..PerRequestSettings::default() },
+            output: ReplyDestination::KEPT,
         }))
     })
 }
@@ -288,7 +294,7 @@ pub unsafe extern "C" fn haul_request_set_output(
     on_body: haul_body_fn,
     user: *mut c_void,
 ) -> haul_status {
-    let output = Output { on_head, reserve, on_body, user: User(user) };
+    let output = ReplyDestination { on_head, reserve, on_body, user: UserPointer(user) };
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
@@ -302,11 +308,11 @@ pub unsafe extern "C" fn haul_request_set_output(
 /// Changes a request.
 ///
 /// # Safety
-/// `request` is NULL or one that lives, and that nobody else uses.
+/// `request` is NULL or valid, and nobody else uses it.
 pub(crate) unsafe fn change(
     request: *mut haul_request,
-    change: impl FnOnce(&mut haul_request) -> Result<(), Fault>,
+    change: impl FnOnce(&mut haul_request) -> Result<(), CallFailure>,
 ) -> haul_status {
-    // SAFETY: the caller's word.
-    guard(|| change(unsafe { request.as_mut() }.ok_or_else(|| Fault::setup("request is NULL"))?))
+    // SAFETY: the caller guarantees it.
+    guard(|| change(unsafe { request.as_mut() }.ok_or_else(|| CallFailure::setup("request is NULL"))?))
 }

@@ -1,4 +1,4 @@
-//! A reply with all that is known of it, and the plain part of it that C reads without further calls.
+//! Replies: the response object with all details, and the plain struct that C reads directly.
 //!
 //! ```
 //! use haul_c::response::{haul_response_free, haul_response_new, haul_response_status};
@@ -16,9 +16,9 @@ use haul::transfer::{Outcome, Redirected};
 use haul::{Target, Version};
 use haul_proto::head::{Fields, Head};
 
-use crate::error::{Fault, guard, guard_new, guard_or, haul_error, haul_status};
-use crate::output::Body;
-use crate::streaming::Streaming;
+use crate::error::{CallFailure, guard, guard_new, guard_or, haul_error, haul_status};
+use crate::reply_destination::StoredBody;
+use crate::streaming::StreamedReply;
 use crate::text::{self, haul_header, haul_slice};
 
 /// A reply. It belongs to one thread at a time.
@@ -31,17 +31,17 @@ pub struct haul_response {
     version: Option<Version>,
     trailers: Vec<haul_header>,
     trailer_fields: Option<Fields>,
-    pub(crate) body: Body,
+    pub(crate) body: StoredBody,
     is_decoded: bool,
     facts: Option<Box<Facts>>,
-    hops: Vec<Hop>,
+    hops: Vec<RedirectReply>,
     error: Option<Box<haul_error>>,
     peer: OnceLock<CString>,
-    pub(crate) streaming: Option<Streaming>,
+    pub(crate) streaming: Option<StreamedReply>,
 }
 
 /// A redirect that was followed.
-struct Hop {
+struct RedirectReply {
     head: Head,
     url: String,
     headers: Vec<haul_header>,
@@ -100,7 +100,7 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// Forgets the last reply; memory that the next one can use stays.
+    /// Removes the last reply, but keeps its memory for the next.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -111,7 +111,7 @@ impl haul_response {
         self.version = None;
         let mut kept = std::mem::take(&mut self.body.kept);
         kept.clear();
-        self.body = Body { kept, ..Body::default() };
+        self.body = StoredBody { kept, ..StoredBody::default() };
         self.is_decoded = false;
         self.facts = None;
         self.hops.clear();
@@ -119,7 +119,7 @@ impl haul_response {
         self.peer.take();
     }
 
-    /// Takes a head. `decodes`: coded content is decoded.
+    /// Stores a head. `decodes`: haul decodes the body.
     pub(crate) fn take_head(&mut self, head: Option<Head>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
@@ -136,7 +136,7 @@ impl haul_response {
         }
     }
 
-    /// Returns whether the content received is coded, and is decoded here.
+    /// Returns whether haul decodes the body, which is coded.
     pub(crate) fn is_decoded(&self) -> bool {
         self.is_decoded
     }
@@ -155,12 +155,12 @@ impl haul_response {
         self.hops.clear();
         for Redirected { target, head } in history {
             let headers = head.field_bytes().map(view).collect();
-            self.hops.push(Hop { url: target.to_url(), headers, head });
+            self.hops.push(RedirectReply { url: target.to_url(), headers, head });
         }
     }
 
-    /// Takes what became of a request. Answers why it failed, if it did.
-    pub(crate) fn take_outcome(&mut self, outcome: Outcome, decodes: bool) -> Result<(), Fault> {
+    /// Stores the outcome of a request. An error is the reason for its failure.
+    pub(crate) fn take_outcome(&mut self, outcome: Outcome, decodes: bool) -> Result<(), CallFailure> {
         let Outcome { result, target, head, facts, history, trailers, .. } = outcome;
         self.take_head(head, &target, decodes);
         self.take_facts(facts);
@@ -169,11 +169,11 @@ impl haul_response {
         Ok(result?)
     }
 
-    pub(crate) fn fail(&mut self, fault: Fault) {
+    pub(crate) fn fail(&mut self, fault: CallFailure) {
         self.error = Some(fault.into_error());
     }
 
-    /// The plain part.
+    /// Returns the plain struct for C.
     pub(crate) fn reply(&self) -> haul_reply {
         let body = if self.body.is_kept { haul_slice::of(&self.body.kept) } else { self.body.lent };
         haul_reply {
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
     guard(|| {
         // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in all functions here.
         let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
-        *place.ok_or_else(|| Fault::setup("reply is NULL"))? = response.reply();
+        *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = response.reply();
         Ok(())
     })
 }
@@ -324,8 +324,8 @@ pub unsafe extern "C" fn haul_response_trailer(
     guard(|| {
         // SAFETY: the header's contract.
         let (response, place) = unsafe { (text::object(response, "response")?, trailer.as_mut()) };
-        let field = response.trailers.get(index).ok_or_else(|| Fault::setup("there is no such trailer"))?;
-        *place.ok_or_else(|| Fault::setup("trailer is NULL"))? = *field;
+        let field = response.trailers.get(index).ok_or_else(|| CallFailure::setup("there is no such trailer"))?;
+        *place.ok_or_else(|| CallFailure::setup("trailer is NULL"))? = *field;
         Ok(())
     })
 }
@@ -394,9 +394,9 @@ pub unsafe extern "C" fn haul_response_redirect(
     guard(|| {
         // SAFETY: the header's contract.
         let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
-        let hop = response.hops.get(index).ok_or_else(|| Fault::setup("there is no such redirect"))?;
+        let hop = response.hops.get(index).ok_or_else(|| CallFailure::setup("there is no such redirect"))?;
         let found = plain(Some(&hop.head), &hop.url, &hop.headers);
-        *place.ok_or_else(|| Fault::setup("reply is NULL"))? = found;
+        *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = found;
         Ok(())
     })
 }
@@ -413,12 +413,12 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
 /// Returns the result of `look` for the response, or `or` if the response is NULL.
 ///
 /// # Safety
-/// `response` is NULL or one that lives and is not changed meanwhile.
+/// `response` is NULL or valid, and is not changed meanwhile.
 unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
 where
     T: Copy,
 {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     guard_or(or, || unsafe { response.as_ref() }.map_or(or, look))
 }
 
@@ -426,10 +426,10 @@ where
 mod tests {
     use super::*;
 
-    /// The value of the field with this number, as C reads it.
+    /// Returns the value of the field with this index, as C reads it.
     ///
     /// # Safety
-    /// The response that `reply` is of lives.
+    /// The response of `reply` is valid.
     unsafe fn value<'a>(reply: &haul_reply, index: usize) -> &'a [u8] {
         assert!(index < reply.header_count);
         // SAFETY: the caller's word, and so many fields are there.
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reply_points_to_stays_as_long_as_its_response() {
+    fn reply_pointers_live_as_long_as_response() {
         let head = |raw: &str| Head::from_raw(raw.as_bytes()).unwrap();
         let target = Target::parse("http://h.example/a").unwrap();
         let hop = |to: &str| {

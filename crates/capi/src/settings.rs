@@ -1,4 +1,4 @@
-//! The settings of a client. Each holds for the requests that begin after it was set.
+//! The settings of a client. A setting applies to requests that begin after it was set.
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
@@ -18,28 +18,28 @@ use haul::interrupt::Interrupt;
 use haul::net::dns::Family;
 
 use crate::auth::auth;
-use crate::callbacks::{User, haul_interrupt_fn};
+use crate::callbacks::{UserPointer, haul_interrupt_fn};
 use crate::client::haul_client;
-use crate::error::{Fault, guard, haul_status};
+use crate::error::{CallFailure, guard, haul_status};
 use crate::jar::haul_jar;
 use crate::text;
 
 /// Time limit for making connections if the caller sets none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The change of one setting.
+/// Changes one setting of a client.
 ///
 /// # Safety
-/// `client` is NULL or a client that lives.
+/// `client` is NULL or valid.
 pub(crate) unsafe fn set(
     client: *mut haul_client,
-    change: impl FnOnce(&mut RequestOptions) -> Result<(), Fault>,
+    change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
 ) -> haul_status {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     guard(|| unsafe { text::object(client, "client") }?.change(change))
 }
 
-/// A limit in milliseconds; 0 is none.
+/// Converts a time limit in milliseconds; 0 is `None`.
 pub(crate) fn limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, ve
                 0 => Family::Any,
                 4 => Family::V4,
                 6 => Family::V6,
-                _ => return Err(Fault::setup("the IP version is neither 4 nor 6 nor 0")),
+                _ => return Err(CallFailure::setup("the IP version is neither 4 nor 6 nor 0")),
             };
             Ok(())
         })
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn haul_client_set_interrupt(
     ask: haul_interrupt_fn,
     user: *mut c_void,
 ) -> haul_status {
-    let user = User(user);
+    let user = UserPointer(user);
     let hook = ask.map(|ask| {
         Interrupt::new(move || {
             let user = user;

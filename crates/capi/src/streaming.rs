@@ -1,4 +1,4 @@
-//! Replies whose body is read piece by piece, by the caller or into what the caller gave.
+//! Replies whose body is read piece by piece, by the caller or into the caller's memory.
 
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -7,35 +7,39 @@ use haul::request::Request;
 use haul::{Client, Response};
 
 use crate::client::haul_client;
-use crate::error::{Fault, guard, haul_status};
-use crate::output::{Filler, Output};
+use crate::error::{CallFailure, guard, haul_status};
+use crate::reply_destination::{ReplyDestination, ReplyWriter};
 use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
 
-/// A reply under way.
-pub(crate) struct Streaming {
+/// A reply whose body is still being received.
+pub(crate) struct StreamedReply {
     reply: Response,
 }
 
-/// Sends a request and takes the head of its reply.
-pub(crate) fn open(engine: &Client, request: Request, response: &mut haul_response) -> Result<Streaming, Fault> {
+/// Sends a request and waits for the head of its reply.
+pub(crate) fn open(
+    engine: &Client,
+    request: Request,
+    response: &mut haul_response,
+) -> Result<StreamedReply, CallFailure> {
     let decodes = request.options().decode;
     let reply = engine.send(request)?;
     response.take_head(Some(reply.head().clone()), reply.target(), decodes);
     response.take_facts(Box::new(reply.facts().clone()));
     response.take_history(reply.history().to_vec());
-    Ok(Streaming { reply })
+    Ok(StreamedReply { reply })
 }
 
-/// Sends a request and takes all of its reply.
+/// Sends a request and receives the whole reply.
 pub(crate) fn whole(
     engine: &Client,
     request: Request,
-    output: Output,
+    output: ReplyDestination,
     response: &mut haul_response,
-) -> Result<(), Fault> {
-    let filler = Filler::new(output, std::mem::take(&mut response.body.kept));
+) -> Result<(), CallFailure> {
+    let filler = ReplyWriter::new(output, std::mem::take(&mut response.body.kept));
     if output.on_head.is_some() {
         return shown(engine, request, output, filler, response);
     }
@@ -45,14 +49,14 @@ pub(crate) fn whole(
     response.take_outcome(outcome, decodes)
 }
 
-/// The same for who wants to see the head first: all that is known by then, redirects included.
+/// As [`whole`], but calls `on_head` before the body, with the redirects so far.
 fn shown(
     engine: &Client,
     request: Request,
-    output: Output,
-    mut filler: Filler,
+    output: ReplyDestination,
+    mut filler: ReplyWriter,
     response: &mut haul_response,
-) -> Result<(), Fault> {
+) -> Result<(), CallFailure> {
     let mut reply = open(engine, request, response)?.reply;
     output.show(&response.reply()).map_err(|error| error.with_url(reply.url()))?;
     let announced = reply.content_length().filter(|_| !response.is_decoded());
@@ -75,21 +79,21 @@ fn shown(
     result
 }
 
-/// Sends a request by `send`. `response` gets a new one that it has filled, or NULL where it fails.
+/// Sends a request by `send`. `response` receives a new response, or NULL if the call fails.
 ///
 /// # Safety
-/// What is not NULL lives, and the place is the caller's.
+/// Pointers are NULL or valid, and `response` belongs to the caller.
 pub(crate) unsafe fn answered(
     client: *mut haul_client,
     request: *const haul_request,
     response: *mut *mut haul_response,
-    send: impl FnOnce(&Client, Request, Output, &mut haul_response) -> Result<(), Fault>,
+    send: impl FnOnce(&Client, Request, ReplyDestination, &mut haul_response) -> Result<(), CallFailure>,
 ) -> haul_status {
     guard(|| {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller guarantees it.
         let (client, request, place) =
             unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();
         let shared = client.shared();
         let mut made = Box::<haul_response>::default();
@@ -99,11 +103,11 @@ pub(crate) unsafe fn answered(
     })
 }
 
-/// Returns the fault inside an error of reading.
-fn of_read(error: std::io::Error) -> Fault {
+/// Returns the failure inside an I/O error of the body.
+fn of_read(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),
-        Err(error) => Fault::new(haul_status::Receive, error.to_string()),
+        Err(error) => CallFailure::new(haul_status::Receive, error.to_string()),
     }
 }
 
@@ -138,17 +142,17 @@ pub unsafe extern "C" fn haul_response_read(
     guard(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses it.
         let (response, got) = unsafe { (response.as_mut(), got.as_mut()) };
-        let response = response.ok_or_else(|| Fault::setup("response is NULL"))?;
-        let got = got.ok_or_else(|| Fault::setup("got is NULL"))?;
+        let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
+        let got = got.ok_or_else(|| CallFailure::setup("got is NULL"))?;
         *got = 0;
         if len == 0 {
             return Ok(());
         }
         if buffer.is_null() {
-            return Err(Fault::setup("buffer is NULL"));
+            return Err(CallFailure::setup("buffer is NULL"));
         }
         let Some(streaming) = &mut response.streaming else {
-            return Err(Fault::setup("the response is not one of haul_client_open"));
+            return Err(CallFailure::setup("the response is not one of haul_client_open"));
         };
         let bytes = streaming.reply.fill_buf().map_err(of_read)?;
         let n = bytes.len().min(len);

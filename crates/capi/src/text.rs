@@ -1,7 +1,7 @@
 //! Checks of values from C: pointers that may be NULL, and strings with any bytes.
 //!
-//! One place for all of it, so that every function refuses the same things in the same words: NULL where something must be,
-//! strings that are no UTF-8, header lines that would end early.
+//! All functions share these checks, so that they refuse the same values in the same words: a NULL for a required
+//! argument, strings that are not UTF-8, header lines with line breaks.
 //!
 //! ```
 //! use haul_c::text;
@@ -16,7 +16,7 @@ use std::ffi::{CStr, c_char};
 
 use haul_policy::field::{is_token, is_value};
 
-use crate::error::{Fault, haul_status};
+use crate::error::{CallFailure, haul_status};
 
 /// Bytes owned by someone else; not terminated by NUL.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl haul_slice {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
-    /// The bytes; NULL is none of them.
+    /// Returns the bytes; NULL is an empty slice.
     ///
     /// # Safety
     /// `data` is NULL or points to `len` bytes that nobody changes during `'a`.
@@ -51,15 +51,15 @@ impl haul_slice {
         unsafe { std::slice::from_raw_parts(self.data.cast(), self.len) }
     }
 
-    /// As UTF-8.
+    /// Returns the bytes as UTF-8.
     ///
     /// # Safety
     /// As [`haul_slice::bytes`].
     ///
     /// # Errors
-    /// It is not UTF-8.
-    pub unsafe fn text<'a>(self, what: &str) -> Result<&'a str, Fault> {
-        // SAFETY: the caller's word.
+    /// The string is not UTF-8.
+    pub unsafe fn text<'a>(self, what: &str) -> Result<&'a str, CallFailure> {
+        // SAFETY: the caller guarantees it.
         utf8(unsafe { self.bytes() }, what)
     }
 }
@@ -74,38 +74,38 @@ pub struct haul_header {
     pub value: haul_slice,
 }
 
-/// An object that must be there.
+/// Returns a required object.
 ///
 /// # Safety
-/// `pointer` is NULL or one of an object that lives and is not changed by others during `'a`.
+/// `pointer` is NULL or points to an object that is valid and not changed by others during `'a`.
 ///
 /// # Errors
-/// It is NULL.
-pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Fault> {
-    // SAFETY: the caller's word.
+/// The argument is NULL.
+pub unsafe fn object<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, CallFailure> {
+    // SAFETY: the caller guarantees it.
     unsafe { pointer.as_ref() }.ok_or_else(|| missing(what))
 }
 
-/// A string that must be there.
+/// Returns a required string.
 ///
 /// # Safety
 /// `pointer` is NULL or points to bytes that end with NUL and stay during `'a`.
 ///
 /// # Errors
-/// It is NULL, or not UTF-8.
-pub unsafe fn required<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Fault> {
-    // SAFETY: the caller's word.
+/// The string is NULL or not UTF-8.
+pub unsafe fn required<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, CallFailure> {
+    // SAFETY: the caller guarantees it.
     unsafe { optional(pointer, what) }?.ok_or_else(|| missing(what))
 }
 
-/// A string that may be NULL.
+/// Returns an optional string; NULL is `None`.
 ///
 /// # Safety
 /// As [`required`].
 ///
 /// # Errors
-/// It is not UTF-8.
-pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>, Fault> {
+/// The string is not UTF-8.
+pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>, CallFailure> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -114,14 +114,14 @@ pub unsafe fn optional<'a>(pointer: *const c_char, what: &str) -> Result<Option<
     utf8(bytes, what).map(Some)
 }
 
-/// The bytes of a string that must be there: header values and file names need not be UTF-8.
+/// Returns the bytes of a required string: header values and file names need not be UTF-8.
 ///
 /// # Safety
 /// As [`required`].
 ///
 /// # Errors
-/// It is NULL.
-pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], Fault> {
+/// The argument is NULL.
+pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], CallFailure> {
     if pointer.is_null() {
         return Err(missing(what));
     }
@@ -129,18 +129,18 @@ pub unsafe fn bytes<'a>(pointer: *const c_char, what: &str) -> Result<&'a [u8], 
     Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
 }
 
-/// Bytes with their length; NULL only where there are none.
+/// Returns bytes given with their length; NULL is allowed if the length is 0.
 ///
 /// # Safety
 /// `data` is NULL or points to `len` bytes that stay during `'a`.
 ///
 /// # Errors
-/// It is NULL, and not empty.
-pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result<&'a [u8], Fault> {
+/// `data` is NULL, but `len` is not 0.
+pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result<&'a [u8], CallFailure> {
     if data.is_null() && len > 0 {
         return Err(missing(what));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     Ok(unsafe { haul_slice { data, len }.bytes() })
 }
 
@@ -148,23 +148,23 @@ pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result
 /// of its value would end the line (section 5.5).
 ///
 /// # Errors
-/// It cannot.
-pub fn check_field(name: &str, value: &[u8]) -> Result<(), Fault> {
+/// The field cannot be sent.
+pub fn check_field(name: &str, value: &[u8]) -> Result<(), CallFailure> {
     if !is_token(name.as_bytes()) {
-        return Err(Fault::setup(format!("the header name \"{}\" is no token", name.escape_debug())));
+        return Err(CallFailure::setup(format!("the header name \"{}\" is no token", name.escape_debug())));
     }
     if !is_value(value) {
-        return Err(Fault::setup(format!("the value of the header {name} has CR, LF or NUL in it")));
+        return Err(CallFailure::setup(format!("the value of the header {name} has CR, LF or NUL in it")));
     }
     Ok(())
 }
 
-fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str, Fault> {
-    std::str::from_utf8(bytes).map_err(|_| Fault::new(haul_status::Setup, format!("{what} is not UTF-8")))
+fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str, CallFailure> {
+    std::str::from_utf8(bytes).map_err(|_| CallFailure::new(haul_status::Setup, format!("{what} is not UTF-8")))
 }
 
-fn missing(what: &str) -> Fault {
-    Fault::setup(format!("{what} is NULL"))
+fn missing(what: &str) -> CallFailure {
+    CallFailure::setup(format!("{what} is NULL"))
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_used_is_refused_in_words() {
+    fn invalid_c_strings_are_refused_with_reason() {
         // SAFETY: the text ends with NUL.
         let fault = unsafe { required(c"\xff".as_ptr(), "url") }.unwrap_err();
         assert_eq!(fault.status(), haul_status::Setup);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_would_be_two_is_refused() {
+    fn field_with_line_breaks_is_refused() {
         for (name, value) in [("", &b"x"[..]), ("a b", b"x"), ("a:", b"x"), ("a", b"x\ny"), ("a", b"x\0"), ("ä", b"x")]
         {
             assert!(check_field(name, value).is_err(), "{name:?} {value:?}");

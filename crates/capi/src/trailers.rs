@@ -1,4 +1,4 @@
-//! Fields behind a request's body, from a function of the caller's.
+//! Trailer fields of a request, from a callback of the caller.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -17,20 +17,20 @@ use std::io;
 
 use haul::body::trailers::{Field, Trailers};
 
-use crate::callbacks::{User, haul_trailers_fn};
-use crate::error::{Fault, haul_status};
+use crate::callbacks::{UserPointer, haul_trailers_fn};
+use crate::error::{CallFailure, haul_status};
 use crate::request::{change, haul_request};
 use crate::text::{self, haul_header};
 
-/// As the engine has it.
+/// Converts the callback to the engine's trailers.
 pub(crate) fn of(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
-    let (give, user) = (give?, User(user));
+    let (give, user) = (give?, UserPointer(user));
     Some(Trailers::new(move || fields(give, &user)))
 }
 
 fn fields(
     give: unsafe extern "C" fn(*mut c_void, *mut *const haul_header, *mut usize) -> c_int,
-    user: &User,
+    user: &UserPointer,
 ) -> io::Result<Vec<Field>> {
     let (mut start, mut count) = (std::ptr::null(), 0);
     // SAFETY: a function of the caller's, with its own pointer and two places that live during the call.
@@ -48,7 +48,7 @@ fn fields(
         text::check_field(name, value)?;
         Ok((name.to_owned(), value.to_vec()))
     };
-    headers.iter().map(field).collect::<Result<_, Fault>>().map_err(io::Error::other)
+    headers.iter().map(field).collect::<Result<_, CallFailure>>().map_err(io::Error::other)
 }
 
 /// Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its

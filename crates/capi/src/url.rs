@@ -1,4 +1,4 @@
-//! URLs and secrets, as haul sees them: for bindings that decide about redirects themselves.
+//! URLs and their secrets, for bindings that follow redirects themselves.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -18,7 +18,7 @@ use std::ffi::{c_char, c_int};
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::is_secret_field;
 
-use crate::error::{Fault, guard, haul_status};
+use crate::error::{CallFailure, guard, haul_status};
 use crate::request::{parse_url, url_fault};
 use crate::text;
 use crate::version::give;
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn haul_url_join(
         // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the caller's.
         let (base, reference, place) =
             unsafe { (text::required(base, "base")?, text::bytes(reference, "reference")?, url.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("url is NULL"))?;
+        let place = place.ok_or_else(|| CallFailure::setup("url is NULL"))?;
         *place = std::ptr::null_mut();
         let joined = parse_url(base, false)?.join(&location_text(reference)).map_err(|error| url_fault(&error))?;
         *place = give(joined.to_url().as_bytes());

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_is_a_string_and_can_be_freed() {
+    fn given_string_ends_with_nul_and_is_freeable() {
         let text = give(b"sid=31");
         // SAFETY: it was given by `give`, and is freed once.
         unsafe {

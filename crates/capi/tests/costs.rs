@@ -1,20 +1,20 @@
-//! What small requests cost: system calls, and memory over many of them. And threads that share.
+//! System calls of a small request, memory over many requests, and threads that share a client.
 
 mod common;
 
 use std::fs;
 use std::process::Command;
 
-use common::{Workshop, has, origin};
+use common::{BuildDirectory, has, origin};
 
-/// The system calls between the last two marks of `tests/c/small.c`: one warm request.
+/// Returns the system calls between the last two marks of `tests/c/small.c`: one warm request.
 fn calls_of_one(kind: &str) -> Option<Vec<String>> {
     if !has("strace") {
         return None;
     }
-    let workshop = Workshop::new()?;
+    let directory = BuildDirectory::new()?;
     let (_origin, base) = origin();
-    let (small, log) = (workshop.compile("tests/c/small.c"), workshop.path("strace"));
+    let (small, log) = (directory.compile("tests/c/small.c"), directory.path("strace"));
     let status =
         Command::new("strace").arg("-o").arg(&log).arg(small.path()).args([&base, kind, "5"]).status().unwrap();
     if !status.success() {
@@ -31,7 +31,7 @@ fn calls_of_one(kind: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn a_small_request_on_a_warm_connection_is_three_system_calls() {
+fn small_warm_request_makes_three_system_calls() {
     for kind in ["get", "post", "multipart"] {
         let Some(calls) = calls_of_one(kind) else { return };
         assert_eq!(calls, ["recvfrom", "sendto", "recvfrom"], "{kind}");
@@ -40,9 +40,9 @@ fn a_small_request_on_a_warm_connection_is_three_system_calls() {
 
 #[test]
 fn memory_stays_flat() {
-    let Some(workshop) = Workshop::new() else { return };
+    let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = origin();
-    let soak = workshop.compile("tests/c/soak.c");
+    let soak = directory.compile("tests/c/soak.c");
     // `make c-soak` has 200,000.
     let count = std::env::var("HAUL_C_SOAK").unwrap_or_else(|_| "5000".into());
     println!("{}", soak.run_well([base, count]).trim_end());
@@ -50,9 +50,9 @@ fn memory_stays_flat() {
 
 #[test]
 fn threads_share_connections_and_a_jar() {
-    let Some(workshop) = Workshop::new() else { return };
+    let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = origin();
-    let threads = workshop.compile("tests/c/threads.c");
+    let threads = directory.compile("tests/c/threads.c");
     let rounds = std::env::var("HAUL_C_ROUNDS").unwrap_or_else(|_| "200".into());
     println!("{}", threads.run_well([&base, "6", &rounds]).trim_end());
 }

@@ -1,17 +1,17 @@
-//! The examples in C: compiled, run, and right.
+//! The C examples: each is compiled and run, and its output is checked.
 
 mod common;
 
 use std::fs;
 
-use common::{Workshop, origin};
+use common::{BuildDirectory, origin};
 use testkit::raw::{RawPeer, Step};
 
 #[test]
-fn get_prints_a_page_and_says_why_it_cannot() {
-    let Some(workshop) = Workshop::new() else { return };
+fn get_example_prints_page_or_error() {
+    let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = origin();
-    let get = workshop.compile("examples/get.c");
+    let get = directory.compile("examples/get.c");
     assert_eq!(get.run_well([format!("{base}/small/5")]), "small 5\n");
     // Its text comes coded, for it is asked for so.
     assert_eq!(get.run_well([format!("{base}/text/100000")]).len(), 100_000);
@@ -22,10 +22,10 @@ fn get_prints_a_page_and_says_why_it_cannot() {
 }
 
 #[test]
-fn download_takes_a_body_of_any_length() {
-    let Some(workshop) = Workshop::new() else { return };
+fn download_example_saves_a_large_body() {
+    let Some(directory) = BuildDirectory::new() else { return };
     let (origin, base) = origin();
-    let (download, file) = (workshop.compile("examples/download.c"), workshop.path("body"));
+    let (download, file) = (directory.compile("examples/download.c"), directory.path("body"));
     let said = download.run_well([format!("{base}/bytes/5000000"), file.display().to_string()]);
     assert!(said.starts_with("5000000 bytes"), "{said}");
     let body = fs::read(&file).unwrap();
@@ -33,8 +33,8 @@ fn download_takes_a_body_of_any_length() {
 }
 
 #[test]
-fn login_shares_a_jar_and_a_connection_and_saves_the_jar() {
-    let Some(workshop) = Workshop::new() else { return };
+fn login_example_shares_and_saves_its_jar() {
+    let Some(directory) = BuildDirectory::new() else { return };
     let form = "user=me&password=a%26b+c";
     let set = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=31; Path=/; Max-Age=3600\r\nContent-Length: 2\r\n\r\nin";
     let page = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome";
@@ -45,7 +45,7 @@ fn login_shares_a_jar_and_a_connection_and_saves_the_jar() {
         Step::ReadHead,
         Step::send(page),
     ]]);
-    let (login, jar) = (workshop.compile("examples/login.c"), workshop.path("cookies.txt"));
+    let (login, jar) = (directory.compile("examples/login.c"), directory.path("cookies.txt"));
     let base = peer.url("/").trim_end_matches('/').to_owned();
     assert_eq!(login.run_well([base, jar.display().to_string()]), "welcome");
     assert_eq!(peer.connections(), 1);
@@ -57,10 +57,10 @@ fn login_shares_a_jar_and_a_connection_and_saves_the_jar() {
 }
 
 #[test]
-fn batch_tells_in_the_order_of_its_arguments() {
-    let Some(workshop) = Workshop::new() else { return };
+fn batch_example_prints_in_argument_order() {
+    let Some(directory) = BuildDirectory::new() else { return };
     let (origin, base) = origin();
-    let batch = workshop.compile("examples/batch.c");
+    let batch = directory.compile("examples/batch.c");
     // The first is the slowest.
     let mut urls = vec![format!("{base}/delay/200/small/0")];
     urls.extend((1..40).map(|number| format!("{base}/bytes/{}", number * 1000)));
@@ -76,10 +76,10 @@ fn batch_tells_in_the_order_of_its_arguments() {
 }
 
 #[test]
-fn a_foreign_event_loop_waits_for_the_descriptor() {
-    let Some(workshop) = Workshop::new() else { return };
+fn loop_example_polls_the_batch_descriptor() {
+    let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = origin();
-    let program = workshop.compile("examples/loop.c");
+    let program = directory.compile("examples/loop.c");
     let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/small/{number}")).collect();
     let told = program.run_well(&urls);
     let mut lines: Vec<&str> = told.lines().collect();

@@ -1,4 +1,4 @@
-//! That `include/haul.h` is what the sources say, and that C and C++ take it.
+//! `include/haul.h`: equal to what cbindgen generates, and valid C and C++.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn has_cbindgen() -> bool {
 }
 
 #[test]
-fn the_header_is_what_the_sources_make() {
+fn header_equals_cbindgen_output() {
     if !has_cbindgen() {
         return;
     }
@@ -44,7 +44,7 @@ fn the_header_is_what_the_sources_make() {
 }
 
 #[test]
-fn it_names_this_version() {
+fn header_names_this_version() {
     let header = header();
     assert!(header.contains(&format!("#define HAUL_VERSION \"{}\"", env!("CARGO_PKG_VERSION"))));
     for (name, number) in [
@@ -57,7 +57,7 @@ fn it_names_this_version() {
 }
 
 #[test]
-fn c_and_cpp_take_it_without_a_warning() {
+fn header_compiles_as_c_and_cpp_without_warnings() {
     for (compiler, language, standard) in [("cc", "c", "c99"), ("c++", "c++", "c++11")] {
         if !has(compiler) {
             continue;
@@ -72,9 +72,9 @@ fn c_and_cpp_take_it_without_a_warning() {
     }
 }
 
-/// Every function that the library exports is declared, and the other way round.
+/// Every exported function is declared in the header, and every declared function is exported.
 #[test]
-fn it_declares_what_the_library_has() {
+fn header_declares_every_exported_function() {
     if !has("nm") {
         return;
     }

@@ -1,27 +1,27 @@
-//! Torture of the interface from C: the n-th descriptor or allocation is refused, for each n that a job comes to
-//! (`tests/c/torture.c`). Fifty-six cases with `HAUL_TORTURE=all` (`make torture`); without it a few, with every
-//! nineteenth allocation.
+//! Refused descriptors and allocations: a C program (`tests/c/torture.c`) runs a job again and again, and the n-th
+//! descriptor or allocation is refused, for each n. `HAUL_TORTURE=all` (`make torture`) runs all 56 cases, otherwise a few
+//! with every nineteenth allocation.
 
 mod common;
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{Workshop, crate_dir};
+use common::{BuildDirectory, crate_dir};
 use testkit::origin::Origin;
 
-/// The step from allocation to allocation, and from case to case.
+/// Returns the steps between allocations and between cases.
 fn extent() -> [String; 2] {
     let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
     (if is_whole { ["1", "1"] } else { ["19", "5"] }).map(str::to_owned)
 }
 
-/// Runs the program, which says itself what was false.
-fn torture(workshop: &Workshop, what: &str, preload: Option<&str>) {
+/// Runs the C program, which prints its own failures.
+fn torture(directory: &BuildDirectory, what: &str, preload: Option<&str>) {
     let origin = Origin::builder().http2(100).start().unwrap();
-    let ca = workshop.path("ca.pem");
+    let ca = directory.path("ca.pem");
     fs::write(&ca, origin.ca_pem()).unwrap();
-    let program = workshop.compile("tests/c/torture.c");
+    let program = directory.compile("tests/c/torture.c");
     let mut command = Command::new(program.path());
     if let Some(library) = preload {
         command.env("LD_PRELOAD", library);
@@ -37,15 +37,15 @@ fn torture(workshop: &Workshop, what: &str, preload: Option<&str>) {
 }
 
 #[test]
-fn a_refused_descriptor_is_an_answer_or_an_error() {
-    let Some(workshop) = Workshop::new() else { return };
-    torture(&workshop, "descriptors", None);
+fn refused_descriptor_ends_in_answer_or_error() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    torture(&directory, "descriptors", None);
 }
 
 #[test]
-fn a_refused_allocation_is_an_answer_or_an_error() {
-    let Some(workshop) = Workshop::new() else { return };
-    let library = workshop.path("refuse.so");
+fn refused_allocation_ends_in_answer_or_error() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let library = directory.path("refuse.so");
     let source = crate_dir().join("../cli/tests/torture/refuse.c");
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).stderr(Stdio::null());
@@ -53,5 +53,5 @@ fn a_refused_allocation_is_an_answer_or_an_error() {
         println!("SKIPPED: refused allocations: the C library here is not glibc");
         return;
     }
-    torture(&workshop, "allocations", library.to_str());
+    torture(&directory, "allocations", library.to_str());
 }

@@ -1,4 +1,4 @@
-//! C programs, compiled against the header and the library of this build, and run.
+//! Compiles C programs against the header and the library of this build, and runs them.
 //!
 //! `HAUL_C_FLAGS` adds flags to the compiler (`-fsanitize=address`), `HAUL_C_WRAPPER` a program to run them under
 //! (`valgrind -q --error-exitcode=9`): `make c-memory` uses both.
@@ -17,7 +17,7 @@ pub fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether a program is installed; a test that needs one that is not says so.
+/// Returns whether a program is installed, and prints that the test is skipped if not.
 pub fn has(program: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
@@ -27,13 +27,13 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// A place for programs, with the library in it under the names that they look it up by.
-pub struct Workshop {
+/// A directory for compiled programs, which contains the library under the names that they link to.
+pub struct BuildDirectory {
     dir: TempDir,
 }
 
-impl Workshop {
-    /// `None`, and a word about it, where there is no C compiler.
+impl BuildDirectory {
+    /// Creates the directory; `None` without a C compiler.
     pub fn new() -> Option<Self> {
         if !has("cc") {
             return None;
@@ -53,12 +53,12 @@ impl Workshop {
     }
 
     /// Compiles a C program; warnings are errors.
-    pub fn compile(&self, source: &str) -> Program {
+    pub fn compile(&self, source: &str) -> CProgram {
         self.compile_by("cc", &["-std=c11", "-D_GNU_SOURCE", "-Wno-cast-function-type"], source)
     }
 
-    /// The same by any compiler.
-    pub fn compile_by(&self, compiler: &str, flags: &[&str], source: &str) -> Program {
+    /// Compiles a program with another compiler and flags.
+    pub fn compile_by(&self, compiler: &str, flags: &[&str], source: &str) -> CProgram {
         let source = crate_dir().join(source);
         let program = self.path(source.file_stem().unwrap().to_str().unwrap());
         let mut cc = Command::new(compiler);
@@ -69,18 +69,19 @@ impl Workshop {
         cc.args(env::var("HAUL_C_FLAGS").unwrap_or_default().split_whitespace());
         let output = cc.output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), String::from_utf8_lossy(&output.stderr));
-        Program(program)
+        CProgram(program)
     }
 }
 
-pub struct Program(PathBuf);
+/// A compiled program.
+pub struct CProgram(PathBuf);
 
-impl Program {
+impl CProgram {
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Runs it; what it says is part of a failure's message. Nobody's proxy is used.
+    /// Runs the program, without proxies from the environment.
     pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         let wrapper = env::var("HAUL_C_WRAPPER").unwrap_or_default();
         let mut words = wrapper.split_whitespace();
@@ -98,7 +99,7 @@ impl Program {
         command.args(arguments).output().unwrap()
     }
 
-    /// The same where nothing may go wrong. Answers what it printed.
+    /// Runs the program, which must succeed, and returns its standard output.
     pub fn run_well<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
         let output = self.run(arguments);
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -107,7 +108,7 @@ impl Program {
     }
 }
 
-/// An origin and where it is, without the slash at the end.
+/// Starts an origin, and returns its URL without the final slash.
 pub fn origin() -> (Origin, String) {
     let origin = Origin::builder().threads(1).start().unwrap();
     let base = origin.url("/");

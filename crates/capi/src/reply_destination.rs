@@ -13,36 +13,36 @@ use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 
-use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_reserve_fn};
-use crate::error::Fault;
+use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
+use crate::error::CallFailure;
 use crate::response::haul_reply;
 use crate::text::haul_slice;
 
-/// The most that an announced length makes haul ask for at once: a false length costs no memory.
+/// The most memory that haul requests for an announced length at once, so that a false length costs none.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// The caller's choice of where a reply goes.
+/// The callbacks of the caller that receive a reply.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Output {
+pub(crate) struct ReplyDestination {
     pub(crate) on_head: haul_head_fn,
     pub(crate) reserve: haul_reserve_fn,
     pub(crate) on_body: haul_body_fn,
-    pub(crate) user: User,
+    pub(crate) user: UserPointer,
 }
 
-impl Output {
-    /// Into haul's own memory.
+impl ReplyDestination {
+    /// Stores the body in haul's memory.
     pub(crate) const KEPT: Self =
-        Self { on_head: None, reserve: None, on_body: None, user: User(std::ptr::null_mut()) };
+        Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
 
-    pub(crate) fn check(&self) -> std::result::Result<(), Fault> {
+    pub(crate) fn check(&self) -> std::result::Result<(), CallFailure> {
         if self.reserve.is_some() && self.on_body.is_some() {
-            return Err(Fault::setup("the body can go to reserve or to on_body, not to both"));
+            return Err(CallFailure::setup("the body can go to reserve or to on_body, not to both"));
         }
         Ok(())
     }
 
-    /// Shows the head to who wants to see it before the body.
+    /// Passes the head to `on_head`, if there is one.
     pub(crate) fn show(&self, head: &haul_reply) -> Result<()> {
         let Some(on_head) = self.on_head else { return Ok(()) };
         // SAFETY: a function of the caller's, with its own pointer and a reply that lives during the call.
@@ -54,36 +54,36 @@ impl Output {
     }
 }
 
-/// A body that has come, or as much as came of it.
+/// A received body, or the received part of it.
 #[derive(Debug, Default)]
-pub(crate) struct Body {
-    /// The body in haul's own memory. The memory is used again for the next reply.
+pub(crate) struct StoredBody {
+    /// The body in haul's memory, which is used again for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The caller's memory where it is, or NULL.
+    /// The caller's memory that holds the body, or NULL.
     pub(crate) lent: haul_slice,
-    /// Length of the body, wherever it is.
+    /// The length of the body.
     pub(crate) len: u64,
-    /// The body is in `kept`.
+    /// True if the body is in `kept`.
     pub(crate) is_kept: bool,
 }
 
-/// Puts one body where it belongs.
-pub(crate) struct Filler {
-    output: Output,
+/// Writes one body to its destination.
+pub(crate) struct ReplyWriter {
+    output: ReplyDestination,
     kept: Vec<u8>,
-    /// The caller's memory, and how much of it there is.
+    /// The caller's memory, and its size in `room`.
     start: *mut u8,
     room: usize,
     len: usize,
 }
 
-// SAFETY: the pointer is the caller's memory, which only this filler writes to; the engine drives it in the caller's thread,
+// SAFETY: the pointer is the caller's memory, which only this writer writes to; the engine uses it in the caller's thread,
 // since a call that waits has no other.
-unsafe impl Send for Filler {}
+unsafe impl Send for ReplyWriter {}
 
-impl Filler {
-    /// `kept` is memory that may be used again.
-    pub(crate) fn new(output: Output, kept: Vec<u8>) -> Self {
+impl ReplyWriter {
+    /// Creates a writer. `kept` is memory to use again.
+    pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
 
@@ -137,18 +137,18 @@ impl Filler {
     }
 
     /// The body is complete, or will be no more.
-    pub(crate) fn finish(self) -> Body {
+    pub(crate) fn finish(self) -> StoredBody {
         let is_kept = self.is_kept();
         let lent = if self.output.reserve.is_some() && !self.start.is_null() {
             haul_slice { data: self.start.cast(), len: self.len }
         } else {
             haul_slice::NONE
         };
-        Body { kept: self.kept, lent, len: self.len as u64, is_kept }
+        StoredBody { kept: self.kept, lent, len: self.len as u64, is_kept }
     }
 }
 
-impl Sink for Filler {
+impl Sink for ReplyWriter {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         self.expect(begin.length)
     }
@@ -214,12 +214,15 @@ mod tests {
         std::ptr::null_mut()
     }
 
-    fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> Filler {
-        Filler::new(Output { reserve, user: User((&raw mut *memory).cast()), ..Output::KEPT }, Vec::new())
+    fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> ReplyWriter {
+        ReplyWriter::new(
+            ReplyDestination { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyDestination::KEPT },
+            Vec::new(),
+        )
     }
 
     #[test]
-    fn a_body_is_whole_in_memory_that_moves_as_it_grows() {
+    fn body_stays_whole_when_reserved_memory_moves() {
         let mut memory = Vec::new();
         let mut filler = into(Some(moving), &mut memory);
         filler.expect(Some(2)).unwrap();
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn no_memory_ends_a_body_that_has_bytes() {
+    fn failed_reserve_ends_a_body() {
         let mut filler = into(Some(none), &mut Vec::new());
         filler.put(b"").unwrap();
         assert_eq!(filler.put(b"a").unwrap_err().kind(), ErrorKind::Write);

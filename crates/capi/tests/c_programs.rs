@@ -1,0 +1,49 @@
+//! C and C++ programs (`tests/c`) that use the interface: refusals, calls, streams, uploads and batches.
+
+mod common;
+
+use common::{BuildDirectory, has, origin};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn invalid_arguments_are_refused_without_crashing() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let program = directory.compile("tests/c/refusals.c");
+    let jar = directory.path("jar.txt");
+    assert_eq!(program.run_well([&jar]), "refused as it should be\n");
+}
+
+#[test]
+fn calls_streams_uploads_interrupts_and_forks_work() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    let program = directory.compile("tests/c/calls.c");
+    assert_eq!(program.run_well([base]), "called as it should be\n");
+}
+
+#[test]
+fn early_response_ends_a_slow_upload() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let program = directory.compile("tests/c/early_response.c");
+    assert_eq!(program.run_well([peer.url("/")]), "heard early\n");
+}
+
+#[test]
+fn batches_deliver_in_both_orders() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let (_origin, base) = origin();
+    let program = directory.compile("tests/c/batches.c");
+    assert_eq!(program.run_well([base]), "batched as it should be\n");
+}
+
+#[test]
+fn cpp_program_compiles_and_runs() {
+    let (true, Some(directory)) = (has("c++"), BuildDirectory::new()) else { return };
+    let (_origin, base) = origin();
+    for standard in ["-std=c++11", "-std=c++20"] {
+        let program = directory.compile_by("c++", &[standard, "-pedantic", "-Wshadow"], "tests/c/cplusplus.cpp");
+        assert_eq!(program.run_well([&base]), "200 small 4\n", "{standard}");
+    }
+}
