@@ -1,10 +1,10 @@
-# haul: what there is to do with a checkout. `make` alone lists it.
+# Tasks in a checkout of haul. `make` alone lists them.
 #
-#   make demo                         the first job on an embedded origin, its answer checked
-#   make test                         everything that must hold before a change lands
-#   make faults SEED=2                haul through every fault, 1,000 kills, bodies up to 5 GiB
-#   make bench                        haul and its peers in turn, every job
-#   make bench JOB=site ROUNDS=7      one of them
+#   make demo                         a first job against a local server, with its output checked
+#   make test                         all checks that a change has to pass
+#   make faults SEED=2                every fault, 1,000 kills, bodies up to 5 GiB
+#   make bench                        every job with haul and its peers
+#   make bench JOB=site ROUNDS=7      one job
 #
 # All targets share one target directory (CARGO_TARGET_DIR, or target/), so nothing is built twice.
 
@@ -21,7 +21,7 @@ KILLS        ?= 1000
 REPLIES      ?= 10000
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-# In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
+# In CI, a lock file that does not match the manifests is an error.
 LOCKED := $(if $(CI),--locked)
 BINDIR := $(DESTDIR)$(PREFIX)/bin
 DATADIR := $(DESTDIR)$(PREFIX)/share
@@ -34,27 +34,26 @@ MANDIR := $(DATADIR)/man/man1
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean msrv words
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Cargo joins the features of all packages that one command names. So the command is always built by itself, as `cargo install`
-# builds it and with what libhaul needs, and all that drives it by another: nothing of haul is compiled for one target and again for
-# the next, and what is tested and measured is what is shipped.
-build: ## haul, optimised: target/release/haul
+# Cargo unites the features of all packages in one invocation. The command haul is always built alone, as `cargo install` builds
+# it, and the test servers in a second invocation. So nothing is compiled twice, and tests run the program that is shipped.
+build: ## the optimised program: target/release/haul
 	$(CARGO) build $(LOCKED) --release -p httphaul-cli --bin haul
 
-# The drivers: bench, faults, hostile, origin and the other servers.
+# The programs bench, faults, hostile, and the test servers.
 tools:
 	$(CARGO) build $(LOCKED) --release -p httphaul-bench -p testkit --bins
 
 bindings: libhaul perl python ## libhaul for C in target/capi, the Perl module in bindings/perl/blib, the Python module in target/py
 
-# Both kinds of library in one build; without Cargo's `lib`, link-time optimisation goes through all of it.
+# One build for both kinds of library, without the crate type `lib`, so that link-time optimisation covers all of it.
 libhaul:
 	$(CARGO) rustc $(LOCKED) --release -p httphaul-capi --lib --crate-type cdylib --crate-type staticlib
 	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(abspath $(TARGET_DIR))/capi $(abspath $(TARGET_DIR))/capi
 
-# Where Perl's headers or a C compiler are missing this says so, and does not fail. Usable as perl -Mblib=bindings/perl.
+# Without Perl's headers or a C compiler, prints so and succeeds. Use the result with perl -Mblib=bindings/perl.
 perl: libhaul
 	sh scripts/perl.sh build
 
@@ -64,36 +63,36 @@ perl-test: ## the tests of the Perl module
 perl-soak: perl ## 200,000 requests in Perl; memory must stay flat
 	cd bindings/perl && HAUL_REQUESTS=200000 prove -b t/21-memory.t
 
-lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
+lwp-suite: perl ## LWP's own tests with haul for http and https (fetches libwww-perl's source package)
 	sh scripts/lwp-suite.sh
 
 http-tiny-suite: perl ## HTTP::Tiny's own tests with HTTP::Haul in its place (fetches perl's source package)
 	sh scripts/http-tiny-suite.sh
 
-header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
+header: ## regenerate crates/capi/include/haul.h (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate httphaul-capi --output include/haul.h .
 
-# The C programs of the tests once under valgrind, once with ASan, its leak check included.
+# Runs the C programs of the tests under valgrind, and with AddressSanitizer and its leak check.
 c-memory: ## the C interface under valgrind and AddressSanitizer
 	sh scripts/c-memory.sh
 
 msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup installs it; 4 minutes and 1 GB)
 	rustup run --install $$(sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) cargo check $(LOCKED) --workspace
 
-tsan: ## the engine's tests of threads under ThreadSanitizer (needs a nightly toolchain with its sources)
+tsan: ## the engine's thread tests under ThreadSanitizer (needs a nightly toolchain with rust-src)
 	sh scripts/tsan.sh
 
-miri: ## the unit tests of the C interface and of the parsers in Miri (needs a nightly toolchain with it)
+miri: ## the unit tests of the C interface and of the parsers in Miri (needs a nightly toolchain with Miri)
 	sh scripts/miri.sh
 
 c-soak: ## 200,000 requests in C; memory must stay flat
 	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p httphaul-capi --test costs -- --nocapture memory_stays_flat
 
-demo: ## build, serve the site of 5,706 pages on loopback, do the first job on it, check the answer
+demo: ## build, serve 5,706 pages locally, fetch and extract them, check the output
 	sh scripts/demo.sh
 
-# The order is from quick to slow; each step is a target of its own, so that a failed one can be run alone. Counts of
-# instructions depend on the processor and the C library: away from where the baseline was made they tell and decide nothing.
+# From quick to slow. Each step is a target, so that you can run a failed one alone. Instruction counts depend on the processor
+# and the C library, so a difference to the baseline does not fail the run.
 test: ## all checks and tests, as CI runs them
 	sh scripts/setup-tests.sh
 	$(MAKE) fmt-check
@@ -127,59 +126,59 @@ lint: ## clippy over everything, warnings are errors
 unit: ## unit, integration and doc tests of all crates
 	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
-faults: fault-tests build tools ## every fault: its tests; those of ranges at OFFSETS=100 places, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
+faults: fault-tests build tools ## every fault: its tests, and its rows at OFFSETS=100 offsets, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
 		--kills $(KILLS) --kill-body 24M --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
 
-fault-tests: ## the tests that docs/design/faults.md names for each fault, and a line for each fault
+fault-tests: ## the tests that docs/design/faults.md names, with a line for each fault
 	sh scripts/fault-tests.sh
 
-# One place a row; the same seed every time, so that what fails here fails again.
-faults-slice: build tools ## the same in under a minute: one place a row, a few kills, small bodies
+# One offset for each row, and a fixed seed, so that a failure can be repeated.
+faults-slice: build tools ## `faults` in under a minute: one offset for each row, few kills, small bodies
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets 1 \
 		--kills 4 --sizes 1,4.6M,13M --quiet --json ''
 
-# The library's servers are threads of the same process, thousands one after the other: with an arena for each, glibc keeps what they
-# had, and its peak says nothing of the library's.
-hostile: build tools ## the command and the library against REPLIES=10000 replies that no honest server sends
+# The servers of the library's test are thousands of threads in the same process. With a malloc arena for each, the peak of memory
+# would be that of the servers.
+hostile: build tools ## the command and the library against REPLIES=10000 malicious replies
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies $(REPLIES)
 	MALLOC_ARENA_MAX=1 HAUL_HOSTILE_REPLIES=$(REPLIES) $(CARGO) test $(LOCKED) -p httphaul --test hostile_replies -- --nocapture
 
-hostile-slice: build tools ## the same for the command in some seconds: 400 replies
+hostile-slice: build tools ## the command against 400 malicious replies, in seconds
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
 
-torture: ## each descriptor, thread and allocation of 60 command lines, and of 56 cases in C, refused one by one (some minutes)
+torture: ## refuse each descriptor, thread and allocation of 60 command lines and 56 C cases in turn (some minutes)
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-capi --test torture -- --nocapture
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p httphaul-cli --test torture -- --nocapture
 
-agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
+agent-kills: ## kill -9 of the agent at random moments during 1,000 calls, all of which must succeed (make test: 60)
 	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- killing_the_agent_fails_no_call
 
-python: ## the Python module, installed in an environment of its own: target/py
+python: ## build the Python module and install it in a virtual environment: target/py
 	sh scripts/test-python.sh build
 
-python-test: ## the same, and its tests
+python-test: ## the tests of the Python module, and those of requests
 	sh scripts/test-python.sh
 
 python-soak: python ## 200,000 requests in Python, and as many with asyncio; memory must stay flat
 	HAUL_REQUESTS=200000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_memory.py --rootdir bindings/python \
 		-p no:cacheprovider -s
 
-purity: ## who may depend on whom, and that the protocol crate is no_std
+purity: ## check the dependencies between the crates, and that the protocol crate is no_std
 	sh scripts/purity.sh
 
-licences: ## licences of all dependencies, and versions that are there twice
+licences: ## check the licences of all dependencies, and list duplicate versions
 	sh scripts/licences.sh
 
-words: ## for each crate: doc comments, test names and type names that CONTRIBUTING.md's rules do not allow, counted
+words: ## count doc comments, test names and type names that break the rules of CONTRIBUTING.md
 	sh scripts/words.sh
 
-# libFuzzer itself is not built for a check: nothing is linked.
-fuzz-check: ## that the fuzz targets compile
+# A check links nothing, so libFuzzer is not built.
+fuzz-check: ## check that the fuzz targets compile
 	CUSTOM_LIBFUZZER_PATH=/nonexistent/libFuzzer.a \
 		$(CARGO) check $(LOCKED) --manifest-path fuzz/Cargo.toml --bins --target-dir $(TARGET_DIR)/fuzz
 
-doc: ## API documentation, warnings are errors
+doc: ## build the API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps
 
 bench: ## the whole scorecard: table, bench/results, docs/benchmarks.md, charts, README; or one job: JOB=name ROUNDS=n
@@ -190,24 +189,24 @@ else
 	$(TARGET_DIR)/release/bench $(JOB) $(if $(ROUNDS),--rounds $(ROUNDS))
 endif
 
-bench-smoke: build tools ## haul alone in every job, everything tiny: only whether its answers are right
+bench-smoke: build tools ## haul alone in every job with tiny data, to check its output
 	$(TARGET_DIR)/release/bench all --smoke
 
 scorecard: tools ## docs/benchmarks.md, its charts and the README's figures from the newest whole run in bench/results
 	$(TARGET_DIR)/release/bench scorecard
 
-instructions: libhaul build tools ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
+instructions: libhaul build tools ## compare instruction counts with bench/instructions.json (needs valgrind); UPDATE=1 rewrites it
 	$(TARGET_DIR)/release/bench instructions $(if $(UPDATE),--update)
 
-fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
+fuzz-smoke: ## run each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh
 
-# Made from the table of flags; a test holds the files that are checked in to it.
-generate: ## the man page, the completions and docs/curl-compat.md, from the table of flags
+# Generates from the table of flags. A test compares the files in the repository with it.
+generate: ## regenerate the man page, the completions and docs/curl-compat.md
 	$(CARGO) run $(LOCKED) -q -p httphaul-cli --bin haul -- --generate .
 
-# Root often has no toolchain: what `make build` left is installed as it is. The documents lie as they do here, for their links.
-install: ## put haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
+# Installs the result of `make build`, because root often has no toolchain. Documents keep their layout, for their links.
+install: ## install haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
 	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
 	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks
 	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
@@ -224,13 +223,13 @@ install: ## put haul, libhaul and their documentation under PREFIX (/usr/local),
 	install -m 644 completions/_haul $(DATADIR)/zsh/site-functions/_haul
 	install -m 644 completions/haul.fish $(DATADIR)/fish/vendor_completions.d/haul.fish
 
-uninstall: ## take away what install put there
+uninstall: ## remove the installed files
 	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/lib/libhaul.*
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
 	rm -f $(MANDIR)/haul.1 $(DATADIR)/bash-completion/completions/haul $(DATADIR)/zsh/site-functions/_haul \
 		$(DATADIR)/fish/vendor_completions.d/haul.fish
 
-clean: ## remove everything that was built
+clean: ## remove all build results
 	$(CARGO) clean
 	rm -rf fuzz/target bench/work

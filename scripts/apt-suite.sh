@@ -1,19 +1,19 @@
 #!/bin/sh
-# apt's own integration tests with haul for its methods http and https, and the installed apt for all else: those that use apt's web
-# server.
+# Runs apt's own integration tests with haul as the methods http and https, and the installed apt otherwise: the tests that use
+# apt's web server.
 #
-#   sh scripts/apt-suite.sh                  all of them; says how many pass, and lists those that fail
+#   sh scripts/apt-suite.sh                  all of them; prints the number that passed, and lists the failed ones
 #   sh scripts/apt-suite.sh test-apt-update-ims test-method-mirror
 #
 #   HAUL=PATH         the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR     where source, server and output are kept from one run to the next (a temporary directory otherwise)
+#   SUITE_DIR=DIR     the directory for source, server and output, which is kept (default: a temporary directory)
 #
-# As root it takes a quarter of an hour. What haul fails by intention or for a wording stands in scripts/apt-suite/excluded with its
-# reason. Nothing of apt's comes into this repository. Fails when a test fails that is not in that list; passes, and says so, where
-# something is missing.
+# It needs root, and takes a quarter of an hour. scripts/apt-suite/excluded lists tests that haul fails on purpose or because of
+# wording, with reasons. No file of apt is copied into this repository. Fails if another test fails. Prints so and succeeds if a
+# dependency is missing.
 set -u
 
-. "$(dirname "$0")/suite-place.sh"
+. "$(dirname "$0")/suite-paths.sh"
 
 for needed in apt-ftparchive c++ cmake fakeroot stunnel4 gpg; do
     command -v "$needed" >/dev/null 2>&1 || {
@@ -24,7 +24,7 @@ for needed in apt-ftparchive c++ cmake fakeroot stunnel4 gpg; do
     }
 done
 
-# The user that apt's methods become has to reach them.
+# apt's methods run as another user, who needs access.
 chmod 755 "$work"
 source=$(find "$work" -maxdepth 1 -type d -name 'apt-[0-9]*' | head -n 1)
 if [ -z "$source" ]; then

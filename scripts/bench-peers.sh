@@ -1,14 +1,14 @@
 #!/bin/sh
-# The peers of the scorecard that no package manager brings, into the directory where the bench looks for programs first:
+# Builds the peers of the scorecard that no package manager has, into the directory where the bench looks for programs first:
 #
-#   curl      the command of the version whose library easyget has: the sources are in the same crate (CMake, OpenSSL's and
-#             nghttp2's headers); else the system's is measured
-#   easyget   bench/libcurl: the libcurl that its Cargo.lock names, linked statically (a C compiler; OpenSSL's headers,
-#             else OpenSSL is built along, which takes perl and minutes)
-#   htcat     github.com/htcat/htcat through the Go module proxy (Go)
+#   curl      the command, in the same version as the library of easyget, from the sources in the same crate (needs CMake and the
+#             headers of OpenSSL and nghttp2); otherwise the bench measures the system's curl
+#   easyget   bench/libcurl, with the libcurl that its Cargo.lock names, linked statically (needs a C compiler; without OpenSSL's
+#             headers, OpenSSL is built, too, which needs perl and takes minutes)
+#   htcat     github.com/htcat/htcat, through the Go module proxy (needs Go)
 #
-# aria2c, wget2 and h2load are taken from PATH. What cannot be had is said and passed over; the bench does without it.
-# What is there already is not built again; --again does.
+# aria2c, wget2 and h2load are taken from PATH. A peer that cannot be built is reported, and the bench does without it. Existing
+# peers are not rebuilt; --again rebuilds them.
 set -u
 
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ skip() {
     missing=1
 }
 lock=$(cat bench/libcurl/Cargo.lock bench/libcurl/Cargo.toml bench/libcurl/src/*.rs | cksum)
-# Whether the peer of this name was built from the same versions.
+# Returns whether the peer was built from the same versions.
 has() {
     [ "${again:-}" != --again ] && [ -x "$work/bin/$1" ] && [ "$(cat "$work/$1.lock" 2>/dev/null)" = "$lock" ]
 }
@@ -28,7 +28,7 @@ again=${1:-}
 
 features=
 pkg-config --exists openssl 2>/dev/null || features=vendored
-# Cargo's own target directory of this package: the libraries differ in features from haul's.
+# A separate target directory, because the libraries have other features than haul's.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/peers
 export CARGO_TARGET_DIR
 if ! has easyget; then
@@ -39,7 +39,7 @@ if ! has easyget; then
     fi
 fi
 
-# Where Cargo has unpacked the crate that carries curl's sources.
+# The directory in which Cargo has unpacked the crate with curl's sources.
 sources() {
     "${CARGO:-cargo}" metadata --locked --format-version 1 --manifest-path bench/libcurl/Cargo.toml 2>/dev/null |
         grep -o '"manifest_path":"[^"]*/curl-sys-[^"]*/Cargo.toml"' | head -n 1 | cut -d '"' -f 4
@@ -47,7 +47,7 @@ sources() {
 curl_command() {
     manifest=$(sources)
     [ -n "$manifest" ] && [ -f "${manifest%/*}/curl/src/tool_main.c" ] || return 1
-    # The crate leaves curl's documents and tests out: empty ones in their place.
+    # The crate does not contain curl's documents and tests; the build needs the directories.
     tree=$CARGO_TARGET_DIR/curl
     rm -rf "$tree" && mkdir -p "$tree" && cp -R "${manifest%/*}/curl" "$tree/src" && mkdir -p "$tree/src/docs" || return 1
     [ -f "$tree/src/docs/CMakeLists.txt" ] || : >"$tree/src/docs/CMakeLists.txt"

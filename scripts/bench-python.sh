@@ -1,6 +1,7 @@
 #!/bin/sh
-# The environment of the job python: the peers of bench/python/requirements.txt in target/py-bench, and the haul that `make python`
-# has left in target/py, whichever that is at the time: building haul anew needs no second run of this.
+# Creates the environment of the job python: the peers of bench/python/requirements.txt in target/py-bench. The job uses the haul that
+# `make python` has installed in target/py, so rebuilding haul does not need this script again. A peer that cannot be installed is
+# left out, and the job reports it.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -18,14 +19,14 @@ while read -r package; do
     apart=
     case $package in
     '' | '#'*) continue ;;
-    # It brings a urllib3 of its own under that name, which requests and others must not run on.
+    # The package contains another urllib3, which requests and other peers must not use.
     niquests*) apart=--target=$bench/apart ;;
     esac
     # shellcheck disable=SC2086 # none, or one word
     "$bench/bin/python" -m pip --disable-pip-version-check --quiet install $apart "$package" ||
         echo "bench-python: $package cannot be had" >&2
 done <bench/python/requirements.txt
-# Behind the peers' own packages, so that only haul is taken from there.
+# Listed after the peers' packages, so that only haul is imported from there.
 site='import sysconfig; print(sysconfig.get_path("purelib"))'
 "$target/py/bin/python" -c "$site" >"$("$bench/bin/python" -c "$site")/haul.pth"
 "$bench/bin/python" -c 'import haul; print("bench-python: haul from", haul.__path__[0])'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The whole scorecard on a clean clone: the peers, the bindings (each language has a job), every job, and what is made of their
-# figures. What cannot be had is said and passed over. What is built first takes its part of the 25 minutes that all may take;
-# measuring has the rest, or BUDGET seconds. ROUNDS=n for other than the jobs' own.
+# Runs the whole scorecard on a clean clone: builds the peers and the bindings, runs every job, and writes the documents. A missing
+# peer is reported and left out. Building and measuring may take 25 minutes together; BUDGET=seconds sets the time for measuring.
+# ROUNDS=n replaces the number of rounds of each job.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ make=${MAKE:-make}
 start=$(date +%s)
 
 sh scripts/setup-bench.sh
-# Beside ours, for the last part of each build has one core busy.
+# In parallel with our build, whose last part uses only one core.
 mkdir -p "$target"
 sh scripts/bench-peers.sh >"$target/peers.log" 2>&1 &
 "$make" bindings build tools
@@ -18,7 +18,7 @@ wait
 cat "$target/peers.log"
 sh scripts/bench-python.sh || true
 
-# The last rounds, and the documents, are not in the budget.
+# The last rounds and the documents are not part of the budget.
 left=$((25 * 60 - 90 - ($(date +%s) - start)))
 [ "$left" -gt 600 ] || left=600
 status=0

@@ -1,17 +1,17 @@
 #!/bin/sh
-# BetterTLS (Netflix), with haul in curl's place: some 9,500 servers with good and bad chains of certificates. Each has to be reached or
-# refused: constraints on names, expired or wrongly made authorities, several chains of which one is good.
+# Runs BetterTLS (Netflix) with haul instead of curl: about 9,500 servers with valid and invalid certificate chains. haul has to accept
+# or refuse each: name constraints, expired or malformed authorities, several chains of which one is valid.
 #
-#   sh scripts/bettertls.sh                                  all of it (half a minute once it is built)
-#   sh scripts/bettertls.sh --suite pathbuilding             words for its runner
+#   sh scripts/bettertls.sh                                  all of it (half a minute after the build)
+#   sh scripts/bettertls.sh --suite pathbuilding             arguments for its runner
 #
 #   HAUL=PATH         the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR     where the suite is kept from one run to the next (a temporary directory otherwise)
+#   SUITE_DIR=DIR     the directory for the suite, which is kept (default: a temporary directory)
 #
-# Fails when a case does; passes, and says so, where there is no Go or the module cannot be had.
+# Fails if a case fails. Prints so and succeeds if Go or the module is missing.
 set -u
 
-. "$(dirname "$0")/suite-place.sh"
+. "$(dirname "$0")/suite-paths.sh"
 
 version=v0.0.0-20250909192348-e1e99e353074
 if [ ! -x "$work/bettertls" ]; then
@@ -20,7 +20,7 @@ if [ ! -x "$work/bettertls" ]; then
         { echo "skipped: the suite could not be built: $(tail -n 1 "$work/build.log")"; exit 0; }
 fi
 
-# Its harness starts the curl that it finds first.
+# The runner starts the first curl in PATH.
 mkdir -p "$work/bin"
 ln -sf "$haul" "$work/bin/curl"
 cd "$work" || exit 2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The C interface under tools that look at memory: its test programs and examples once under valgrind (errors and leaks), once
-# with AddressSanitizer and its leak check; and threads that share connections and a jar once with ThreadSanitizer, haul and
-# Rust's own library built for it. What is not installed is passed over. (Not helgrind or DRD, which know neither futexes, which
-# Rust's locks are, nor atomics: each of their reports here is of those.)
+# Runs the C interface under memory checkers: its test programs and examples under valgrind (errors and leaks) and with
+# AddressSanitizer (with its leak check), and threads that share connections and a cookie jar with ThreadSanitizer, for which haul
+# and Rust's standard library are rebuilt. Missing tools are skipped. helgrind and DRD are not used: they know neither futexes, which
+# Rust's locks use, nor atomics, and report only those.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ sysroot=$(rustc +nightly --print sysroot 2>/dev/null || true)
 host=$(rustc -vV | sed -n 's/^host: //p')
 runtime=$sysroot/lib/rustlib/$host/lib/librustc-nightly_rt.tsan.a
 if [ -n "$sysroot" ] && [ -d "$sysroot/lib/rustlib/src/rust" ] && [ -f "$runtime" ]; then
-    # The C program has the runtime, and what it and haul call (locks, threads, memory) is seen.
+    # The C program contains the runtime, which sees the locks, threads and memory of both sides.
     HAUL_C_FLAGS="-Wl,--whole-archive $runtime -Wl,--no-whole-archive -Wl,--export-dynamic -ldl -lm -lrt" \
         RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66" \
         "$cargo" +nightly test -Zbuild-std --target "$host" -p httphaul-capi --test costs -- --nocapture threads_share

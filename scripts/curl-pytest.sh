@@ -1,22 +1,22 @@
 #!/bin/sh
-# curl's second test suite, that in Python (tests/http of its source package), with haul in curl's place, against apache2,
-# nghttpx, caddy, Dante and h2o.
+# Runs curl's Python test suite (tests/http of its source package) with haul instead of curl, against apache2, nghttpx, caddy, Dante and
+# h2o.
 #
-#   sh scripts/curl-pytest.sh                       all of it; says how many pass, and lists those that fail
-#   sh scripts/curl-pytest.sh test_07_upload.py -x  words for pytest: files, -x, -v
+#   sh scripts/curl-pytest.sh                       all of it; prints the number that passed, and lists the failed tests
+#   sh scripts/curl-pytest.sh test_07_upload.py -x  arguments for pytest: files, -x, -v
 #
 #   HAUL=PATH            the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR        where source and Python's modules are kept from one run to the next (a temporary directory otherwise)
-#   SUITE_RELEASE=NAME   Debian's release whose curl it is (forky)
+#   SUITE_DIR=DIR        the directory for source and Python modules, which is kept (default: a temporary directory)
+#   SUITE_RELEASE=NAME   the Debian release whose curl is used (forky)
 #
-# What does not apply stands in scripts/curl-suite/pytest-excluded with its reason; what needs a server that is not here, or
-# a feature that haul does not name in -V, the suite itself passes over. Nothing of curl's comes into this repository, and
-# curl is not built. Fails when a test fails that is not in that list; passes, and says so, where something is missing.
+# scripts/curl-suite/pytest-excluded lists tests that do not apply, with reasons. The suite itself skips tests for a missing server, or
+# for a feature that haul's -V does not name. No file of curl is copied into this repository, and curl is not built. Fails if
+# another test fails. Prints so and succeeds if a dependency is missing.
 set -u
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
-. "$(dirname "$0")/curl-suite/place.sh"
+. "$(dirname "$0")/curl-suite/paths.sh"
 
 for needed in python3 apache2 apxs cc openssl; do
     command -v "$needed" >/dev/null 2>&1 ||
@@ -33,7 +33,7 @@ if [ ! -x "$work/venv/bin/pytest" ]; then
         { echo "skipped: the suite's Python modules could not be installed: $work/venv.log"; exit 0; }
 fi
 
-# What its configure would find, and what the curl that it would build would say of itself.
+# The results of its configure script, and the output of the curl that it would build.
 cat > "$tests/config.ini" <<END
 [global]
 [httpd]
@@ -56,9 +56,9 @@ END
 mkdir -p "$tests/../../src"
 printf '#!/bin/sh\nprintf "verbose-strings: ON\\nresolv-threaded: ON\\n"\n' > "$tests/../../src/curlinfo"
 chmod +x "$tests/../../src/curlinfo"
-# Times of less than a microsecond are 0, as is time_queue always; their order is what counts.
+# Times below a microsecond are 0, and time_queue always is. The tests need their order.
 sed -i 's/assert s\[key\] > 0/assert s[key] >= 0/' "$tests/testenv/curl.py"
-# No curl names Digest in -V: its tests would be passed over with curl, too. And HTTP/2 to a proxy is not nghttp2's alone.
+# No curl names Digest in -V, so the suite would skip its tests for curl, too. HTTP/2 to a proxy does not need nghttp2.
 sed -i "s/env.curl_has_feature('digest')/True/" "$tests/test_14_auth.py"
 sed -i "s/not env.curl_uses_lib('nghttp2')/False/" "$tests/test_10_proxy.py" "$tests/test_40_socks.py"
 

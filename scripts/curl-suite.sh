@@ -1,30 +1,29 @@
 #!/bin/sh
-# curl's own tests with haul in curl's place: the test cases, servers and runner of curl's source package as Debian has it,
-# every case that runs the command line against HTTP(S), a proxy, or no server at all.
+# Runs curl's own tests with haul instead of curl: the cases, servers and runner of Debian's source package, and every case that runs the
+# command line against HTTP(S), a proxy, or no server.
 #
-#   sh scripts/curl-suite.sh                  all of them; says how many pass, and lists those that fail
-#   sh scripts/curl-suite.sh 1 to 100         words for the runner in place of the list: numbers, `A to B`, -p, -v, -j4
+#   sh scripts/curl-suite.sh                  all of them; prints the number that passed, and lists the failed cases
+#   sh scripts/curl-suite.sh 1 to 100         arguments for the runner instead of the list: numbers, `A to B`, -p, -v, -j4
 #
 #   HAUL=PATH         the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR     where source and servers are kept from one run to the next (a temporary directory otherwise)
-#   SUITE_RELEASE=    the release of Debian to take the source from (forky, which has curl 8.22; else trixie, bookworm)
+#   SUITE_DIR=DIR     the directory for source and servers, which is kept (default: a temporary directory)
+#   SUITE_RELEASE=    the Debian release of the source (forky, which has curl 8.22; else trixie, bookworm)
 #
-# Cases that haul fails, most by intention, stand in scripts/curl-suite/excluded with their reasons. Nothing of curl's comes into this
-# repository. Fails when a case fails that is not in that list; passes, and says so, where the source cannot be fetched.
+# scripts/curl-suite/excluded lists cases that haul fails, most on purpose, with reasons. No file of curl is copied into this repository.
+# Fails if another case fails. Prints so and succeeds if the source cannot be fetched.
 set -u
 
-. "$(dirname "$0")/curl-suite/place.sh"
+. "$(dirname "$0")/curl-suite/paths.sh"
 
-# The newest release of Debian that there is has the curl that haul takes the place of, or the nearest to it.
+# The newest available Debian release has the curl version that haul replaces, or the nearest one.
 source=$(find "$work" -maxdepth 1 -type d -name 'curl-[0-9]*' | head -n 1)
 if [ -z "$source" ]; then
     source=$(curl_source 'forky trixie bookworm') || { echo "skipped: the source package of curl could not be fetched"; exit 0; }
 fi
 cd "$source" || exit 2
 
-# Its servers, and the little program that says what curl was built with; curl itself is never built. What haul has not is
-# off here, so that the cases about it are passed over.
-# Newer releases have all servers in one program.
+# Builds the test servers, and the program that prints curl's build options, but not curl. Features that haul does not have are
+# disabled, so that the runner skips their cases. Newer releases have all servers in one program.
 if [ ! -x tests/server/servers ] && [ ! -x tests/server/sws ]; then
     command -v cc >/dev/null 2>&1 || { echo "skipped: no C compiler for the servers"; exit 0; }
     {
@@ -37,11 +36,10 @@ if [ ! -x tests/server/servers ] && [ ! -x tests/server/sws ]; then
     } > "$work/build.log" 2>&1 || { echo "skipped: curl's servers could not be built: $work/build.log"; exit 0; }
 fi
 
-# The runner infers from NTLM whether there is a Digest to be tested.
+# The runner tests Digest only if NTLM is enabled.
 sed -i 's/|| $feature{"SPNEGO"};/|| 1;/' tests/runtests.pl
 
 if [ $# -eq 0 ]; then
-    # The cases whose program is the command line and whose servers are of HTTP, of proxies, or none.
     # shellcheck disable=SC2046 # words
     set -- $(perl "$top/scripts/curl-suite/cases.pl" tests/data)
 fi
@@ -51,7 +49,7 @@ env -u http_proxy -u https_proxy -u HTTPS_PROXY -u no_proxy -u NO_PROXY -u ALL_P
     perl runtests.pl -a -n -E "$top/scripts/curl-suite/excluded" -c "$work/bin/curl" -vc "$(command -v curl)" "$@" \
     > "$work/results" 2>&1
 code=$?
-# Logs that it prints (-p) have any bytes.
+# Logs that it prints (-p) may contain any bytes.
 grep -aE '^TEST(DONE|FAIL|INFO)|FAILED' "$work/results" || tail -n 20 "$work/results"
 echo "the whole of it: $work/results"
 exit $code

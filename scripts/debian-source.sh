@@ -1,11 +1,10 @@
 #!/bin/sh
-# A Debian source package, unpacked: for the test suites of other projects that scripts here run.
+# Downloads and unpacks a Debian source package, for the scripts that run test suites of other projects.
 #
-#   sh scripts/debian-source.sh PACKAGE DIR [MEMBER]    into DIR; of its archive only MEMBER, where one is named
+#   sh scripts/debian-source.sh PACKAGE DIR [MEMBER]    into DIR; of its archive only MEMBER, if given
 #
-# Of the system's release, or of the one that RELEASE names. From the system's own mirror, by a source list, a package cache
-# and a download that are all of this run: the system's stay as they are. Prints the directory; exits with 1 where the
-# package cannot be had.
+# RELEASE names a Debian release; the default is that of the system. The package comes from the system's mirror, through a temporary
+# source list and cache, so that the system's own are unchanged. Prints the directory. Exits with 1 if the package is not available.
 set -u
 
 package=$1
@@ -22,8 +21,7 @@ apt="-o Dir::Etc::sourcelist=$into/apt/sources.list -o Dir::Etc::sourceparts=/de
 cd "$into" || exit 1
 # shellcheck disable=SC2086 # words
 apt-get $apt update -q >apt.log 2>&1 && apt-get $apt source -q --tar-only --only-source "$package" >>apt.log 2>&1 || exit 1
-# An archive of the original, and maybe further ones beside it (-NAME.tar): the first is the one that counts. What is Debian's own has
-# one without an original.
+# The first archive of the original counts; there may be further ones (-NAME.tar). A native package has one archive without `orig`.
 archive=$(find . -maxdepth 1 -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -n 1)
 [ -n "$archive" ] || archive=$(find . -maxdepth 1 -name "${package}_*.tar.*" ! -name '*.debian.tar.*' | head -n 1)
 [ -n "$archive" ] || exit 1

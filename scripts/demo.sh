@@ -1,10 +1,10 @@
 #!/bin/sh
-# The first job on an embedded origin: 3 index pages, 5,703 AS pages, every CIDR block once, sorted.
+# Fetches 3 index pages and 5,703 AS pages from a local server, and prints every CIDR block once, sorted.
 #
 #   make demo            or   sh scripts/demo.sh
 #   PAGES=200 make demo  a smaller site
 #
-# Needs the Rust toolchain and a C compiler. Exits with 1 if the answer is wrong.
+# Needs the Rust toolchain and a C compiler. Exits with 1 if the output is wrong.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ pages=${PAGES:-5703}
 seed=${SEED:-1}
 target=${CARGO_TARGET_DIR:-target}
 
-# As the Makefile builds them, so that nothing is built twice.
+# The commands of the Makefile, so that nothing is built twice.
 ${CARGO:-cargo} build --release -p httphaul-cli --bin haul
 ${CARGO:-cargo} build --release -p httphaul-bench -p testkit --bin origin
 
@@ -35,7 +35,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 if ! [ -t 1 ]; then say() { printf '\n== %s\n' "$*"; }; fi
 
 say "An origin with $pages AS pages and 3 indexes of them (seed $seed)"
-# It writes the right answer before it listens, from its own record of what it put into the pages.
+# The origin writes the expected output before it listens, from its record of the generated pages.
 "$target/release/origin" --seed "$seed" --pages "$pages" --cache --write-answer "$work/right" \
     >"$work/listening" 2>"$work/origin.log" &
 origin_pid=$!

@@ -1,13 +1,13 @@
 #!/bin/sh
-# The faults of docs/design/faults.md that single tests show: runs every test that its table names, and says for each fault how many
-# there are and how many passed. Fails if one did not, or if one that is named was not run.
+# Runs every test that the tables of docs/design/faults.md name, and prints for each fault the number of its tests, and how many passed.
+# Fails if a test failed, or if a named test did not run.
 set -eu
 
 cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# «fault | test test …», a line for each row of the table. What is a test's name has neither place, glob nor blank in it.
+# Prints «fault | test test …» for each row of the table. A word in backquotes without slash, glob and blank is a test.
 table() {
     awk -F '|' '
         /^## / { is_on = /^## Faults:/ }

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Each fuzz target for a while (FUZZ_SECONDS=20), from its corpus and dictionary. What it finds new goes to a copy of the
-# corpus that is thrown away; an input that fails is kept under fuzz/artifacts/.
+# Runs each fuzz target for FUZZ_SECONDS=20, from its corpus and dictionary. New inputs go to a temporary copy of the corpus; a failing
+# input is stored under fuzz/artifacts/.
 #
-# It does without cargo-fuzz: these are the flags that it passes, but for the sanitizers, which code without `unsafe`
-# does not need.
+# Works without cargo-fuzz: it passes the same flags, except the sanitizers, which code without `unsafe` does not need.
 set -eu
 
 cd "$(dirname "$0")/../fuzz"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# HTTP::Tiny's own tests with HTTP::Haul in its place: the source package of Debian's perl has them and their corpus of requests and
-# replies. The tests replace HTTP::Tiny's sockets by files; scripts/http-tiny-suite plays those files on loopback.
+# Runs HTTP::Tiny's own tests and corpus of requests and responses, from the source package of Debian's perl, with HTTP::Haul instead of
+# HTTP::Tiny. The tests replace HTTP::Tiny's sockets with files; scripts/http-tiny-suite serves those files from a local server.
 #
 #   sh scripts/http-tiny-suite.sh          fetches the source (apt-get source), runs the tests
 #   sh scripts/http-tiny-suite.sh DIR      tests of an unpacked HTTP-Tiny in DIR
 #
-# At the end it says how many requests went by HTTP::Haul. docs/perl.md says why a test is not run or not counted.
+# At the end it prints the number of requests that HTTP::Haul made. docs/perl.md explains which tests are not run or not counted.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,9 +18,9 @@ source=${1:-}
     { echo "skipped: the source package of perl could not be fetched"; exit 0; }
 [ -d "$source/corpus" ] || { echo "$source: no corpus/ there"; exit 2; }
 
-# Files of what is HTTP::Tiny's inside: its URL parser, its handle's reading and writing.
+# Files that test internals of HTTP::Tiny: its URL parser, reading and writing of its handle.
 inside='010_url 020_headers 030_response 040_content 050_chunked_body 060_http_date 170_keepalive 190_find_CA'
-# Single tests, each a difference that docs/perl.md explains.
+# Tests of behaviour that differs, as docs/perl.md explains.
 differs='get-(12|15|19)\.txt|get-16\.txt content|get-22\.txt host'
 log=$work/requests
 : > "$log"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Lays libhaul out as it is installed: include/haul.h, lib/libhaul.so with its names, lib/libhaul.a, lib/pkgconfig/haul.pc.
+# Arranges libhaul as it is installed: include/haul.h, lib/libhaul.so with its links, lib/libhaul.a, lib/pkgconfig/haul.pc.
 #
 #   sh scripts/libhaul.sh BUILT ROOT PREFIX
 #
-# BUILT is Cargo's directory of what was built (target/release), ROOT where the files go, PREFIX what haul.pc says (the same,
-# unless it is installed below a DESTDIR).
+# BUILT is Cargo's output directory (target/release), ROOT the destination, PREFIX the directory that haul.pc names: ROOT, unless the
+# files are installed below a DESTDIR.
 set -eu
 
 built=$1
@@ -25,7 +25,7 @@ else
     ln -sf "libhaul.so.$version" "$root/lib/libhaul.so.$major"
     ln -sf "libhaul.so.$major" "$root/lib/libhaul.so"
 fi
-# Without what only a debugger reads, which is four fifths of it.
+# Removes debug information, which is four fifths of the size.
 if command -v strip >/dev/null 2>&1 && [ "$(uname -s)" != Darwin ]; then
     strip -g "$root/lib/libhaul.a" "$root/lib/libhaul.so.$version"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The licences of everything haul is built from, on all platforms, against an allow-list; and the crates that are
-# there in two versions. `deny.toml` says the same to cargo-deny, for those who have it.
+# Checks the licences of all dependencies, on all platforms, against an allow-list, and lists crates that occur in two versions.
+# `deny.toml` has the same rules for cargo-deny.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ trap 'rm -f "$graph"' EXIT
 "$cargo" tree -q --workspace --target all -e normal,build,dev --prefix none --no-dedupe -f '{p}|{l}' |
     awk -F '|' 'NF == 2 { sub(/ \(.*/, "", $1); print $1 "|" $2 }' | sort -u >"$graph"
 
-# An expression (SPDX) is turned into 0s and 1s, then folded: parentheses, AND, OR.
+# Converts an SPDX expression into 0s and 1s, and evaluates parentheses, AND, OR.
 awk -F '|' -v allowed="$allowed" '
     function folded(text,    before, inner, after) {
         while (match(text, /\([01&|]*\)/)) {
@@ -56,6 +56,6 @@ awk -F '|' -v allowed="$allowed" '
         printf "licences: %d crates, all under licences of the list\n", total
     }' "$graph"
 
-# Not an error: it is for whoever adds a dependency to see.
+# Not an error, but information for the author of a change.
 awk -F '[ |]' '{ versions[$1] = versions[$1] " " $2; count[$1]++ }
     END { for (name in count) if (count[name] > 1) print "twice: " name versions[name] }' "$graph" | sort

@@ -1,13 +1,12 @@
 #!/bin/sh
-# LWP's own tests with haul doing http and https: libwww-perl's source package as Debian has it, each t/ file run by the
-# system's perl with LWP::Protocol::haul loaded.
+# Runs LWP's own tests, from Debian's source package libwww-perl, with haul for http and https: the system's perl runs each t/ file with
+# LWP::Protocol::haul loaded.
 #
-#   sh scripts/lwp-suite.sh          fetches the source (apt-get source, with a source list of its own), runs the tests
+#   sh scripts/lwp-suite.sh          fetches the source (apt-get source, with a temporary source list), runs the tests
 #   sh scripts/lwp-suite.sh DIR      tests of an unpacked source in DIR
 #
-# Connections are not kept: the tests' server takes the next one only when the last is closed. At the end it says how many
-# requests went by haul, file by file, and fails when the files that use the network made none. docs/perl.md says which
-# tests do not apply.
+# Connections are not kept, because the test server accepts one at a time. At the end it prints the number of requests by haul for each
+# file. Fails if the files that use the network made none. docs/perl.md lists tests that do not apply.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,7 +31,7 @@ log=$work/requests
 failed=0
 passed=0
 skipped=0
-# What does not apply, with its reason in docs/perl.md: a 206 that nobody asked for and that does not say which part it is.
+# Does not apply (docs/perl.md): an unrequested 206 that does not name its part.
 not_ours='^not ok [0-9]+ - partial: (is_success|aborted)'
 cd "$source" || exit 2
 for test in t/*.t t/*/*.t; do
@@ -46,7 +45,7 @@ for test in t/*.t t/*/*.t; do
     code=$?
     ok=$(grep -c '^ok' "$out")
     bad=$(grep '^not ok' "$out" | grep -v '# TODO' | grep -Evc "$not_ours")
-    # A file whose only failures are such has failed for perl, not here.
+    # A file with only such failures passes.
     [ "$bad" -eq 0 ] && grep -q '^not ok' "$out" && code=0 && skipped=$((skipped + $(grep -Ec "$not_ours" "$out")))
     passed=$((passed + ok))
     if [ $code -ne 0 ] || [ "$bad" -ne 0 ]; then

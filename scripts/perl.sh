@@ -1,10 +1,10 @@
 #!/bin/sh
-# The Perl module: bindings/perl, on the libhaul that `make libhaul` has laid out.
+# Builds and tests the Perl module in bindings/perl, with the libhaul of `make libhaul`.
 #
-#   sh scripts/perl.sh build    perl Makefile.PL && make: leaves bindings/perl/blib
-#   sh scripts/perl.sh test     its tests by prove; the last line counts them, as cargo's do
+#   sh scripts/perl.sh build    perl Makefile.PL && make: creates bindings/perl/blib
+#   sh scripts/perl.sh test     runs its tests by prove; the last line counts them in the format of cargo
 #
-# Where Perl's headers, make or a C compiler are missing it says so and is done.
+# Prints so and succeeds if Perl's headers, make or a C compiler are missing.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ cd bindings/perl
 
 case ${1:-} in
     build)
-        # Told what to link, it need not run cargo again.
+        # With these arguments it does not run cargo.
         perl Makefile.PL "HAUL_LIB=$target/capi/lib/libhaul.a" "HAUL_INCLUDE=$target/capi/include" >/dev/null
         make -s >/dev/null
         [ -e blib/arch/auto/HTTP/Haul/Haul.so ] || [ -e blib/arch/auto/HTTP/Haul/Haul.bundle ]
@@ -34,7 +34,7 @@ case ${1:-} in
             echo "perl: bindings/perl is not built: make bindings"
             exit 1
         fi
-        # Each file's TAP, and what of it passed, failed or was skipped. The tests wait for sockets, so two at a time.
+        # Prints the output of the tests, and counts passed, failed and skipped ones.
         out=$(mktemp)
         trap 'rm -f "$out"' EXIT
         code=0

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Who may depend on whom (docs/design/README.md), proved from Cargo's own graph:
+# Checks the dependencies between the crates (docs/design/README.md) in Cargo's graph:
 #
-#   proto, policy   on no crate of the workspace; proto is no_std and pulls in no dependency's std feature
-#   engine          on proto and policy; cli, capi and the Python module on engine and policy
-#   testkit         on none of them: two sides built on one HTTP machine would share its bugs
+#   proto, policy   on no crate of the workspace; proto is no_std, and enables no std feature of a dependency
+#   engine          on proto and policy; cli, capi and the Python module on engine, proto and policy
+#   testkit         on none of them: two sides with the same HTTP machine would share its bugs
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ fail() {
     failed=1
 }
 
-# The crates of the workspace that a crate depends on, build dependencies included, tests left out.
+# Prints the crates of the workspace that a crate depends on, with build dependencies, without test dependencies.
 ours() {
     "$cargo" tree -q -p "$1" -e normal,build --prefix none -f '{p}' |
         awk -v self="$1" '$1 != self && /\(\// { print $1 }' | sort -u | tr '\n' ' '
@@ -44,7 +44,7 @@ for lib in crates/proto/src/lib.rs crates/policy/src/lib.rs; do
     grep -qx '#!\[forbid(unsafe_code)\]' "$lib" || fail "$lib does not forbid unsafe code"
 done
 
-# `cargo tree` of this crate alone: other crates of the workspace may well turn std on for themselves.
+# The graph of this crate alone, since other crates of the workspace may enable std.
 std=$("$cargo" tree -q -p httphaul-proto -e normal,features --prefix none | grep -E 'feature "(std|use_std|default)"' |
     grep -v '^httphaul-proto ' || :)
 [ -z "$std" ] || fail "httphaul-proto pulls in: $std"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the scorecard uses besides the Rust toolchain: the servers, the peers that Debian has, what the other peers are
-# built with. As root it installs what is missing, else it says how. Never fails: the bench passes over what is not there.
+# Installs the programs that the scorecard uses besides the Rust toolchain: servers, peers from Debian, and the build tools of the other
+# peers. Without root it prints the command. Never fails: the bench leaves missing peers out.
 set -u
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin:/usr/local/go/bin
@@ -59,9 +59,9 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
-# The bench runs its own servers; none is wanted as a service.
+# The bench starts its own servers, so the services are disabled.
 export RUNLEVEL=1
-# One after the other: a package that this release lacks must not keep the others away.
+# One by one, because a missing package would make apt-get install none.
 install() {
     for package in $packages; do
         apt-get install -y -q --no-install-recommends "$package" >/dev/null 2>&1

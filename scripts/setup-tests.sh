@@ -1,14 +1,14 @@
 #!/bin/sh
-# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), valgrind (instructions
-# counted), faketime and script (clocks, terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl
-# (clients' keys), stunnel (TLS for scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl's modules,
-# apt-ftparchive, pacman with makepkg (for repo-add), bsdtar and signify (package managers), python3-venv (the Python module's tests).
+# Installs the programs that the tests use besides the Rust toolchain: curl (to compare output), nginx, nghttpd, apache2 and caddy
+# (servers, also of HTTP/2), strace (to count and refuse system calls), valgrind (to count instructions), faketime and script (clocks,
+# terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl (client keys), stunnel (TLS for
+# scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl modules, apt-ftparchive, pacman with makepkg (for repo-add),
+# bsdtar and signify (package managers), python3-venv (the Python module).
 #
-#   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
-#   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
+#   sh scripts/setup-tests.sh            installs missing ones as root; otherwise prints the command
+#   sh scripts/setup-tests.sh --missing  only lists missing ones, for the end of a run
 #
-# Without one of them the tests that need it say so and pass over it; nothing else changes. Never fails.
+# Tests that need a missing program skip themselves and print so. Never fails.
 set -u
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
@@ -53,7 +53,7 @@ look_all() {
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
     look_perl WWW::Mechanize libwww-mechanize-perl
-    # LWP's own suite (make lwp-suite) asks it whether to go on.
+    # LWP's own suite (make lwp-suite) needs it.
     look_perl Test::RequiresInternet libtest-requiresinternet-perl
     look cc gcc
     look c++ g++
@@ -66,7 +66,7 @@ look_all() {
     look signify-openbsd signify-openbsd
     look setpriv util-linux
     look python3 python3-minimal
-    # Debian has venv apart from Python; any other Python that has it does as well (scripts/test-python.sh).
+    # Debian packages venv separately; another Python with venv works, too (scripts/test-python.sh).
     python3 -c 'import venv, ensurepip' 2>/dev/null || look python3-venv python3-venv
 }
 
@@ -83,7 +83,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
-# The tests run their own; none is wanted as a service.
+# The tests start their own servers, so the services are disabled.
 export RUNLEVEL=1
 # shellcheck disable=SC2086 # a list of packages
 apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1 ||

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the Python module into an environment of its own, target/py, and tests it there.
+# Builds the Python module, installs it in a virtual environment, target/py, and tests it there.
 #
-#   sh scripts/test-python.sh build   the environment with `haul` in it: make bindings
-#   sh scripts/test-python.sh         the same, then its tests, then requests' own tests over HaulAdapter
+#   sh scripts/test-python.sh build   only builds and installs it: make bindings
+#   sh scripts/test-python.sh         also runs its tests, and requests' own tests with HaulAdapter
 #
-# What it uses besides Python 3.10 or newer comes from PyPI, pinned in bindings/python/requirements.txt. Without Python, its venv
-# module or a network it says so and passes over it; nothing else changes.
+# Needs Python 3.10 or newer, and packages from PyPI, pinned in bindings/python/requirements.txt. Prints so and succeeds without Python,
+# its venv module or a network.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -35,7 +35,7 @@ pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"
 }
 
-# An environment is made anew only when what it is made of has changed.
+# The environment is recreated only if Python or the requirements have changed.
 stamp=$(cksum <"$here/requirements.txt")-$("$python" -c 'import sys; print(sys.version, sys.base_prefix)' | cksum)
 if [ "$(cat "$venv/requirements" 2>/dev/null)" != "$stamp" ]; then
     rm -rf "$venv"
@@ -51,10 +51,10 @@ pip install --force-reinstall --no-deps "$target"/wheels/httphaul-*.whl
 "$venv/bin/python" -c 'import haul; print("python: haul", haul.__version__, "in", haul.__path__[0])'
 [ "${1:-}" != build ] || exit 0
 
-# The wheel is what is tested: not the sources beside it.
+# Tests the installed wheel, not the sources.
 "$venv/bin/python" -m pytest "$here/tests" --rootdir "$here" -p no:cacheprovider
 
-# requests' own tests, every session of theirs sending by haul. What differs, and why, is listed in docs/python.md.
+# requests' own tests, with HaulAdapter in every session. docs/python.md lists the differences.
 if [ ! -d "$venv/requests-$requests/tests" ]; then
     if ! pip download --no-deps --no-binary requests --no-build-isolation --dest "$venv" "requests==$requests"; then
         skip "requests' own tests cannot be had"

@@ -1,15 +1,14 @@
 #!/bin/sh
-# x509-limbo (C2SP): test vectors for chains of certificates, put to haul's own verifier: no chain may be accepted that they say to reject.
+# Runs the test vectors of x509-limbo (C2SP) with haul's certificate verifier, which must reject all chains that the vectors reject.
 #
 #   LIMBO=FILE sh scripts/x509-limbo.sh
 #
 #   LIMBO=FILE        its limbo.json (else SUITE_DIR/limbo.json), of https://github.com/C2SP/x509-limbo
-#   SUITE_DIR=DIR     where suites are kept from one run to the next
+#   SUITE_DIR=DIR     the directory for suites, which is kept
 #
-# Most vectors come without the server's key, so no server can be made of them: a test within the engine reads them
-# (crates/engine/src/net/tls/limbo.rs). What haul accepts nevertheless stands in scripts/x509-limbo/accepted with its reason. Chains that
-# are rejected though they are good are listed. Nothing of the suite's comes into this repository, and no package has it: passes, and
-# says so, where there is no limbo.json.
+# Most vectors have no server key, so a unit test of the engine reads them (crates/engine/src/net/tls/limbo.rs).
+# scripts/x509-limbo/accepted lists chains that haul accepts nevertheless, with reasons. Rejected valid chains are printed. No file of the
+# suite is copied into this repository. Prints so and succeeds without limbo.json.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)

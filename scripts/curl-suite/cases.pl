@@ -1,5 +1,5 @@
-# The numbers of the cases that apply: `perl cases.pl DIRECTORY`. Those are the ones that run the command line (no program of
-# the library's, no script) and need servers of HTTP, of proxies, or none.
+# Prints the numbers of the cases that apply: `perl cases.pl DIRECTORY`. They run the command line (not a program that uses the
+# library, not a script), and need HTTP servers, proxies, or no server.
 use strict;
 use warnings;
 

@@ -1,8 +1,8 @@
 package Replay;
 
-# What HTTP::Tiny's tests think of as sockets: pairs of files, one that gets the request and one that the response is read
-# from. Here a child process plays them on a listening socket, a connection a pair. The tests' own Util module is loaded as it
-# is; the functions of it that reach into HTTP::Tiny are replaced.
+# Serves the files that HTTP::Tiny's tests use as sockets: pairs of a file for the request and a file with the response. A child
+# process serves them on a listening socket, one pair for each connection. Functions of the tests' Util module that change
+# HTTP::Tiny's internals are replaced.
 
 use strict;
 use warnings;
@@ -16,16 +16,16 @@ sub _listener {
     return $listener ||= IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1', Proto => 'tcp') || die "listen: $!";
 }
 
-sub _place { return '127.0.0.1:' . _listener()->sockport }
+sub _address { return '127.0.0.1:' . _listener()->sockport }
 
-# A proxy of the same credentials, here.
+# Returns the URL of this server as a proxy with the same credentials.
 sub as_proxy {
     my ($url) = @_;
     my ($auth) = $url =~ m{//([^/\@]*\@)};
-    return 'http://' . (defined $auth ? $auth : '') . _place() . '/';
+    return 'http://' . (defined $auth ? $auth : '') . _address() . '/';
 }
 
-# Everything of a request, as it came.
+# Reads a whole request.
 sub _request {
     my ($socket) = @_;
     my $text = '';
@@ -59,7 +59,7 @@ sub _serve {
     return;
 }
 
-# The place to connect to; the child answers as many connections as there are pairs.
+# Starts the child, which serves one connection for each pair. Returns host and port.
 sub begin {
     ($through) = @_;
     end();
@@ -74,10 +74,10 @@ sub begin {
         require POSIX;
         POSIX::_exit(0);
     }
-    return _place();
+    return _address();
 }
 
-# A request that was refused leaves the child waiting.
+# Ends the child, which still waits after a refused request.
 sub end {
     return unless $child;
     kill 'KILL', $child;
@@ -86,7 +86,7 @@ sub end {
     return;
 }
 
-# Where the last request was for: as it says itself, which is what the server knows.
+# Returns host and port of the last request, from its own fields.
 sub _where {
     my $to = @pairs ? $pairs[0][0] : return;
     seek $to, 0, 0;
@@ -98,11 +98,11 @@ sub _where {
         return ($host, $port || 80);
     }
     my ($host, $port) = $request =~ /^Host: *([^:\r\n]+)(?::(\d+))?/mi;
-    # The tests take an empty port for 80.
+    # The tests expect 80 for an empty port.
     return ($host, $port || 80);
 }
 
-# What HTTP does not tell apart: the case of fields' names and of the digits of a chunk's size.
+# Normalises differences that HTTP ignores: the case of field names and chunk sizes.
 sub _alike {
     my ($text) = @_;
     my ($head, $body) = split /\r\n\r\n/, $text, 2;
@@ -113,7 +113,7 @@ sub _alike {
     return "$head\r\n\r\n$body";
 }
 
-# The tests say `use lib 't'` and load it themselves: by then it is there.
+# Loads the tests' Util module before they do.
 {
     package Util;
     our @EXPORT_OK;

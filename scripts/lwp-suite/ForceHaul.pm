@@ -1,7 +1,7 @@
 package ForceHaul;
 
-# Loaded into each of LWP's tests: http and https go by haul, and what went by it is written to the file HAUL_LWP_LOG names,
-# a line a process.
+# Loaded into each of LWP's tests: haul handles http and https. Each process appends the number of its requests to the file
+# HAUL_LWP_LOG.
 
 use strict;
 use warnings;

@@ -1,8 +1,7 @@
 package HTTP::Tiny;
 
-# HTTP::Haul under HTTP::Tiny's name, for HTTP::Tiny's own tests: a subclass that changes nothing but where a request goes. Its
-# tests replace HTTP::Tiny's sockets by files; here those files are played by a server on loopback (Replay), which is every
-# request's peer.
+# HTTP::Haul under the name of HTTP::Tiny, for HTTP::Tiny's own tests. The tests replace HTTP::Tiny's sockets with files; here a
+# local server (Replay) serves those files, and is the peer of every request.
 
 use strict;
 use warnings;
@@ -14,12 +13,12 @@ our @ISA = ('HTTP::Haul');
 # The version of the tests.
 our $VERSION = '0.080';
 
-# How many requests came by here.
+# The number of requests.
 our $_requests = 0;
 
 sub new {
     my ($class, %given) = @_;
-    # The proxies have names that are nowhere.
+    # The names of the proxies do not exist.
     my $proxy = $given{proxy};
     $given{proxy} = Replay::as_proxy($proxy) if defined $proxy;
     my $self = $class->SUPER::new(%given);
@@ -32,7 +31,7 @@ sub request {
     return $self->SUPER::request(@given) unless @given == 2 || @given == 3 && ref $given[2] eq 'HASH';
     $_requests++;
     my $server = Replay::begin($self->{_through});
-    # A tunnel or a proxy is reached as what it is.
+    # A proxy is used as such, without a peer.
     $given[2] = { %{ $given[2] || {} }, $self->{_through} ? () : (peer => $server) };
     my $response = $self->SUPER::request(@given);
     Replay::end();

@@ -1,7 +1,7 @@
-# Read by the scripts that run others' suites with haul: which haul it is, and where the suite is put. Sets top, haul and work.
+# Sourced by the scripts that run test suites of other projects. Sets top, haul (the program) and work (the directory for the suite).
 #
 #   HAUL=PATH            the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR        what is kept from one run to the next (a temporary directory otherwise)
+#   SUITE_DIR=DIR        the directory for the suite, which is kept (default: a temporary directory)
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$top/target}
