@@ -1,5 +1,5 @@
-//! The outputs made from a file of results: `docs/benchmarks.md`, its charts, the README's figures,
-//! and one page of HTML.
+//! The outputs made from a file of results: `docs/benchmarks.md` and its charts, the rows of every
+//! job (`bench/results/rows.md`), the README's figures, and one page of HTML.
 //!
 //! ```text
 //! bench scorecard                               of the newest whole run under bench/results
@@ -59,14 +59,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let page = path.with_extension("html");
     fs::write(&page, pages::html(&record, &causes()?)?)?;
-    println!("docs/benchmarks.md, {CHARTS}, README.md\n{}", page.display());
+    println!("docs/benchmarks.md, {CHARTS}, {}, README.md\n{}", pages::ROWS_FILE, page.display());
     Ok(())
 }
 
 /// The files of the repository that are made from a record, by their names.
 fn made(record: &Record) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
-    let mut made = vec![("docs/benchmarks.md".to_owned(), pages::markdown(record, &causes)?)];
+    let mut made = vec![
+        ("docs/benchmarks.md".to_owned(), pages::markdown(record, &causes)?),
+        (pages::ROWS_FILE.to_owned(), pages::rows_markdown(record)),
+    ];
     for (name, svg) in pages::charts(record)? {
         made.push((format!("{CHARTS}/{name}.svg"), svg));
     }

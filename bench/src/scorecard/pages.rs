@@ -1,10 +1,10 @@
-//! The contents of `docs/benchmarks.md` and of the HTML page.
+//! The contents of `docs/benchmarks.md`, of the file of rows, and of the HTML page.
 
 use super::anchors;
 use super::causes::Causes;
 use super::document::{self, Block, Table};
 use super::verdict::{End, Verdict};
-use super::{bars, curves, overview};
+use super::{bars, curves, overview, readme};
 use crate::Result;
 use crate::card::Unit;
 use crate::record::{Record, Sheet};
@@ -13,13 +13,30 @@ use crate::report;
 /// The job whose sheets are points of curves.
 const CURVES: &str = "curves";
 
+/// The file with the rows of every job, relative to the root of the repository.
+pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
+
+/// `docs/benchmarks.md`: the summary, charts, goals and how it is measured.
 pub(super) fn markdown(record: &Record, causes: &Causes) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
     Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
+/// [`ROWS_FILE`]: a row for each contestant of each job.
+pub(super) fn rows_markdown(record: &Record) -> String {
+    let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
+    let title = Block::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
+    let mut blocks = vec![title];
+    blocks.extend(rows(record));
+    made.to_owned() + &document::markdown(&blocks, "../../docs/benchmarks")
+}
+
+/// One page with everything.
 pub(super) fn html(record: &Record, causes: &Causes) -> Result<String> {
-    Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks(record, causes)?))
+    let mut blocks = blocks(record, causes)?;
+    blocks.push(Block::Heading(2, "Every contestant".to_owned()));
+    blocks.extend(rows(record));
+    Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks))
 }
 
 /// All charts by their names.
@@ -49,28 +66,17 @@ fn jobs(record: &Record) -> Vec<(&str, Vec<&Sheet>)> {
 
 fn blocks(record: &Record, causes: &Causes) -> Result<Vec<Block>> {
     let mut blocks = vec![Block::Heading(1, "Benchmarks".to_owned())];
-    blocks.extend(introduction(record));
+    blocks.extend(summary(record));
     if let Some(svg) = overview::chart(record)? {
         let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
         blocks.push(Block::Chart { name: "overview".to_owned(), shows, svg });
     }
-    let verdicts: Vec<Verdict> = anchors::ALL.iter().map(|anchor| Verdict::of(anchor, record)).collect();
-    blocks.extend(goals(&verdicts));
-    blocks.extend(misses(&verdicts, causes));
     blocks.push(Block::Heading(2, "The jobs".to_owned()));
-    blocks.push(Block::Paragraph(
-        "Medians of the rounds. A ratio is the median of the rounds' ratios, each within its round. `bench JOB` runs one of \
-         them."
-            .to_owned(),
-    ));
     for (job, sheets) in jobs(record) {
         blocks.push(Block::Heading(3, job.to_owned()));
         blocks.push(Block::Paragraph(format!("{}.", sheets[0].about)));
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
         blocks.push(Block::Chart { name: job.to_owned(), shows, svg: bars::chart(&sheets)? });
-        for sheet in sheets {
-            blocks.extend(figures(sheet));
-        }
     }
     let mut headed = false;
     for curve in &curves::ALL {
@@ -82,36 +88,79 @@ fn blocks(record: &Record, causes: &Causes) -> Result<Vec<Block>> {
         let shows = format!("{}: wall time, CPU and peak memory", curve.title);
         blocks.push(Block::Chart { name: format!("curve-{}", curve.name), shows, svg });
     }
+    let verdicts: Vec<Verdict> = anchors::ALL.iter().map(|anchor| Verdict::of(anchor, record)).collect();
+    blocks.extend(goals(&verdicts));
+    blocks.extend(misses(&verdicts, causes));
+    blocks.extend(method(record));
     Ok(blocks)
 }
 
-fn introduction(record: &Record) -> Vec<Block> {
+/// The README's table, and where the figures below it come from.
+fn summary(record: &Record) -> Vec<Block> {
     let host = &record.host;
-    let mut paragraphs = vec![
-        "haul and its peers do the same job in turn, A B C A B C, on loopback, and each answer is checked before its time \
-         counts; a wrong one is shown as wrong. Absolute times drift from machine to machine and from day to day: what counts \
-         is the ratio to a peer in the same round. CPU is user and system time of the client's whole process tree. The limit is \
-         a plain loop that does the least anyone could do. Where client and server take turns (one request at a time, one small \
-         request a process) both have the same core: on which of two a server is woken, and what that takes, would decide more \
-         than the clients do."
+    let rows = readme::job_rows(record);
+    let head = readme::JOB_HEAD.map(str::to_owned).to_vec();
+    let mut blocks = vec![Block::Paragraph(
+        "haul and its peers do the same job in turn, on one machine. The table shows haul's share of the best peer's wall time \
+         or CPU: 0.25 is a quarter."
             .to_owned(),
-        format!(
-            "{}, {} cores of {}, {} MiB, {}; {} minutes in all. `make bench` repeats it, and `bench/results/README.md` says what \
-             is in its file of raw figures.",
-            record.date,
-            host.cpus,
-            host.cpu,
-            host.memory_mib,
-            host.kernel,
-            (record.seconds / 60.0).ceil()
-        ),
+    )];
+    if !rows.is_empty() {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        blocks.push(Block::Table(Table { text_columns: 5, head, rows }));
+    }
+    blocks.push(Block::Paragraph(format!(
+        "Measured on {} with {} cores of {}. `make bench` repeats it. The figures of every contestant are in \
+         [{ROWS_FILE}](../{ROWS_FILE}), those of every round in the files beside it.",
+        record.date, host.cpus, host.cpu
+    )));
+    blocks
+}
+
+/// The table of each job, a row for each contestant.
+fn rows(record: &Record) -> Vec<Block> {
+    let mut blocks = vec![Block::Paragraph(
+        "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
+            .to_owned(),
+    )];
+    for (job, sheets) in jobs(record) {
+        blocks.push(Block::Heading(2, job.to_owned()));
+        blocks.push(Block::Paragraph(format!("{}.", sheets[0].about)));
+        for sheet in sheets {
+            blocks.extend(figures(sheet));
+        }
+    }
+    blocks
+}
+
+/// The rules of the measurement, the machine and the programs.
+fn method(record: &Record) -> Vec<Block> {
+    let host = &record.host;
+    let mut blocks = vec![Block::Heading(2, "How it is measured".to_owned())];
+    let rules = [
+        "The contestants run in turn, A B C A B C, against a server on loopback. A time counts only if the answer is right; a \
+         contestant with a wrong answer is listed as wrong.",
+        "Compare ratios, not times: times differ from machine to machine and from day to day. A ratio compares two runs of the \
+         same round.",
+        "CPU is user and system time of the client's whole process tree.",
+        "The limit is a plain loop that does the least work possible for the job.",
+        "Where client and server take turns, both have the same core. On two cores, the time to wake the other core would count \
+         more than the clients do.",
     ];
+    blocks.extend(rules.into_iter().map(|rule| Block::Paragraph(rule.to_owned())));
+    blocks.push(Block::Paragraph(format!(
+        "The machine has {} cores of {}, {} MiB of memory and {}. The run took {} minutes. `bench JOB` runs one job.",
+        host.cpus,
+        host.cpu,
+        host.memory_mib,
+        host.kernel,
+        (record.seconds / 60.0).ceil()
+    )));
     let skipped: Vec<String> = record.skipped.iter().map(|(job, why)| format!("`{job}` ({why})")).collect();
     if !skipped.is_empty() {
-        paragraphs.push(format!("Not run: {}.", skipped.join(", ")));
+        blocks.push(Block::Paragraph(format!("Not run: {}.", skipped.join(", "))));
     }
     let rows = record.tools.iter().map(|(name, version)| vec![name.clone(), version.clone()]).collect();
-    let mut blocks: Vec<Block> = paragraphs.into_iter().map(Block::Paragraph).collect();
     let head = vec!["program".to_owned(), "version".to_owned()];
     blocks.push(Block::Table(Table { text_columns: 2, head, rows }));
     blocks
@@ -122,8 +171,7 @@ fn goals(verdicts: &[Verdict]) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading(2, "Goals".to_owned()),
         Block::Paragraph(format!(
-            "{} met, {} missed, {} not measured; {} are for tests to show. The last column says in how many rounds the goal \
-             held.",
+            "{} met, {} missed, {} not measured, {} shown by tests. The last column says in how many rounds the goal was met.",
             count(|end| matches!(end, End::Met(..))),
             count(|end| matches!(end, End::Missed(..))),
             count(|end| matches!(end, End::Unmeasured(_))),
@@ -210,7 +258,9 @@ mod tests {
         }
         assert!(text.contains("**met** in 1 of 1") && text.contains("**missed**, met in 0 of 1"));
         assert!(text.contains("Because of this.") && !text.contains("not known yet"));
-        assert!(text.contains("xargs -P20 curl (WRONG in 1 of 1: wrong answer: 3 bytes)"));
+        let wrong = "xargs -P20 curl (WRONG in 1 of 1: wrong answer: 3 bytes)";
+        assert!(rows_markdown(&record).contains(wrong));
+        assert!(html(&record, &Causes::read("")).unwrap().contains(wrong));
         assert!(markdown(&record, &Causes::read("")).unwrap().contains("not known yet"));
         assert!(html(&record, &Causes::read("")).unwrap().contains("<svg"));
         let names: Vec<String> = charts(&record).unwrap().into_iter().map(|(name, _)| name).collect();

@@ -58,17 +58,25 @@ const ROWS: [(&str, &str, &str, What); 12] = [
     ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", What::Wall),
 ];
 
-fn jobs(record: &Record) -> Option<String> {
-    let rows: Vec<String> = ROWS
-        .iter()
+/// The head of the table of jobs: haul takes this share of the best peer's wall time or CPU.
+pub(super) const JOB_HEAD: [&str; 5] = ["job", "haul's share", "of", "best peer", "`make bench JOB=`"];
+
+/// The table of jobs: what, ratio, wall or CPU, best peer, job.
+pub(super) fn job_rows(record: &Record) -> Vec<[String; 5]> {
+    ROWS.iter()
         .filter_map(|(about, sheet, of, what)| {
             let (ratio, peer) = ratio(record, sheet, of, *what)?;
             let what = if *what == What::Wall { "wall" } else { "CPU" };
-            Some(format!("| {about} | {ratio:.2} | {what} | {peer} | `{sheet}` |\n"))
+            Some([(*about).to_owned(), format!("{ratio:.2}"), what.to_owned(), peer, format!("`{sheet}`")])
         })
-        .collect();
-    let head = "| job | haul takes of the best peer's | | best peer | `make bench JOB=` |\n|---|---:|---|---|---|\n";
-    (!rows.is_empty()).then(|| format!("{head}{}", rows.concat()))
+        .collect()
+}
+
+fn jobs(record: &Record) -> Option<String> {
+    let row = |cells: &[String; 5]| format!("| {} |\n", cells.join(" | "));
+    let rows: String = job_rows(record).iter().map(row).collect();
+    let head = format!("{}|---|---:|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));
+    (!rows.is_empty()).then(|| head + &rows)
 }
 
 /// In lines of at most 120 characters.
