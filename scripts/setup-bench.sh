@@ -59,7 +59,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
-# The bench starts its own servers, so the services are disabled.
+# Keeps packages from starting services: the bench starts its own servers.
 export RUNLEVEL=1
 # One by one, because a missing package would make apt-get install none.
 install() {

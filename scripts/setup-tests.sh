@@ -83,7 +83,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
-# The tests start their own servers, so the services are disabled.
+# Keeps packages from starting services: the tests start their own servers.
 export RUNLEVEL=1
 # shellcheck disable=SC2086 # a list of packages
 apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1 ||
