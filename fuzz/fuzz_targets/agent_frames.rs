@@ -4,12 +4,12 @@
 
 use std::time::Instant;
 
-use haul_cli::agent::protocol::{Event, Frames, Order};
-use haul_cli::agent::request::Request;
+use haul_cli::agent::protocol::{AgentMessage, CallMessage, FrameBuffer};
+use haul_cli::agent::request::AgentRequest;
 use libfuzzer_sys::fuzz_target;
 
 fn frames(parts: &[&[u8]]) -> Option<Vec<(u8, Vec<u8>)>> {
-    let mut frames = Frames::default();
+    let mut frames = FrameBuffer::default();
     let mut found = Vec::new();
     for part in parts {
         frames.push(part);
@@ -27,23 +27,23 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(whole, frames(&[one, two]));
     let started = Instant::now();
     for (kind, content) in whole.unwrap_or_default() {
-        if let Ok(order) = Order::from_frame(kind, &content) {
+        if let Ok(order) = CallMessage::from_frame(kind, &content) {
             assert_eq!(order.to_frame()[5..], content);
-            if let Order::Call { request, .. } = order
-                && let Ok(request) = Request::from_bytes(&request)
+            if let CallMessage::Call { request, .. } = order
+                && let Ok(request) = AgentRequest::from_bytes(&request)
             {
                 // Another process may have written what is not handed over here; what is, comes
                 // back.
                 if let Some(bytes) = request.to_bytes() {
-                    let again = Request::from_bytes(&bytes).expect("it was just written");
+                    let again = AgentRequest::from_bytes(&bytes).expect("it was just written");
                     assert_eq!((&again.url, again.to_bytes()), (&request.url, Some(bytes)));
                 }
             }
         }
-        if let Ok(event) = Event::from_frame(kind, &content, started) {
+        if let Ok(event) = AgentMessage::from_frame(kind, &content, started) {
             // Addresses have more than one spelling; what we write of them has one.
             let frame = event.to_frame();
-            let again = Event::from_frame(frame[4], &frame[5..], started).expect("it was just written");
+            let again = AgentMessage::from_frame(frame[4], &frame[5..], started).expect("it was just written");
             assert_eq!(again.to_frame(), frame);
         }
     }

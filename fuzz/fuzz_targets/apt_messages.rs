@@ -5,17 +5,17 @@
 use std::io::{BufReader, Read};
 
 use haul::Target;
-use haul_cli::apt::config::Config;
-use haul_cli::apt::credentials::{Found, find};
-use haul_cli::apt::message::Message;
+use haul_cli::apt::auth_conf::{CredentialMatch, find};
+use haul_cli::apt::config::AptConfig;
+use haul_cli::apt::message::AptMessage;
 use libfuzzer_sys::fuzz_target;
 
 /// The messages up to the first error, and whether there was one.
-fn messages(source: impl Read, step: usize) -> (Vec<Message>, bool) {
+fn messages(source: impl Read, step: usize) -> (Vec<AptMessage>, bool) {
     let mut reader = BufReader::with_capacity(step.max(1), source);
     let mut found = Vec::new();
     loop {
-        match Message::read(&mut reader) {
+        match AptMessage::read(&mut reader) {
             Ok(Some(message)) => found.push(message),
             Ok(None) => return (found, false),
             Err(_) => return (found, true),
@@ -29,9 +29,9 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(messages(text, usize::from(step)), (found.clone(), failed));
     for message in found {
         let written = message.to_text();
-        let again = Message::read(&mut written.as_bytes()).expect("it was just written").expect("a message");
+        let again = AptMessage::read(&mut written.as_bytes()).expect("it was just written").expect("a message");
         assert_eq!(again.to_text(), written);
-        let config = Config::of(&message);
+        let config = AptConfig::of(&message);
         for name in ["dir::etc::netrc", "dir::etc::netrcparts"] {
             assert!(config.path(name).is_none_or(|path| config.value(name).is_some() && !path.as_os_str().is_empty()));
         }
@@ -39,8 +39,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let text = String::from_utf8_lossy(text);
     let target = |url| Target::parse(url).expect("a URL");
-    if let Found::Login(..) = find(&text, &target("http://a.example/b")) {
+    if let CredentialMatch::Login(..) = find(&text, &target("http://a.example/b")) {
         assert!(text.contains("http://"), "a login went out in the clear");
     }
-    assert!(!matches!(find(&text, &target("https://a.example/b")), Found::InTheClear(_)));
+    assert!(!matches!(find(&text, &target("https://a.example/b")), CredentialMatch::InTheClear(_)));
 });

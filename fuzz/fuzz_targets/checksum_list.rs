@@ -2,13 +2,13 @@
 //! them changes it.
 #![no_main]
 
-use haul_cli::checksum::{Digest, List, NoDigest};
+use haul_cli::checksum::{ChecksumList, ExpectedDigest, NoDigest};
 use libfuzzer_sys::fuzz_target;
 
 const NAME: &str = "pool/a.iso";
 
-fn pick(text: &[u8], path: &str) -> Result<Digest, NoDigest> {
-    List::new(text.to_vec()).pick(path)
+fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, NoDigest> {
+    ChecksumList::new(text.to_vec()).pick(path)
 }
 
 fuzz_target!(|data: &[u8]| {

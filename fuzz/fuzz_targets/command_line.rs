@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use haul_cli::files::Files;
+use haul_cli::file_access::FileAccess;
 use haul_cli::ftp::{args, fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::persona::Persona;
@@ -19,7 +19,7 @@ use libfuzzer_sys::fuzz_target;
 
 struct Input<'a>(&'a [u8]);
 
-impl Files for Input<'_> {
+impl FileAccess for Input<'_> {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.as_os_str().len() {
             1 => Ok(Box::new(io::Cursor::new(self.0.to_vec()))),
@@ -41,8 +41,8 @@ fuzz_target!(|data: &[u8]| {
     let mut files = Input(text);
     match parse_as(persona, words, &mut files) {
         Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
-        Ok(low) if low.special.is_some() => {}
-        Ok(low) => match resolve(low, &mut files) {
+        Ok(parsed) if parsed.info.is_some() => {}
+        Ok(parsed) => match resolve(parsed, &mut files) {
             Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
             Ok(plan) => assert!(plan.operations.iter().all(|operation| !operation.stages.is_empty())),
         },

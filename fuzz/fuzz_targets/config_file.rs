@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use haul_cli::config::ConfigReader;
+use haul_cli::config_file::ConfigReader;
 use libfuzzer_sys::fuzz_target;
 
 type Entry = (Vec<u8>, Option<Vec<u8>>, u64);

@@ -7,23 +7,25 @@
 //! assert!(completions::fish().contains("-l location"));
 //! ```
 
-use crate::flags::{Category, FLAGS, Spec, Takes};
+use crate::flags::{FLAGS, FlagSpec, FlagSyntax, HelpCategory};
 
-fn specs() -> impl Iterator<Item = &'static Spec> {
+fn specs() -> impl Iterator<Item = &'static FlagSpec> {
     FLAGS.iter().map(|flag| flag.spec())
 }
 
-fn is_file(spec: &Spec) -> bool {
-    matches!(spec.takes, Takes::Value("file" | "dir" | "path" | "cert" | "key"))
+fn is_file(spec: &FlagSpec) -> bool {
+    matches!(spec.syntax, FlagSyntax::Value("file" | "dir" | "path" | "cert" | "key"))
 }
 
 /// For bash: `source completions/haul.bash`.
 pub fn bash() -> String {
     let names: Vec<String> = specs().flat_map(spelled).collect();
     let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spelled).collect();
-    let values: Vec<String> =
-        specs().filter(|spec| !is_file(spec) && matches!(spec.takes, Takes::Value(_))).flat_map(spelled).collect();
-    let subjects: Vec<&str> = Category::ALL.iter().map(|category| category.name()).collect();
+    let values: Vec<String> = specs()
+        .filter(|spec| !is_file(spec) && matches!(spec.syntax, FlagSyntax::Value(_)))
+        .flat_map(spelled)
+        .collect();
+    let subjects: Vec<&str> = HelpCategory::ALL.iter().map(|category| category.name()).collect();
     format!(
         "# Completion of haul for bash. Made from the table of flags: make generate.\n\
          _haul() {{\n\
@@ -45,7 +47,7 @@ pub fn bash() -> String {
     )
 }
 
-fn spelled(spec: &Spec) -> Vec<String> {
+fn spelled(spec: &FlagSpec) -> Vec<String> {
     let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!("-{letter}"));
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
@@ -55,18 +57,18 @@ pub fn zsh() -> String {
     let mut text = String::from("#compdef haul\n# Made from the table of flags: make generate.\n_arguments -s -S \\\n");
     for spec in specs() {
         let help = quoted(spec.help).replace(['[', ']'], "").replace(':', "\\:");
-        let value = match spec.takes {
-            Takes::Switch | Takes::Once => String::new(),
-            Takes::Optional(name) => format!("::{name}:"),
-            Takes::Value(name) | Takes::Trailing(name) if is_file(spec) => format!(":{name}:_files"),
-            Takes::Value(name) | Takes::Trailing(name) => format!(":{name}:"),
+        let value = match spec.syntax {
+            FlagSyntax::Switch | FlagSyntax::Once => String::new(),
+            FlagSyntax::Optional(name) => format!("::{name}:"),
+            FlagSyntax::Value(name) | FlagSyntax::Trailing(name) if is_file(spec) => format!(":{name}:_files"),
+            FlagSyntax::Value(name) | FlagSyntax::Trailing(name) => format!(":{name}:"),
         };
         let value = quoted(&value);
         let letter = spec.short.filter(char::is_ascii_alphanumeric);
         if let Some(letter) = letter {
             text.push_str(&format!("  '*-{letter}[{help}]{value}' \\\n"));
         }
-        let equals = if matches!(spec.takes, Takes::Optional(_)) { "=-" } else { "" };
+        let equals = if matches!(spec.syntax, FlagSyntax::Optional(_)) { "=-" } else { "" };
         text.push_str(&format!("  '*--{}{equals}[{help}]{value}' \\\n", spec.long));
     }
     text.push_str("  '*:URL:_urls'\n");
@@ -78,9 +80,9 @@ pub fn fish() -> String {
     let mut text = String::from("# Completion of haul for fish. Made from the table of flags: make generate.\n");
     for spec in specs() {
         let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!(" -s {letter}"));
-        let value = match spec.takes {
-            Takes::Value(_) if is_file(spec) => " -r",
-            Takes::Value(_) | Takes::Trailing(_) => " -x",
+        let value = match spec.syntax {
+            FlagSyntax::Value(_) if is_file(spec) => " -r",
+            FlagSyntax::Value(_) | FlagSyntax::Trailing(_) => " -x",
             _ => "",
         };
         let letter = letter.unwrap_or_default();

@@ -12,9 +12,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes, curls_help};
+use crate::flags::{self, FLAGS, Flag, FlagSpec, FlagSyntax, HelpCategory, curl_help};
+use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
-use crate::usage::{Place, Reason, UsageError, VERSION};
+use crate::usage_error::{ArgPosition, UsageError, UsageReason};
 
 /// The features of curl's builds that work here, by curl's names and in its order.
 const FEATURES: &str =
@@ -56,23 +57,23 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
             Some((subject, about)) => {
                 put(&mut text, format_args!("{subject}: {about}\n"));
                 list(&mut text, persona, |spec| {
-                    spec.category.name() == *subject || persona.is_curl() && curls_help::has(subject, spec.long)
+                    spec.category.name() == *subject || persona.is_curl() && curl_help::has(subject, spec.long)
                 });
             }
             None => match option(subject) {
                 Some(flag) => document(&mut text, flag.spec()),
                 // No failure to curl, but no help either.
                 None if persona.is_curl() && subject.starts_with('-') => {
-                    return Err(UsageError::new(Place::Whole, Reason::NoSuchHelp));
+                    return Err(UsageError::new(ArgPosition::Whole, UsageReason::NoSuchHelp));
                 }
                 None if persona.is_curl() => {
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
                     put_categories(&mut text, persona);
                 }
                 None => {
-                    let place = Place::Option(format!("--help {subject}"));
+                    let place = ArgPosition::Option(format!("--help {subject}"));
                     let reason = "no such category or option, see --help category";
-                    return Err(UsageError::new(place, Reason::bad_use(reason)));
+                    return Err(UsageError::new(place, UsageReason::bad_use(reason)));
                 }
             },
         },
@@ -112,8 +113,8 @@ fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
 
 /// Returns the categories with their titles. In curl's place, curl's categories are among them.
 fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
-    let ours = Category::ALL.iter().map(|category| (category.name(), category.about()));
-    ours.chain(curls_help::categories().filter(|_| persona.is_curl())).collect()
+    let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
+    ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
 }
 
 fn put_categories(text: &mut String, persona: Persona) {
@@ -133,7 +134,7 @@ fn option(subject: &str) -> Option<&'static dyn Flag> {
     }
 }
 
-fn list(text: &mut String, persona: Persona, shown: impl Fn(&Spec) -> bool) {
+fn list(text: &mut String, persona: Persona, shown: impl Fn(&FlagSpec) -> bool) {
     let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec)).map(|spec| as_listed(persona, spec));
     // A long name of a value should not push every description to the right.
     let width = specs().map(|(names, _)| names.len()).filter(|&width| width < 32).max();
@@ -145,31 +146,31 @@ fn list(text: &mut String, persona: Persona, shown: impl Fn(&Spec) -> bool) {
 
 /// Returns the names and the effect of an option for a list. In curl's list, an option that is on
 /// by default appears as the one that turns it off.
-fn as_listed(persona: Persona, spec: &Spec) -> (String, &'static str) {
-    match curls_help::turned_off(spec.long) {
+fn as_listed(persona: Persona, spec: &FlagSpec) -> (String, &'static str) {
+    match curl_help::turned_off(spec.long) {
         _ if !persona.is_curl() => (names(spec), spec.help),
         Some(help) => (format!("    --no-{}", spec.long), help),
         None => (names(spec), spec.help.strip_suffix(" (default)").unwrap_or(spec.help)),
     }
 }
 
-fn names(spec: &Spec) -> String {
+fn names(spec: &FlagSpec) -> String {
     let letter = match spec.short {
         Some(letter) => format!("-{letter}, "),
         None => "    ".to_owned(),
     };
-    let value = match spec.takes {
-        Takes::Switch | Takes::Once => String::new(),
-        Takes::Value(name) | Takes::Trailing(name) => format!(" <{name}>"),
-        Takes::Optional(name) => format!("[={name}]"),
+    let value = match spec.syntax {
+        FlagSyntax::Switch | FlagSyntax::Once => String::new(),
+        FlagSyntax::Value(name) | FlagSyntax::Trailing(name) => format!(" <{name}>"),
+        FlagSyntax::Optional(name) => format!("[={name}]"),
     };
     format!("{letter}--{}{value}", spec.long)
 }
 
-fn document(text: &mut String, spec: &Spec) {
+fn document(text: &mut String, spec: &FlagSpec) {
     put(text, format_args!("{}\n", names(spec).trim_start()));
     wrap(text, spec.doc, "    ");
-    if spec.takes == Takes::Switch {
+    if spec.syntax == FlagSyntax::Switch {
         wrap(text, &format!("Turned off by --no-{}.", spec.long), "    ");
     }
     put(text, format_args!("\n    Example:\n      {}\n", spec.example));
@@ -249,9 +250,9 @@ mod tests {
 
     #[test]
     fn categories_are_sorted_and_all_used() {
-        let names: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
+        let names: Vec<_> = HelpCategory::ALL.iter().map(|category| category.name()).collect();
         assert!(names.is_sorted(), "{names:?}");
-        for category in Category::ALL {
+        for category in HelpCategory::ALL {
             assert!(FLAGS.iter().any(|flag| flag.spec().category == *category), "{category:?}");
         }
     }

@@ -6,12 +6,12 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use haul_cli::agent::control::NoAnswer;
-use haul_cli::agent::socket::Place;
-use haul_cli::args::Special;
-use haul_cli::files::SystemFiles;
+use haul_cli::agent::control::ControlError;
+use haul_cli::agent::socket::SocketPath;
+use haul_cli::file_access::SystemFiles;
+use haul_cli::parsed_args::InfoOption;
 use haul_cli::persona::Persona;
-use haul_cli::usage::{Place as At, Reason, UsageError};
+use haul_cli::usage_error::{ArgPosition, UsageError, UsageReason};
 use haul_cli::{agent, apt, ftp, help, parse, process_list, resolve, run};
 
 /// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
     {
-        return match haul_cli::generated::write(root.as_ref()) {
+        return match haul_cli::generated_files::write(root.as_ref()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 let _ = writeln!(std::io::stderr(), "haul: {error}");
@@ -78,29 +78,29 @@ fn main() -> ExitCode {
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let is_bare = args.is_empty();
     let count = args.len();
-    let mut low = parse::parse_as(persona, args, &mut SystemFiles)?;
-    process_list::blank(count, &low.secrets);
-    if let Some(fault) = &low.curlrc_fault {
+    let mut parsed = parse::parse_as(persona, args, &mut SystemFiles)?;
+    process_list::blank(count, &parsed.secrets);
+    if let Some(fault) = &parsed.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
     }
-    for subject in std::mem::take(&mut low.help_first) {
+    for subject in std::mem::take(&mut parsed.help_first) {
         print(&help::help(persona, subject.as_deref())?);
     }
-    if let Some(command) = low.agent_command.filter(|_| low.special.is_none()) {
-        return Ok(ask_agent(persona, command, low.global.agent));
+    if let Some(command) = parsed.agent_command.filter(|_| parsed.info.is_none()) {
+        return Ok(ask_agent(persona, command, parsed.global.agent));
     }
-    let text = match low.special {
-        Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
-        Some(Special::Version) => help::version(persona),
-        Some(Special::Manual) => help::manual(persona),
-        None if is_bare && persona.is_curl() && low.groups[0].urls.is_empty() => {
-            return Err(UsageError::new(At::Whole, Reason::NothingAsked));
+    let text = match parsed.info {
+        Some(InfoOption::Help(subject)) => help::help(persona, subject.as_deref())?,
+        Some(InfoOption::Version) => help::version(persona),
+        Some(InfoOption::Manual) => help::manual(persona),
+        None if is_bare && persona.is_curl() && parsed.groups[0].urls.is_empty() => {
+            return Err(UsageError::new(ArgPosition::Whole, UsageReason::NothingAsked));
         }
         None => {
-            let lacks_url = persona.is_curl() && low.take_group_without_url();
-            let code = run::run(resolve::resolve(low, &mut SystemFiles)?);
+            let lacks_url = persona.is_curl() && parsed.take_group_without_url();
+            let code = run::run(resolve::resolve(parsed, &mut SystemFiles)?);
             return match lacks_url {
-                true => Err(UsageError::new(At::Whole, Reason::NoUrl)),
+                true => Err(UsageError::new(ArgPosition::Whole, UsageReason::NoUrl)),
                 false => Ok(ExitCode::from(code)),
             };
         }
@@ -120,24 +120,25 @@ fn agent() -> Option<ExitCode> {
     if args.next()? != agent::spawn::SERVE {
         return None;
     }
-    let place = Place::at(args.next()?).ok()?;
+    let place = SocketPath::at(args.next()?).ok()?;
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
     // No one reads the error of the agent; the next call starts another one.
     Some(agent::server::serve(listener, place, idle).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
-fn ask_agent(persona: Persona, command: agent::control::Command, args: Option<agent::AgentArgs>) -> ExitCode {
+fn ask_agent(persona: Persona, command: agent::control::AgentCommand, args: Option<agent::AgentArgs>) -> ExitCode {
     let args = args.or_else(|| resolve::agent_of(std::env::var_os("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
-    let answer = args.place().map_err(NoAnswer::Refused).and_then(|place| agent::control::carry_out(command, &place));
+    let answer =
+        args.place().map_err(ControlError::Refused).and_then(|place| agent::control::carry_out(command, &place));
     match answer {
         Ok(text) => {
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let code = if matches!(error, NoAnswer::Refused(_)) { 2 } else { 7 };
+            let code = if matches!(error, ControlError::Refused(_)) { 2 } else { 7 };
             let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
             ExitCode::from(code)
         }

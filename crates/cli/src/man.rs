@@ -5,8 +5,8 @@
 //! assert!(page.starts_with(".TH HAUL 1") && page.contains(r"\fB\-o\fR, \fB\-\-output\fR \fIfile\fR"));
 //! ```
 
-use crate::flags::{FLAGS, Spec, Takes};
-use crate::usage::VERSION;
+use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
+use crate::persona::VERSION;
 
 /// The page, in roff.
 pub fn page() -> String {
@@ -88,15 +88,15 @@ fn sections() -> String {
     text + ".SH SEE ALSO\n.BR curl (1)\n"
 }
 
-fn option(text: &mut String, spec: &Spec) {
+fn option(text: &mut String, spec: &FlagSpec) {
     let letter = spec.short.map(|letter| format!("\\fB\\-{}\\fR, ", escaped(&letter.to_string()))).unwrap_or_default();
-    let value = match spec.takes {
-        Takes::Switch | Takes::Once => String::new(),
-        Takes::Value(name) | Takes::Trailing(name) => format!(" \\fI{}\\fR", escaped(name)),
-        Takes::Optional(name) => format!("[=\\fI{}\\fR]", escaped(name)),
+    let value = match spec.syntax {
+        FlagSyntax::Switch | FlagSyntax::Once => String::new(),
+        FlagSyntax::Value(name) | FlagSyntax::Trailing(name) => format!(" \\fI{}\\fR", escaped(name)),
+        FlagSyntax::Optional(name) => format!("[=\\fI{}\\fR]", escaped(name)),
     };
     text.push_str(&format!(".TP\n{letter}\\fB\\-\\-{}\\fR{value}\n{}\n", escaped(spec.long), line(spec.doc)));
-    if spec.takes == Takes::Switch {
+    if spec.syntax == FlagSyntax::Switch {
         text.push_str(&format!("Turned off by \\fB\\-\\-no\\-{}\\fR.\n", escaped(spec.long)));
     }
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));

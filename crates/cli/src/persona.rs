@@ -5,8 +5,9 @@
 //! | `haul …` | [`Persona::Haul`] |
 //! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
 //!
-//! A persona is the source of all defaults: the initial options of a group, the program's name in
-//! messages, its exit. No other place asks for the program's name.
+//! The defaults of each persona are where the settings are: [`GlobalArgs::of`](crate::plan::GlobalArgs::of)
+//! and [`TransferArgs::of`](crate::plan::TransferArgs::of). No other place asks for the program's
+//! name.
 //!
 //! ```
 //! use haul_cli::persona::Persona;
@@ -15,14 +16,14 @@
 //! assert_eq!(called(&["/usr/bin/curl", "-s", "h"]).0, Persona::Curl);
 //! assert_eq!(called(&["haul", "curl", "-s", "h"]), (Persona::Curl, vec!["-s".into(), "h".into()]));
 //! assert_eq!(called(&["haul", "-s", "curl"]), (Persona::Haul, vec!["-s".into(), "curl".into()]));
-//! assert!(Persona::Haul.transfer().redirect.follow && !Persona::Curl.transfer().redirect.follow);
+//! assert!(Persona::Curl.is_curl() && Persona::Haul.user_agent().starts_with("haul/"));
 //! ```
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::plan::{Global, RetryArgs, TransferArgs};
-use crate::usage::VERSION;
+/// The version that `--version`, messages and the default `User-Agent` name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The version of curl whose options and behaviour the curl persona has.
 pub const CURL_VERSION: &str = "8.22.0";
@@ -74,33 +75,5 @@ impl Persona {
             Persona::Haul => format!("haul/{VERSION}"),
             Persona::Curl => format!("curl/{CURL_VERSION}"),
         }
-    }
-
-    /// Settings of the whole run, as they begin.
-    pub fn global(self) -> Global {
-        match self {
-            Persona::Haul => Global::default(),
-            // curl has no limit for one host unless an option sets one.
-            Persona::Curl => Global {
-                persona: self,
-                parallel: false,
-                parallel_max: 50,
-                parallel_max_host: usize::from(u16::MAX),
-                ..Global::default()
-            },
-        }
-    }
-
-    /// Returns the transfer settings of a stage before any option.
-    pub fn transfer(self) -> TransferArgs {
-        let mut transfer = TransferArgs::default();
-        if self.is_curl() {
-            transfer.redirect.follow = false;
-            transfer.fail = false;
-            transfer.cookies.as_curl = true;
-            transfer.split = Some(1);
-            transfer.retry = RetryArgs { count: 0, ..RetryArgs::default() };
-        }
-        transfer
     }
 }

@@ -13,16 +13,16 @@
 //! ```no_run
 //! use std::os::fd::AsFd;
 //! use haul_cli::agent::AgentArgs;
-//! use haul_cli::agent::client::{End, Goal, Session};
-//! use haul_cli::agent::request::Request;
+//! use haul_cli::agent::client::{CallEnd, OutputDescriptor, AgentConnection};
+//! use haul_cli::agent::request::AgentRequest;
 //!
 //! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::IDLE };
-//! let mut session = Session::open(&args)?;
-//! let request = Request { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
+//! let mut session = AgentConnection::open(&args)?;
+//! let request = AgentRequest { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
 //! let out = std::io::stdout();
-//! let carried = session.call(&request, Goal::Relayed(out.as_fd())).expect("it can go by the agent");
-//! assert!(matches!(carried.end, End::Done(_)));
-//! # Ok::<(), haul_cli::agent::socket::Refusal>(())
+//! let carried = session.call(&request, OutputDescriptor::Relayed(out.as_fd())).expect("it can go by the agent");
+//! assert!(matches!(carried.end, CallEnd::Done(_)));
+//! # Ok::<(), haul_cli::agent::socket::AgentRefusal>(())
 //! ```
 
 use std::io::{self, IoSlice};
@@ -39,9 +39,9 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::AgentArgs;
-use super::protocol::{Began, Done, Event, Frames, Order, Stamp};
-use super::request::Request;
-use super::socket::Refusal;
+use super::protocol::{AgentMessage, CallMessage, CallResult, FileIdentity, FrameBuffer, ResponseStart};
+use super::request::AgentRequest;
+use super::socket::AgentRefusal;
 use super::spawn;
 
 /// A body without anything that tells it from another is kept until it is whole, if it is no longer
@@ -54,7 +54,7 @@ const PIECE: usize = 1 << 20;
 
 /// The destination of a body.
 #[derive(Debug, Clone, Copy)]
-pub enum Goal<'a> {
+pub enum OutputDescriptor<'a> {
     /// A regular file that no other process has open, and that is not open for appending. The agent
     /// writes to it.
     File(BorrowedFd<'a>),
@@ -64,26 +64,26 @@ pub enum Goal<'a> {
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub struct Carried {
+pub struct CallOutcome {
     /// Bytes that reached their goal.
     pub moved: u64,
     /// The response that the body belongs to, if one began.
-    pub began: Option<Began>,
+    pub began: Option<ResponseStart>,
     /// The way in which the call ended.
-    pub end: End,
+    pub end: CallEnd,
 }
 
-impl Carried {
-    fn nothing(end: End) -> Self {
+impl CallOutcome {
+    fn nothing(end: CallEnd) -> Self {
         Self { moved: 0, began: None, end }
     }
 }
 
 /// The way in which a call ended.
 #[derive(Debug)]
-pub enum End {
+pub enum CallEnd {
     /// The agent carried it out, well or not.
-    Done(Box<Done>),
+    Done(Box<CallResult>),
     /// The agent does not do it; nothing was sent.
     Refused,
     /// The agent is gone.
@@ -94,34 +94,34 @@ pub enum End {
 
 /// A connection to the agent, for one call after the other.
 #[derive(Debug)]
-pub struct Session {
+pub struct AgentConnection {
     socket: UnixStream,
-    frames: Frames,
+    frames: FrameBuffer,
 }
 
-impl Session {
+impl AgentConnection {
     /// Reaches the agent, and starts it if there is none.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub fn open(args: &AgentArgs) -> Result<Self, Refusal> {
+    /// [`AgentRefusal`].
+    pub fn open(args: &AgentArgs) -> Result<Self, AgentRefusal> {
         Ok(Self::over(spawn::reach(&args.place()?, args.idle)?))
     }
 
     /// Over a connection that stands.
     #[must_use]
     pub fn over(socket: UnixStream) -> Self {
-        Self { socket, frames: Frames::default() }
+        Self { socket, frames: FrameBuffer::default() }
     }
 
     /// Carries out a request by the agent. `None` where it cannot go that way; nothing was done
     /// then.
-    pub fn call(&mut self, request: &Request, goal: Goal<'_>) -> Option<Carried> {
+    pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<CallOutcome> {
         let bytes = request.to_bytes()?;
-        let order = Order::Call { request: bytes, files: files_of(&request.options)? };
+        let order = CallMessage::Call { request: bytes, files: files_of(&request.options)? };
         Some(match goal {
-            Goal::File(file) => self.fill_file(&order, file),
-            Goal::Relayed(out) => self.relayed(&order, out),
+            OutputDescriptor::File(file) => self.fill_file(&order, file),
+            OutputDescriptor::Relayed(out) => self.relayed(&order, out),
         })
     }
 
@@ -129,7 +129,7 @@ impl Session {
     ///
     /// # Errors
     /// The socket's; the end of it is one, too.
-    pub fn ask(&mut self, order: &Order) -> io::Result<Event> {
+    pub fn ask(&mut self, order: &CallMessage) -> io::Result<AgentMessage> {
         self.send(order, None)?;
         loop {
             if let Some(event) = self.next_event(Instant::now())? {
@@ -141,21 +141,21 @@ impl Session {
         }
     }
 
-    fn fill_file(&mut self, order: &Order, file: BorrowedFd<'_>) -> Carried {
+    fn fill_file(&mut self, order: &CallMessage, file: BorrowedFd<'_>) -> CallOutcome {
         let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
         let (started, before) = (Instant::now(), position());
         let mut began = None;
-        let mut end = End::Died;
+        let mut end = CallEnd::Died;
         if self.send(order, Some(file)).is_ok() {
             loop {
                 match self.next_event(started) {
-                    Ok(Some(Event::Began(now))) => began = Some(now),
-                    Ok(Some(Event::Done(done))) => {
-                        end = End::Done(done);
+                    Ok(Some(AgentMessage::Began(now))) => began = Some(now),
+                    Ok(Some(AgentMessage::Done(done))) => {
+                        end = CallEnd::Done(done);
                         break;
                     }
-                    Ok(Some(Event::Refused)) => {
-                        end = End::Refused;
+                    Ok(Some(AgentMessage::Refused)) => {
+                        end = CallEnd::Refused;
                         break;
                     }
                     Ok(None) if matches!(self.receive(), Ok(true)) => {}
@@ -163,21 +163,21 @@ impl Session {
                 }
             }
         }
-        Carried { moved: position().saturating_sub(before), began, end }
+        CallOutcome { moved: position().saturating_sub(before), began, end }
     }
 
-    fn relayed(&mut self, order: &Order, out: BorrowedFd<'_>) -> Carried {
+    fn relayed(&mut self, order: &CallMessage, out: BorrowedFd<'_>) -> CallOutcome {
         let started = Instant::now();
-        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried::nothing(End::Refused) };
+        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return CallOutcome::nothing(CallEnd::Refused) };
         // For all of an opening, so that its reader holds up no connection. One that stays small
         // has the agent wait for us.
         widen(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
-            return Carried::nothing(End::Died);
+            return CallOutcome::nothing(CallEnd::Died);
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
-        let mut relay = Relay {
+        let mut relay = PipeRelay {
             session: self,
             pipe,
             out,
@@ -189,7 +189,7 @@ impl Session {
             is_drained: false,
         };
         let end = relay.run();
-        Carried { moved: relay.moved, began: relay.began, end }
+        CallOutcome { moved: relay.moved, began: relay.began, end }
     }
 
     fn is_readable(&self) -> bool {
@@ -197,7 +197,7 @@ impl Session {
         poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|count| count > 0)
     }
 
-    fn send(&self, order: &Order, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    fn send(&self, order: &CallMessage, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let frame = order.to_frame();
         let mut rest = &frame[..];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -235,38 +235,38 @@ impl Session {
         }
     }
 
-    fn next_event(&mut self, started: Instant) -> io::Result<Option<Event>> {
+    fn next_event(&mut self, started: Instant) -> io::Result<Option<AgentMessage>> {
         let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let Some((kind, content)) = self.frames.next().map_err(malformed)? else { return Ok(None) };
-        Event::from_frame(kind, &content, started).map(Some).map_err(malformed)
+        AgentMessage::from_frame(kind, &content, started).map(Some).map_err(malformed)
     }
 }
 
 /// A body on its way through a pipe of ours.
-struct Relay<'a> {
-    session: &'a mut Session,
+struct PipeRelay<'a> {
+    session: &'a mut AgentConnection,
     pipe: OwnedFd,
     out: BorrowedFd<'a>,
     started: Instant,
     moved: u64,
-    began: Option<Began>,
-    done: Option<Box<Done>>,
+    began: Option<ResponseStart>,
+    done: Option<Box<CallResult>>,
     /// The agent may still send messages.
     is_alive: bool,
     /// The pipe has come to its end.
     is_drained: bool,
 }
 
-impl Relay<'_> {
+impl PipeRelay<'_> {
     /// Moves the body and listens to the agent, until both have ended.
-    fn run(&mut self) -> End {
-        let mut mover = Mover::default();
+    fn run(&mut self) -> CallEnd {
+        let mut mover = PipeMover::default();
         while !self.is_drained || (self.done.is_none() && self.is_alive) {
             if self.is_held_back() && !self.is_alive {
-                return End::Died;
+                return CallEnd::Died;
             }
             if let Err(error) = self.wait() {
-                return End::Output(error);
+                return CallEnd::Output(error);
             }
             if self.is_alive && self.session.is_readable() {
                 if let Some(refused) = self.listen() {
@@ -276,18 +276,18 @@ impl Relay<'_> {
                 match mover.step(&self.pipe, self.out) {
                     Ok(0) => self.is_drained = true,
                     Ok(moved) => self.moved += moved as u64,
-                    Err(error) => return End::Output(error),
+                    Err(error) => return CallEnd::Output(error),
                 }
             }
         }
-        self.done.take().map_or(End::Died, End::Done)
+        self.done.take().map_or(CallEnd::Died, CallEnd::Done)
     }
 
     /// Returns true while the body must stay in the pipe, until the agent reports that it is
     /// complete.
     fn is_held_back(&self) -> bool {
         let may_begin_anew =
-            |began: &Began| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
+            |began: &ResponseStart| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
         self.done.is_none() && self.began.as_ref().is_none_or(may_begin_anew)
     }
 
@@ -323,14 +323,14 @@ impl Relay<'_> {
     }
 
     /// Reads the agent's messages. Returns the end of the call, if a message is a refusal.
-    fn listen(&mut self) -> Option<End> {
+    fn listen(&mut self) -> Option<CallEnd> {
         self.is_alive = self.session.receive().unwrap_or(false);
         loop {
             match self.session.next_event(self.started) {
-                Ok(Some(Event::Began(began))) => self.began = Some(began),
-                Ok(Some(Event::Done(done))) => self.done = Some(done),
-                Ok(Some(Event::Refused)) => return Some(End::Refused),
-                Ok(Some(Event::State(_) | Event::Stops)) => self.is_alive = false,
+                Ok(Some(AgentMessage::Began(began))) => self.began = Some(began),
+                Ok(Some(AgentMessage::Done(done))) => self.done = Some(done),
+                Ok(Some(AgentMessage::Refused)) => return Some(CallEnd::Refused),
+                Ok(Some(AgentMessage::State(_) | AgentMessage::Stops)) => self.is_alive = false,
                 Ok(None) => return None,
                 Err(_) => {
                     self.is_alive = false;
@@ -342,7 +342,7 @@ impl Relay<'_> {
 }
 
 /// The files that the agent has to see as we do; `None` where it could not do as we would.
-fn files_of(options: &RequestOptions) -> Option<Vec<Stamp>> {
+fn files_of(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
     if std::env::var_os("SSLKEYLOGFILE").is_some() {
         return None;
@@ -355,13 +355,13 @@ fn files_of(options: &RequestOptions) -> Option<Vec<Stamp>> {
         [tls.ca_file.as_deref(), tls.ca_path.as_deref(), certificate, key]
     });
     let program = spawn::program().ok()?;
-    let mut files = vec![Stamp::of(&program)];
+    let mut files = vec![FileIdentity::of(&program)];
     // The system's trusted certificates may have changed, and a busy agent lives long.
-    files.extend(haul::net::tls::system_bundle().as_deref().map(Stamp::of));
+    files.extend(haul::net::tls::system_bundle().as_deref().map(FileIdentity::of));
     for path in named.flatten() {
         // The agent is at home in the root directory.
         path.is_absolute().then_some(())?;
-        files.push(Stamp::of(path));
+        files.push(FileIdentity::of(path));
     }
     Some(files)
 }
@@ -388,7 +388,7 @@ pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns true if the agent can write to the descriptor itself, as [`Goal::File`].
+/// Returns true if the agent can write to the descriptor itself, as [`OutputDescriptor::File`].
 #[must_use]
 pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
@@ -399,11 +399,11 @@ pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
 /// Moves the bytes of a pipe to their destination, without a copy in user space where the system
 /// can.
 #[derive(Debug, Default)]
-struct Mover {
+struct PipeMover {
     buffer: Option<Vec<u8>>,
 }
 
-impl Mover {
+impl PipeMover {
     /// Moves once; 0 at the end of the pipe.
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(target_os = "linux")]

@@ -1,20 +1,20 @@
 //! `--agent-status` and `--agent-stop`.
 //!
 //! ```no_run
-//! use haul_cli::agent::control::{Command, carry_out};
-//! use haul_cli::agent::socket::Place;
+//! use haul_cli::agent::control::{AgentCommand, carry_out};
+//! use haul_cli::agent::socket::SocketPath;
 //!
-//! let place = Place::at("/run/user/1000/haul/agent").unwrap();
-//! print!("{}", carry_out(Command::Status, &place).unwrap());
+//! let place = SocketPath::at("/run/user/1000/haul/agent").unwrap();
+//! print!("{}", carry_out(AgentCommand::Status, &place).unwrap());
 //! ```
 
-use super::client::Session;
-use super::protocol::{Event, Order};
-use super::socket::{Place, Refusal};
+use super::client::AgentConnection;
+use super::protocol::{AgentMessage, CallMessage};
+use super::socket::{AgentRefusal, SocketPath};
 
 /// Commands for a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum AgentCommand {
     /// Say how you are.
     Status,
     /// End once the calls under way are done.
@@ -23,16 +23,16 @@ pub enum Command {
 
 /// The reason why the agent gave no answer.
 #[derive(Debug)]
-pub enum NoAnswer {
+pub enum ControlError {
     /// No agent listens on this socket.
-    Nobody(Place),
+    Nobody(SocketPath),
     /// The socket is not safe to connect to.
-    Refused(Refusal),
+    Refused(AgentRefusal),
     /// The agent did not answer.
     Silent(std::io::Error),
 }
 
-impl std::fmt::Display for NoAnswer {
+impl std::fmt::Display for ControlError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nobody(place) => write!(f, "no agent runs at {}", place.socket().display()),
@@ -45,15 +45,15 @@ impl std::fmt::Display for NoAnswer {
 /// Sends the command to the agent. Returns the text to print.
 ///
 /// # Errors
-/// [`NoAnswer`]. No agent is started for this.
-pub fn carry_out(command: Command, place: &Place) -> Result<String, NoAnswer> {
-    let stream = place.connect().map_err(NoAnswer::Refused)?.ok_or_else(|| NoAnswer::Nobody(place.clone()))?;
+/// [`ControlError`]. No agent is started for this.
+pub fn carry_out(command: AgentCommand, place: &SocketPath) -> Result<String, ControlError> {
+    let stream = place.connect().map_err(ControlError::Refused)?.ok_or_else(|| ControlError::Nobody(place.clone()))?;
     let order = match command {
-        Command::Status => Order::Status,
-        Command::Stop => Order::Stop,
+        AgentCommand::Status => CallMessage::Status,
+        AgentCommand::Stop => CallMessage::Stop,
     };
-    match Session::over(stream).ask(&order).map_err(NoAnswer::Silent)? {
-        Event::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),
+    match AgentConnection::over(stream).ask(&order).map_err(ControlError::Silent)? {
+        AgentMessage::State(text) => Ok(format!("socket: {}\n{text}", place.socket().display())),
         _ => Ok(String::new()),
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`wire`], [`protocol`], [`request`] | what both say to each other, as bytes; no I/O |
+//! | [`encoding`], [`protocol`], [`request`] | what both say to each other, as bytes; no I/O |
 //! | [`socket`] | where the agent is reached, and whom both trust |
 //! | [`spawn`] | starting it: at most one a socket |
 //! | [`client`] | a call: handing it over, moving its body on, noticing that the agent died |
@@ -18,12 +18,15 @@
 
 pub mod client;
 pub mod control;
+pub(crate) mod eligibility;
+pub mod encoding;
+pub(crate) mod fetch;
+pub(crate) mod fetch_sinks;
 pub mod protocol;
 pub mod request;
 pub mod server;
 pub mod socket;
 pub mod spawn;
-pub mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,11 +48,11 @@ impl AgentArgs {
     /// Returns the place of the agent's socket.
     ///
     /// # Errors
-    /// [`socket::Refusal`] without a path and without a default.
-    pub fn place(&self) -> Result<socket::Place, socket::Refusal> {
+    /// [`socket::AgentRefusal`] without a path and without a default.
+    pub fn place(&self) -> Result<socket::SocketPath, socket::AgentRefusal> {
         match &self.socket {
-            Some(path) => socket::Place::at(path),
-            None => socket::Place::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
+            Some(path) => socket::SocketPath::at(path),
+            None => socket::SocketPath::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
         }
     }
 }

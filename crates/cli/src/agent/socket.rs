@@ -9,10 +9,10 @@
 //! | nobody listens | | it is stale, and replaced |
 //!
 //! ```
-//! use haul_cli::agent::socket::Place;
+//! use haul_cli::agent::socket::SocketPath;
 //!
 //! let dir = tempfile::tempdir().unwrap();
-//! let place = Place::at(dir.path().join("mine/agent")).unwrap();
+//! let place = SocketPath::at(dir.path().join("mine/agent")).unwrap();
 //! assert!(place.connect().unwrap().is_none(), "nobody is there yet");
 //! let listener = place.listen().unwrap();
 //! assert!(place.connect().unwrap().is_some());
@@ -40,7 +40,7 @@ const DIRECTORY: &str = "haul";
 
 /// The reason why the agent is not used.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum AgentRefusal {
     /// `XDG_RUNTIME_DIR`, the parent of the default socket, is not set.
     NoPlace,
     /// The path names nothing that can be a socket.
@@ -61,7 +61,7 @@ pub enum Refusal {
     },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for AgentRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPlace => {
@@ -74,35 +74,35 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for AgentRefusal {}
 
 /// The agent's socket: its path, and the directory that keeps others away from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SocketPath {
     socket: PathBuf,
     directory: PathBuf,
 }
 
-impl Place {
+impl SocketPath {
     /// The socket at this path; relative ones count from where we are.
     ///
     /// # Errors
-    /// [`Refusal::NoSocketPath`].
-    pub fn at(path: impl Into<PathBuf>) -> Result<Self, Refusal> {
+    /// [`AgentRefusal::NoSocketPath`].
+    pub fn at(path: impl Into<PathBuf>) -> Result<Self, AgentRefusal> {
         let path = path.into();
-        let absolute = std::path::absolute(&path).map_err(|_| Refusal::NoSocketPath(path.clone()))?;
+        let absolute = std::path::absolute(&path).map_err(|_| AgentRefusal::NoSocketPath(path.clone()))?;
         match (absolute.parent(), absolute.file_name()) {
             (Some(directory), Some(_)) => Ok(Self { directory: directory.to_owned(), socket: absolute }),
-            _ => Err(Refusal::NoSocketPath(path)),
+            _ => Err(AgentRefusal::NoSocketPath(path)),
         }
     }
 
     /// The default: `haul/agent` under `XDG_RUNTIME_DIR`, which must be an absolute path.
     ///
     /// # Errors
-    /// [`Refusal::NoPlace`] without one: `/tmp` would be everybody's.
-    pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, Refusal> {
-        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(Refusal::NoPlace)?;
+    /// [`AgentRefusal::NoPlace`] without one: `/tmp` would be everybody's.
+    pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, AgentRefusal> {
+        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(AgentRefusal::NoPlace)?;
         Self::at(runtime.join(DIRECTORY).join(NAME))
     }
 
@@ -115,8 +115,8 @@ impl Place {
     /// A connection to the agent; `None` if none is running.
     ///
     /// # Errors
-    /// [`Refusal`] when directory, socket or peer are not as they must be.
-    pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
+    /// [`AgentRefusal`] when directory, socket or peer are not as they must be.
+    pub fn connect(&self) -> Result<Option<UnixStream>, AgentRefusal> {
         if !self.check_directory()? || !self.check_socket()? {
             return Ok(None);
         }
@@ -137,12 +137,12 @@ impl Place {
     /// in case the holder has stopped.
     ///
     /// # Errors
-    /// [`Refusal`]; the directory is made if it is not there.
-    pub fn lock(&self) -> Result<Lock, Refusal> {
+    /// [`AgentRefusal`]; the directory is made if it is not there.
+    pub fn lock(&self) -> Result<StartLock, AgentRefusal> {
         self.lock_within(STUCK)
     }
 
-    fn lock_within(&self, limit: Duration) -> Result<Lock, Refusal> {
+    fn lock_within(&self, limit: Duration) -> Result<StartLock, AgentRefusal> {
         let until = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -161,8 +161,8 @@ impl Place {
     /// Takes the lock without waiting: `None` while another process holds it.
     ///
     /// # Errors
-    /// As [`Place::lock`].
-    pub fn try_lock(&self) -> Result<Option<Lock>, Refusal> {
+    /// As [`SocketPath::lock`].
+    pub fn try_lock(&self) -> Result<Option<StartLock>, AgentRefusal> {
         self.make_directory()?;
         let mut name = self.socket.clone().into_os_string();
         name.push(".lock");
@@ -171,7 +171,7 @@ impl Place {
         let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system(error.into()))?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Lock { _file: file })),
+                Ok(()) => return Ok(Some(StartLock { _file: file })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(self.system(error.into())),
@@ -179,12 +179,12 @@ impl Place {
         }
     }
 
-    /// Binds the socket, in place of a stale one. Only the holder of the [`Lock`] may call it,
-    /// after [`Place::connect`] found no agent.
+    /// Binds the socket, in place of a stale one. Only the holder of the [`StartLock`] may call it,
+    /// after [`SocketPath::connect`] found no agent.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub fn listen(&self) -> Result<UnixListener, Refusal> {
+    /// [`AgentRefusal`].
+    pub fn listen(&self) -> Result<UnixListener, AgentRefusal> {
         self.make_directory()?;
         if self.check_socket()? {
             fs::remove_file(&self.socket).map_err(|error| self.system(error))?;
@@ -209,7 +209,7 @@ impl Place {
         fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
     }
 
-    fn make_directory(&self) -> Result<(), Refusal> {
+    fn make_directory(&self) -> Result<(), AgentRefusal> {
         if !self.check_directory()? {
             match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.system(error)),
@@ -222,12 +222,12 @@ impl Place {
     }
 
     /// Returns true if the directory exists, and false if not.
-    fn check_directory(&self) -> Result<bool, Refusal> {
-        let unsafe_for = |why| Err(Refusal::Unsafe { path: self.directory.clone(), why });
+    fn check_directory(&self) -> Result<bool, AgentRefusal> {
+        let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.directory.clone(), why });
         let metadata = match fs::symlink_metadata(&self.directory) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(Refusal::System { path: self.directory.clone(), error }),
+            Err(error) => return Err(AgentRefusal::System { path: self.directory.clone(), error }),
         };
         match () {
             () if !metadata.is_dir() => unsafe_for("is no directory (a link to one will not do)"),
@@ -238,8 +238,8 @@ impl Place {
     }
 
     /// Returns true if the socket exists, and false if not.
-    fn check_socket(&self) -> Result<bool, Refusal> {
-        let unsafe_for = |why| Err(Refusal::Unsafe { path: self.socket.clone(), why });
+    fn check_socket(&self) -> Result<bool, AgentRefusal> {
+        let unsafe_for = |why| Err(AgentRefusal::Unsafe { path: self.socket.clone(), why });
         let metadata = match fs::symlink_metadata(&self.socket) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -253,15 +253,15 @@ impl Place {
         }
     }
 
-    fn system(&self, error: io::Error) -> Refusal {
-        Refusal::System { path: self.socket.clone(), error }
+    fn system(&self, error: io::Error) -> AgentRefusal {
+        AgentRefusal::System { path: self.socket.clone(), error }
     }
 }
 
 /// The right to start or end the agent, until it is dropped. Its file stays: one that is removed
 /// while others wait for it would be two.
 #[derive(Debug)]
-pub struct Lock {
+pub struct StartLock {
     _file: rustix::fd::OwnedFd,
 }
 
@@ -273,11 +273,11 @@ fn our_uid() -> u32 {
 /// permissions of the directory have to suffice.
 ///
 /// # Errors
-/// [`Refusal::Unsafe`].
-pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), Refusal> {
+/// [`AgentRefusal::Unsafe`].
+pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), AgentRefusal> {
     #[cfg(target_os = "linux")]
     {
-        let refused = |why| Err(Refusal::Unsafe { path: socket.to_owned(), why });
+        let refused = |why| Err(AgentRefusal::Unsafe { path: socket.to_owned(), why });
         match rustix::net::sockopt::socket_peercred(stream) {
             Ok(peer) if peer.uid.as_raw() == our_uid() => Ok(()),
             Ok(_) => refused("is another user's"),
@@ -299,7 +299,7 @@ mod tests {
     fn a_lock_that_stays_held_is_named() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let place = Place::at(dir.path().join("agent")).unwrap();
+        let place = SocketPath::at(dir.path().join("agent")).unwrap();
         let held = place.lock().unwrap();
         let refusal = place.lock_within(Duration::ZERO).unwrap_err();
         assert!(refusal.to_string().contains("holds its lock"), "{refusal}");

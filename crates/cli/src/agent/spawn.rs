@@ -15,10 +15,10 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use haul_cli::agent::socket::Place;
+//! use haul_cli::agent::socket::SocketPath;
 //! use haul_cli::agent::spawn::reach;
 //!
-//! let place = Place::at("/run/user/1000/haul/agent").unwrap();
+//! let place = SocketPath::at("/run/user/1000/haul/agent").unwrap();
 //! let agent = reach(&place, Duration::from_secs(60)).unwrap();
 //! ```
 
@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::socket::{Place, Refusal};
+use super::socket::{AgentRefusal, SocketPath};
 
 /// The first argument of the agent's own command line. No user types it: the listener must be
 /// standard input.
@@ -41,13 +41,13 @@ pub const SERVE: &str = "--agent-serve";
 /// this long.
 ///
 /// # Errors
-/// [`Refusal`]: the call goes without it.
-pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
+/// [`AgentRefusal`]: the call goes without it.
+pub fn reach(place: &SocketPath, idle: Duration) -> Result<UnixStream, AgentRefusal> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
         // A socket that is just being bound is open to others for a moment, in a directory that is
         // not: the holder of the lock has finished that.
-        Ok(None) | Err(Refusal::Unsafe { .. }) => {}
+        Ok(None) | Err(AgentRefusal::Unsafe { .. }) => {}
         Err(refusal) => return Err(refusal),
     }
     let lock = place.lock()?;
@@ -55,7 +55,7 @@ pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
         return Ok(stream);
     }
     let listener = place.listen()?;
-    let failed = |error| Refusal::System { path: place.socket().to_owned(), error };
+    let failed = |error| AgentRefusal::System { path: place.socket().to_owned(), error };
     let started = program().and_then(|program| start(program.as_os_str(), listener, place, idle));
     if let Err(error) = started {
         place.remove(place.inode().unwrap_or(0));
@@ -75,7 +75,7 @@ pub fn program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-fn start(program: &OsStr, listener: UnixListener, place: &Place, idle: Duration) -> io::Result<()> {
+fn start(program: &OsStr, listener: UnixListener, place: &SocketPath, idle: Duration) -> io::Result<()> {
     // What we inherited is not the agent's: a pipe that it kept open would never end for its
     // reader. We run no other program.
     close_fds::set_fds_cloexec(3, &[]);
@@ -108,7 +108,7 @@ mod tests {
     fn a_socket_that_is_just_being_bound_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = Place::at(dir.path().join("agent")).unwrap();
+        let place = SocketPath::at(dir.path().join("agent")).unwrap();
         let lock = place.lock().unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o755)).unwrap();
@@ -127,9 +127,9 @@ mod tests {
     fn one_that_stays_open_to_others_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
-        let place = Place::at(dir.path().join("agent")).unwrap();
+        let place = SocketPath::at(dir.path().join("agent")).unwrap();
         let _listener = UnixListener::bind(place.socket()).unwrap();
         set_permissions(place.socket(), Permissions::from_mode(0o620)).unwrap();
-        assert!(matches!(reach(&place, Duration::from_secs(1)), Err(Refusal::Unsafe { .. })));
+        assert!(matches!(reach(&place, Duration::from_secs(1)), Err(AgentRefusal::Unsafe { .. })));
     }
 }

@@ -20,13 +20,13 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::config::Config;
-use super::credentials::Credentials;
-use super::file::{self, Partial};
-use super::message::Message;
+use super::auth_conf::AptCredentials;
+use super::config::AptConfig;
+use super::download_file::{self, PartialDownload};
+use super::message::AptMessage;
 use super::sandbox;
 use crate::date;
-use crate::usage::one_line;
+use crate::usage_error::one_line;
 
 /// Files that come at once from one host, each by a connection: apt itself sends up to ten requests
 /// ahead by one.
@@ -40,12 +40,12 @@ const DOUBTFUL: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
 /// Fetches by apt's configuration.
 pub(super) struct Acquirer {
     client: Client,
-    config: Config,
-    credentials: Credentials,
+    config: AptConfig,
+    credentials: AptCredentials,
 }
 
 /// The reason why a file could not be fetched.
-struct Failure {
+struct AcquireFailure {
     message: String,
     /// apt's word for it.
     reason: Option<String>,
@@ -53,13 +53,13 @@ struct Failure {
     is_transient: bool,
 }
 
-impl From<String> for Failure {
+impl From<String> for AcquireFailure {
     fn from(message: String) -> Self {
         Self { message, reason: None, is_transient: false }
     }
 }
 
-impl Failure {
+impl AcquireFailure {
     /// Makes the failure of a file whose size is not the one that apt expects or allows.
     fn of_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
@@ -68,39 +68,39 @@ impl Failure {
 }
 
 /// The reason why apt gets no answer, or no answer that the file is there.
-enum Trouble {
+enum AcquireError {
     /// The connection to apt failed.
     WithApt(io::Error),
-    WithFile(Failure),
+    WithFile(AcquireFailure),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for AcquireError {
     fn from(error: io::Error) -> Self {
         Self::WithApt(error)
     }
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<AcquireFailure> for AcquireError {
+    fn from(failure: AcquireFailure) -> Self {
         Self::WithFile(failure)
     }
 }
 
-impl From<String> for Trouble {
+impl From<String> for AcquireError {
     fn from(message: String) -> Self {
-        Failure::from(message).into()
+        AcquireFailure::from(message).into()
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for AcquireError {
     fn from(error: Error) -> Self {
         failure(&error).into()
     }
 }
 
 /// A file that apt wants.
-struct Wanted<'a> {
-    asked: &'a Message,
+struct RequestedFile<'a> {
+    asked: &'a AptMessage,
     uri: &'a str,
     path: &'a Path,
     /// The scheme of the URI, such as `https` or `tor+https`.
@@ -108,8 +108,8 @@ struct Wanted<'a> {
     target: Target,
 }
 
-impl<'a> Wanted<'a> {
-    fn of(asked: &'a Message, uri: &'a str, path: &'a Path) -> Result<Self, Trouble> {
+impl<'a> RequestedFile<'a> {
+    fn of(asked: &'a AptMessage, uri: &'a str, path: &'a Path) -> Result<Self, AcquireError> {
         let (method, url) = place(uri);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         Ok(Self { asked, uri, path, method, target })
@@ -117,7 +117,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// The meaning of a response's head for a file.
-enum Verdict {
+enum ResponseMeaning {
     /// The content from the offset `start` on.
     Content {
         start: u64,
@@ -140,8 +140,8 @@ impl Acquirer {
     ///
     /// # Errors
     /// Why it cannot.
-    pub(super) fn new(config: Config) -> Result<Self, String> {
-        let credentials = Credentials::read(&config);
+    pub(super) fn new(config: AptConfig) -> Result<Self, String> {
+        let credentials = AptCredentials::read(&config);
         sandbox::enter(config.value("apt::sandbox::user"))?;
         // Now, since it may start threads, which keep the rights they start with.
         Ok(Self { client: Client::new(), config, credentials })
@@ -149,8 +149,10 @@ impl Acquirer {
 
     /// Returns how many files may be fetched at once with this one: one if files share a rate
     /// limit, or if requests must not be pipelined.
-    pub(super) fn at_once(&self, asked: &Message) -> usize {
-        let Ok(wanted) = Wanted::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else { return 1 };
+    pub(super) fn at_once(&self, asked: &AptMessage) -> usize {
+        let Ok(wanted) = RequestedFile::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else {
+            return 1;
+        };
         let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
         match (number("dl-limit"), number("pipeline-depth")) {
             (Some(1..), _) | (_, Some(0)) => 1,
@@ -162,30 +164,38 @@ impl Acquirer {
     ///
     /// # Errors
     /// Those of talking to apt.
-    pub(super) fn acquire(&self, asked: &Message, say: &mut impl FnMut(&Message) -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn acquire(
+        &self,
+        asked: &AptMessage,
+        say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
+    ) -> io::Result<()> {
         let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let wanted = Wanted::of(asked, uri, Path::new(path));
+        let wanted = RequestedFile::of(asked, uri, Path::new(path));
         let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
-            Err(Trouble::WithFile(failure)) => Message::new(400, "URI Failure")
+            Err(AcquireError::WithFile(failure)) => AptMessage::new(400, "URI Failure")
                 .with_any("FailReason", failure.reason)
                 .with("Message", failure.message)
                 .with("URI", uri)
                 .with_any("Transient-Failure", failure.is_transient.then_some("true")),
-            Err(Trouble::WithApt(error)) => return Err(error),
+            Err(AcquireError::WithApt(error)) => return Err(error),
         };
         say(&answer)
     }
 
-    fn fetch(&self, wanted: &Wanted<'_>, say: &mut impl FnMut(&Message) -> io::Result<()>) -> Result<Message, Trouble> {
-        let Wanted { asked, uri, path, target, .. } = wanted;
+    fn fetch(
+        &self,
+        wanted: &RequestedFile<'_>,
+        say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
+    ) -> Result<AptMessage, AcquireError> {
+        let RequestedFile { asked, uri, path, target, .. } = wanted;
         let authorization = self.authorization(target, uri, say)?;
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
-        let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
-        let mut partial = Partial::at(path).filter(|_| self.is_on(wanted, "allowranges"));
-        if let Some(partial) = partial.filter(|partial| file::is_all(path, partial.size, asked)) {
+        let done = AptMessage::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
+        let mut partial = PartialDownload::at(path).filter(|_| self.is_on(wanted, "allowranges"));
+        if let Some(partial) = partial.filter(|partial| download_file::is_all(path, partial.size, asked)) {
             return there_already(wanted, done, partial.size, say);
         }
         let (mut response, start) = loop {
@@ -193,27 +203,27 @@ impl Acquirer {
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
             let mut response = sent.map_err(|error| unanswered(wanted, &error))?;
             match self.verdict(&response, wanted, partial.as_ref()) {
-                Verdict::Content { start } => break (response, start),
-                Verdict::Whole { size } => {
+                ResponseMeaning::Content { start } => break (response, start),
+                ResponseMeaning::Whole { size } => {
                     spare(&mut response);
                     return there_already(wanted, done, size, say);
                 }
-                Verdict::Changed => {
+                ResponseMeaning::Changed => {
                     spare(&mut response);
                     let _ = fs::remove_file(path);
                     partial = None;
                 }
-                Verdict::Unchanged => {
+                ResponseMeaning::Unchanged => {
                     let _ = fs::remove_file(path);
                     let time = asked.get("Last-Modified").unwrap_or_default();
                     return Ok(done.with("IMS-Hit", "true").with("Last-Modified", time));
                 }
-                Verdict::Elsewhere => {
+                ResponseMeaning::Elsewhere => {
                     let led = self.redirect(wanted, &response);
                     spare(&mut response);
                     return Ok(led?);
                 }
-                Verdict::Refused => {
+                ResponseMeaning::Refused => {
                     let failure = self.refusal(&response);
                     spare(&mut response);
                     return Err(failure.into());
@@ -224,41 +234,47 @@ impl Acquirer {
         let modified = date.map(for_apt);
         let size = response.content_length().and_then(|length| start.checked_add(length));
         let resumed = (start > 0).then(|| start.to_string());
-        let began = Message::new(200, "URI Start").with("URI", uri);
+        let began = AptMessage::new(200, "URI Start").with("URI", uri);
         let began =
             began.with_any("Size", size.map(|size| size.to_string())).with_any("Last-Modified", modified.as_ref());
         say(&began.with_any("Resume-Point", resumed.as_ref()))?;
-        if let Some((size, wanted)) = size.and_then(|size| Some((size, file::wanted_size(asked, size)?))) {
-            file::leave(path);
-            return Err(Failure::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
+        if let Some((size, wanted)) = size.and_then(|size| Some((size, download_file::wanted_size(asked, size)?))) {
+            download_file::leave(path);
+            return Err(AcquireFailure::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
         }
         let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
-        let digests = file::take(&mut response, path, start, date, asked)?;
+        let digests = download_file::take(&mut response, path, start, date, asked)?;
         let done = with_digests(done, digests).with_any("Resume-Point", resumed);
         Ok(done.with_any("Last-Modified", modified))
     }
 
     /// Returns the meaning of a response's head, given the existing part of the file.
-    fn verdict(&self, response: &Response, wanted: &Wanted<'_>, partial: Option<&Partial>) -> Verdict {
+    fn verdict(
+        &self,
+        response: &Response,
+        wanted: &RequestedFile<'_>,
+        partial: Option<&PartialDownload>,
+    ) -> ResponseMeaning {
         let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
-        let is_of =
-            |partial: &Partial| last_modified(response).is_none_or(|date| seconds(date) == seconds(partial.modified));
-        let is_all = |partial: &Partial| match file::is_known(wanted.asked) {
-            true => file::is_wanted(wanted.path, wanted.asked),
-            false => file::ends_at(response, partial.size),
+        let is_of = |partial: &PartialDownload| {
+            last_modified(response).is_none_or(|date| seconds(date) == seconds(partial.modified))
+        };
+        let is_all = |partial: &PartialDownload| match download_file::is_known(wanted.asked) {
+            true => download_file::is_wanted(wanted.path, wanted.asked),
+            false => download_file::ends_at(response, partial.size),
         };
         match (response.status(), partial) {
-            (200, _) => Verdict::Content { start: 0 },
-            (206, Some(partial)) if file::begins_at(response, partial.size) && is_of(partial) => {
-                Verdict::Content { start: partial.size }
+            (200, _) => ResponseMeaning::Content { start: 0 },
+            (206, Some(partial)) if download_file::begins_at(response, partial.size) && is_of(partial) => {
+                ResponseMeaning::Content { start: partial.size }
             }
-            (416, Some(partial)) if is_all(partial) => Verdict::Whole { size: partial.size },
-            (206 | 416, Some(_)) => Verdict::Changed,
-            (304, _) => Verdict::Unchanged,
-            (301 | 302 | 303 | 307 | 308, _) if leads_on() => Verdict::Elsewhere,
-            (201..=299, None) => Verdict::Content { start: 0 },
-            _ => Verdict::Refused,
+            (416, Some(partial)) if is_all(partial) => ResponseMeaning::Whole { size: partial.size },
+            (206 | 416, Some(_)) => ResponseMeaning::Changed,
+            (304, _) => ResponseMeaning::Unchanged,
+            (301 | 302 | 303 | 307 | 308, _) if leads_on() => ResponseMeaning::Elsewhere,
+            (201..=299, None) => ResponseMeaning::Content { start: 0 },
+            _ => ResponseMeaning::Refused,
         }
     }
 
@@ -267,26 +283,26 @@ impl Acquirer {
         &self,
         target: &Target,
         uri: &str,
-        say: &mut impl FnMut(&Message) -> io::Result<()>,
-    ) -> Result<Option<Vec<u8>>, Trouble> {
+        say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
+    ) -> Result<Option<Vec<u8>>, AcquireError> {
         if target.userinfo().is_some() {
             return Ok(None);
         }
         let (login, warnings) = self.credentials.find(target);
         for warning in warnings {
-            say(&Message::new(104, "Warning").with("URI", uri).with("Message", warning))?;
+            say(&AptMessage::new(104, "Warning").with("URI", uri).with("Message", warning))?;
         }
         let login = login.map(|(user, password)| auth::Credentials::new(user, password)).transpose();
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
     /// Returns true if a configuration item is on. The default is on.
-    fn is_on(&self, wanted: &Wanted<'_>, name: &str) -> bool {
+    fn is_on(&self, wanted: &RequestedFile<'_>, name: &str) -> bool {
         self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
 
-    fn options(&self, wanted: &Wanted<'_>) -> Result<RequestOptions, String> {
-        let (config, Wanted { asked, method, target, .. }) = (&self.config, wanted);
+    fn options(&self, wanted: &RequestedFile<'_>) -> Result<RequestOptions, String> {
+        let (config, RequestedFile { asked, method, target, .. }) = (&self.config, wanted);
         let host = target.host_text();
         let get = |name| config.get(method, name, host);
         let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
@@ -359,8 +375,8 @@ impl Acquirer {
     }
 
     /// Makes the answer that sends apt to another URI, by the method that can fetch it.
-    fn redirect(&self, wanted: &Wanted<'_>, response: &Response) -> Result<Message, Failure> {
-        let Wanted { uri, method, target, .. } = wanted;
+    fn redirect(&self, wanted: &RequestedFile<'_>, response: &Response) -> Result<AptMessage, AcquireFailure> {
+        let RequestedFile { uri, method, target, .. } = wanted;
         let location = response.head().get("location").unwrap_or_default();
         let rules = RedirectRules::default();
         let status = response.status();
@@ -384,18 +400,22 @@ impl Acquirer {
         }
         if by == *method && next.to_url() == target.to_url() {
             let reason = Some("RedirectionLoop".to_owned());
-            return Err(Failure { message: "Redirection loop encountered".to_owned(), reason, is_transient: false });
+            return Err(AcquireFailure {
+                message: "Redirection loop encountered".to_owned(),
+                reason,
+                is_transient: false,
+            });
         }
-        Ok(Message::new(103, "Redirect").with("URI", uri).with("New-URI", to))
+        Ok(AptMessage::new(103, "Redirect").with("URI", uri).with("New-URI", to))
     }
 
     /// A status that brings no file, in the words that people look for in apt's output.
-    fn refusal(&self, response: &Response) -> Failure {
+    fn refusal(&self, response: &Response) -> AcquireFailure {
         let status = response.status();
         let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
         let peer = response.facts().peer.filter(|_| self.config.is_set("acquire::failure::showip", true));
         let peer = peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
-        Failure {
+        AcquireFailure {
             message: one_line(&format!("{status}  {reason}{peer}")),
             reason: Some(format!("HttpError{status}")),
             is_transient: matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 599),
@@ -417,15 +437,15 @@ fn is_left_alone() -> bool {
 
 /// The existing file is already complete.
 fn there_already(
-    wanted: &Wanted<'_>,
-    done: Message,
+    wanted: &RequestedFile<'_>,
+    done: AptMessage,
     size: u64,
-    say: &mut impl FnMut(&Message) -> io::Result<()>,
-) -> Result<Message, Trouble> {
-    let Wanted { asked, uri, path, .. } = wanted;
+    say: &mut impl FnMut(&AptMessage) -> io::Result<()>,
+) -> Result<AptMessage, AcquireError> {
+    let RequestedFile { asked, uri, path, .. } = wanted;
     let size = size.to_string();
-    say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
-    let digests = file::digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
+    say(&AptMessage::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
+    let digests = download_file::digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
@@ -459,7 +479,7 @@ fn seconds(time: SystemTime) -> u64 {
 
 /// Returns the fields that ask for the rest of the existing part, or for content only if it has
 /// changed.
-fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8>)> {
+fn conditions(asked: &AptMessage, partial: Option<&PartialDownload>) -> Vec<(String, Vec<u8>)> {
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
         (Some(partial), _) => {
@@ -476,9 +496,9 @@ fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8
 }
 
 /// Returns the failure of a file whose request got no response.
-fn unanswered(wanted: &Wanted<'_>, error: &Error) -> Failure {
+fn unanswered(wanted: &RequestedFile<'_>, error: &Error) -> AcquireFailure {
     match error.kind() {
-        ErrorKind::TooLarge => file::leave(wanted.path),
+        ErrorKind::TooLarge => download_file::leave(wanted.path),
         // No other time is better, nor any that apt knows of for a name that is not found.
         ErrorKind::Resolve if is_onion(wanted.target.host_text()) => {
             return format!("{}; tor+http and tor+https go there by Tor", one_line(&error.cause())).into();
@@ -488,13 +508,13 @@ fn unanswered(wanted: &Wanted<'_>, error: &Error) -> Failure {
     failure(error)
 }
 
-fn failure(error: &Error) -> Failure {
+fn failure(error: &Error) -> AcquireFailure {
     let reason = match error.kind() {
         ErrorKind::Timeout => Some("Timeout"),
         // A status comes from a proxy, which was reached.
         ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
-        ErrorKind::TooLarge => return Failure::of_size(&one_line(&error.cause())),
+        ErrorKind::TooLarge => return AcquireFailure::of_size(&one_line(&error.cause())),
         _ => None,
     };
     let broke = matches!(
@@ -508,10 +528,10 @@ fn failure(error: &Error) -> Failure {
             | ErrorKind::Http2Stream
     );
     let is_transient = broke || error.is_connect();
-    Failure { message: one_line(&error.cause()), reason: reason.map(str::to_owned), is_transient }
+    AcquireFailure { message: one_line(&error.cause()), reason: reason.map(str::to_owned), is_transient }
 }
 
-fn with_digests(done: Message, digests: Vec<(String, String)>) -> Message {
+fn with_digests(done: AptMessage, digests: Vec<(String, String)>) -> AptMessage {
     digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
 }
 
@@ -534,9 +554,9 @@ mod tests {
 
     #[test]
     fn what_is_there_is_asked_for_by_its_date() {
-        let asked = Message::new(600, "URI Acquire").with("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
+        let asked = AptMessage::new(600, "URI Acquire").with("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
         assert_eq!(conditions(&asked, None)[0].0, "If-Modified-Since");
-        let partial = Partial { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
+        let partial = PartialDownload { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
         let fields = conditions(&asked, Some(&partial));
         assert_eq!(fields[0], ("Range".to_owned(), b"bytes=7-".to_vec()));
         assert_eq!(fields[1], ("If-Range".to_owned(), b"Wed, 01 May 2024 08:00:00 GMT".to_vec()));

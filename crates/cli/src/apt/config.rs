@@ -3,28 +3,28 @@
 //! ```
 //! use haul_cli::apt::{config::Config, message::Message};
 //!
-//! let items = Message::new(601, "Configuration")
+//! let items = AptMessage::new(601, "Configuration")
 //!     .with("Config-Item", "Acquire::http::Timeout=20")
 //!     .with("Config-Item", "Acquire::http::Timeout::slow.example=90");
-//! let config = Config::of(&items);
+//! let config = AptConfig::of(&items);
 //! assert_eq!(config.get("https", "timeout", "slow.example"), Some("90"));
 //! assert_eq!(config.get("https", "timeout", "deb.example"), Some("20"));
 //! ```
 
 use std::path::{Path, PathBuf};
 
-use super::message::Message;
+use super::message::AptMessage;
 
 /// apt's configuration.
 #[derive(Debug, Default)]
-pub struct Config {
+pub struct AptConfig {
     items: Vec<(String, String)>,
 }
 
-impl Config {
+impl AptConfig {
     /// Reads the configuration from a message.
     #[must_use]
-    pub fn of(message: &Message) -> Self {
+    pub fn of(message: &AptMessage) -> Self {
         let pair = |item: &str| {
             let (name, value) = item.split_once('=')?;
             Some((unquoted(name).to_ascii_lowercase(), unquoted(value)))
@@ -109,9 +109,9 @@ fn unquoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn config(items: &[&str]) -> Config {
-        let message = Message::new(601, "Configuration");
-        Config::of(&items.iter().fold(message, |message, item| message.with("Config-Item", item)))
+    fn config(items: &[&str]) -> AptConfig {
+        let message = AptMessage::new(601, "Configuration");
+        AptConfig::of(&items.iter().fold(message, |message, item| message.with("Config-Item", item)))
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The messages that apt and its methods exchange: a number with a text, fields, an empty line.
 //!
 //! ```
-//! use haul_cli::apt::message::Message;
+//! use haul_cli::apt::message::AptMessage;
 //!
 //! let text = "600 URI Acquire\nURI: http://mirror/x.deb\nFilename: /tmp/x.deb\n\n";
-//! let message = Message::read(&mut text.as_bytes()).unwrap().unwrap();
+//! let message = AptMessage::read(&mut text.as_bytes()).unwrap().unwrap();
 //! assert_eq!((message.number, message.get("uri")), (600, Some("http://mirror/x.deb")));
-//! let answer = Message::new(200, "URI Start").with("URI", "http://mirror/x.deb").to_text();
+//! let answer = AptMessage::new(200, "URI Start").with("URI", "http://mirror/x.deb").to_text();
 //! assert_eq!(answer, "200 URI Start\nURI: http://mirror/x.deb\n\n");
 //! ```
 
@@ -18,14 +18,14 @@ const LONGEST: u64 = 4 << 20;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct AptMessage {
     /// The number that names the kind of the message.
     pub number: u16,
     text: String,
     fields: Vec<(String, String)>,
 }
 
-impl Message {
+impl AptMessage {
     /// One without fields yet.
     #[must_use]
     pub fn new(number: u16, text: &str) -> Self {
@@ -109,27 +109,27 @@ mod tests {
     #[test]
     fn messages_are_read_one_by_one() {
         let mut from = TEXT.as_bytes();
-        let first = Message::read(&mut from).unwrap().unwrap();
+        let first = AptMessage::read(&mut from).unwrap().unwrap();
         assert_eq!((first.number, first.all("config-item").collect::<Vec<_>>()), (601, vec!["a=b:c", "d="]));
-        assert_eq!(Message::read(&mut from).unwrap().unwrap().get("URI"), Some("x"));
-        assert_eq!(Message::read(&mut from).unwrap(), None);
+        assert_eq!(AptMessage::read(&mut from).unwrap().unwrap().get("URI"), Some("x"));
+        assert_eq!(AptMessage::read(&mut from).unwrap(), None);
     }
 
     #[test]
     fn a_message_that_is_cut_is_none() {
         let whole = "600 URI Acquire\nURI: x\n\n";
         for cut in 1..whole.len() {
-            let read = Message::read(&mut &whole.as_bytes()[..cut]);
+            let read = AptMessage::read(&mut &whole.as_bytes()[..cut]);
             assert!(read.is_err(), "{cut}: {read:?}");
         }
         for bad in ["x y\n\n", "600\n\n", "600 a\nno field\n\n", "99999 a\n\n"] {
-            assert!(Message::read(&mut bad.as_bytes()).is_err(), "{bad}");
+            assert!(AptMessage::read(&mut bad.as_bytes()).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_server_cannot_add_a_line() {
-        let text = Message::new(400, "URI Failure").with("Message", "a\nURI: b\r\n\nc").to_text();
+        let text = AptMessage::new(400, "URI Failure").with("Message", "a\nURI: b\r\n\nc").to_text();
         assert_eq!(text.lines().count(), 3, "{text}");
     }
 }

@@ -21,12 +21,12 @@
 //! Left out: pipelining itself, and mirror lists, which have their own method.
 
 mod acquire;
+pub mod auth_conf;
 pub mod config;
-pub mod credentials;
-mod file;
+mod download_file;
 pub mod message;
+pub mod ordered_output;
 pub mod sandbox;
-pub mod turns;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
@@ -37,11 +37,11 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use acquire::Acquirer;
-use config::Config;
-use message::Message;
-use turns::Turns;
+use config::AptConfig;
+use message::AptMessage;
+use ordered_output::OrderedWriter;
 
-use crate::files::{StdIn, Stdout};
+use crate::file_access::{StdIn, Stdout};
 
 /// Returns true if the program was called as an apt method.
 #[must_use]
@@ -66,21 +66,21 @@ pub fn run() -> u8 {
 /// # Errors
 /// The errors of the streams, and malformed messages: apt is gone or is not apt.
 pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
-    let turns = Turns::new(to);
-    let hello = Message::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
+    let turns = OrderedWriter::new(to);
+    let hello = AptMessage::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
     turns.say(0, &hello.with("Pipeline", "true").with("Send-URI-Encoded", "true").to_text())?;
     let Some(config) = configuration(from)? else { return Ok(()) };
     let acquirer = Acquirer::new(config).or_else(|why| {
-        turns.say(0, &Message::new(401, "General Failure").with("Message", &why).to_text())?;
+        turns.say(0, &AptMessage::new(401, "General Failure").with("Message", &why).to_text())?;
         Err(io::Error::other(why))
     })?;
     turns.end(0)?;
-    let (queue, waiting) = mpsc::channel::<(u64, Message)>();
+    let (queue, waiting) = mpsc::channel::<(u64, AptMessage)>();
     // One waits for the queue, and the others for that one.
     let waiting = Mutex::new(waiting);
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let unfinished = AtomicUsize::new(0);
-    let carry_out = |number: u64, asked: &Message| -> io::Result<()> {
+    let carry_out = |number: u64, asked: &AptMessage| -> io::Result<()> {
         acquirer.acquire(asked, &mut |message| turns.say(number, &message.to_text()))?;
         turns.end(number)?;
         unfinished.fetch_sub(1, Ordering::Relaxed);
@@ -120,10 +120,10 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
 
 /// Reads messages up to the configuration, which apt sends first. Returns `None` at the end of
 /// input.
-fn configuration(from: &mut impl BufRead) -> io::Result<Option<Config>> {
-    while let Some(message) = Message::read(from)? {
+fn configuration(from: &mut impl BufRead) -> io::Result<Option<AptConfig>> {
+    while let Some(message) = AptMessage::read(from)? {
         match message.number {
-            601 => return Ok(Some(Config::of(&message))),
+            601 => return Ok(Some(AptConfig::of(&message))),
             600 => return Err(io::ErrorKind::InvalidData.into()),
             _ => {}
         }
@@ -132,8 +132,8 @@ fn configuration(from: &mut impl BufRead) -> io::Result<Option<Config>> {
 }
 
 /// The next file that apt asks for.
-fn next_acquire(from: &mut impl BufRead) -> io::Result<Option<Message>> {
-    while let Some(message) = Message::read(from)? {
+fn next_acquire(from: &mut impl BufRead) -> io::Result<Option<AptMessage>> {
+    while let Some(message) = AptMessage::read(from)? {
         if message.number == 600 {
             return Ok(Some(message));
         }

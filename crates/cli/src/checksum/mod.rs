@@ -3,29 +3,29 @@
 //! Nothing is hashed and no list is fetched here.
 //!
 //! ```
-//! use haul_cli::checksum::{Algorithm, Checksum, List};
+//! use haul_cli::checksum::{ChecksumAlgorithm, ChecksumArg, ChecksumList};
 //!
 //! let hex = "ab".repeat(32);
-//! let Ok(Checksum::Digest(given)) = format!("sha256:{hex}").parse() else { panic!("a digest") };
-//! assert_eq!((given.algorithm(), given.bytes()), (Algorithm::Sha256, &[0xab; 32][..]));
+//! let Ok(ChecksumArg::Digest(given)) = format!("sha256:{hex}").parse() else { panic!("a digest") };
+//! assert_eq!((given.algorithm(), given.bytes()), (ChecksumAlgorithm::Sha256, &[0xab; 32][..]));
 //!
 //! let list = format!("{}  other.iso\n{hex} *file.iso\n", "00".repeat(32));
-//! assert_eq!(List::new(list.into()).pick("/pub/file.iso"), Ok(given));
+//! assert_eq!(ChecksumList::new(list.into()).pick("/pub/file.iso"), Ok(given));
 //! ```
 
 mod list;
 
-pub use list::{LIST_MAX, List, NoDigest};
+pub use list::{ChecksumList, LIST_MAX, NoDigest};
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The required checksum of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Checksum {
+pub enum ChecksumArg {
     /// `ALGORITHM:HEX`.
-    Digest(Digest),
-    /// The http or https URL, or the file name, of a list that [`List`] reads.
+    Digest(ExpectedDigest),
+    /// The http or https URL, or the file name, of a list that [`ChecksumList`] reads.
     From(String),
 }
 
@@ -34,7 +34,7 @@ pub enum Checksum {
 /// MD5 is not among them: anyone can make two files with one MD5 in seconds. A list with MD5 alone
 /// has not been reviewed for twenty years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Algorithm {
+pub enum ChecksumAlgorithm {
     /// SHA-1 (FIPS 180-4). Legacy: it detects damage, but no longer malice.
     Sha1,
     /// SHA-256 (FIPS 180-4).
@@ -45,53 +45,54 @@ pub enum Algorithm {
     Sha512,
 }
 
-impl Algorithm {
+impl ChecksumAlgorithm {
     /// Every algorithm, the weakest first.
-    pub const ALL: [Algorithm; 4] = [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha384, Algorithm::Sha512];
+    pub const ALL: [ChecksumAlgorithm; 4] =
+        [ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha256, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha512];
 
     /// The name that `--checksum` takes.
     pub fn name(self) -> &'static str {
         match self {
-            Algorithm::Sha1 => "sha1",
-            Algorithm::Sha256 => "sha256",
-            Algorithm::Sha384 => "sha384",
-            Algorithm::Sha512 => "sha512",
+            ChecksumAlgorithm::Sha1 => "sha1",
+            ChecksumAlgorithm::Sha256 => "sha256",
+            ChecksumAlgorithm::Sha384 => "sha384",
+            ChecksumAlgorithm::Sha512 => "sha512",
         }
     }
 
     /// Bytes of a digest.
     pub fn length(self) -> usize {
         match self {
-            Algorithm::Sha1 => 20,
-            Algorithm::Sha256 => 32,
-            Algorithm::Sha384 => 48,
-            Algorithm::Sha512 => 64,
+            ChecksumAlgorithm::Sha1 => 20,
+            ChecksumAlgorithm::Sha256 => 32,
+            ChecksumAlgorithm::Sha384 => 48,
+            ChecksumAlgorithm::Sha512 => 64,
         }
     }
 
     /// The algorithm of a name in any case: `sha256`, `SHA-256`, `SHA2-256`.
-    fn named(name: &str) -> Option<Algorithm> {
+    fn named(name: &str) -> Option<ChecksumAlgorithm> {
         let name = name.to_ascii_lowercase();
         let bare = match name.strip_prefix("sha") {
-            Some("1" | "-1") => return Some(Algorithm::Sha1),
+            Some("1" | "-1") => return Some(ChecksumAlgorithm::Sha1),
             Some(rest) => rest.strip_prefix("2-").or(rest.strip_prefix('-')).unwrap_or(rest),
             None => return None,
         };
         match bare {
-            "256" => Some(Algorithm::Sha256),
-            "384" => Some(Algorithm::Sha384),
-            "512" => Some(Algorithm::Sha512),
+            "256" => Some(ChecksumAlgorithm::Sha256),
+            "384" => Some(ChecksumAlgorithm::Sha384),
+            "512" => Some(ChecksumAlgorithm::Sha512),
             _ => None,
         }
     }
 
     /// Returns the algorithm whose digests have this many bytes.
-    fn of_length(length: usize) -> Option<Algorithm> {
-        Algorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
+    fn of_length(length: usize) -> Option<ChecksumAlgorithm> {
+        ChecksumAlgorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for ChecksumAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -99,46 +100,46 @@ impl fmt::Display for Algorithm {
 
 /// A digest of the length that its algorithm has.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Digest {
-    algorithm: Algorithm,
+pub struct ExpectedDigest {
+    algorithm: ChecksumAlgorithm,
     bytes: Box<[u8]>,
 }
 
-impl Digest {
+impl ExpectedDigest {
     /// A digest from hexadecimal digits in either case; `None` unless there are exactly as many as
     /// the algorithm has.
-    pub fn from_hex(algorithm: Algorithm, hex: &[u8]) -> Option<Digest> {
+    pub fn from_hex(algorithm: ChecksumAlgorithm, hex: &[u8]) -> Option<ExpectedDigest> {
         if hex.len() != algorithm.length() * 2 {
             return None;
         }
         let nibble = |byte: u8| char::from(byte).to_digit(16);
         let byte = |pair: &[u8]| u8::try_from(nibble(pair[0])? << 4 | nibble(pair[1])?).ok();
         let bytes = hex.chunks_exact(2).map(byte).collect::<Option<_>>()?;
-        Some(Digest { algorithm, bytes })
+        Some(ExpectedDigest { algorithm, bytes })
     }
 
     /// Returns the algorithm of the digest.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> ChecksumAlgorithm {
         self.algorithm
     }
 
-    /// Returns the bytes of the digest, [`Algorithm::length`] of them.
+    /// Returns the bytes of the digest, [`ChecksumAlgorithm::length`] of them.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 /// `sha256:HEX`, as `--checksum` takes it.
-impl fmt::Display for Digest {
+impl fmt::Display for ExpectedDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.algorithm)?;
         self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for ExpectedDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({self})")
+        write!(f, "ExpectedDigest({self})")
     }
 }
 
@@ -151,7 +152,7 @@ pub enum BadChecksum {
     /// The text before the colon is neither an algorithm nor the scheme of a URL.
     UnknownAlgorithm,
     /// The text after the colon is no digest of the algorithm.
-    BadDigest(Algorithm),
+    BadDigest(ChecksumAlgorithm),
     /// A URL of another scheme than http and https.
     Scheme,
     /// The value is empty, or contains bytes that no file name and no URL contains.
@@ -176,14 +177,14 @@ impl fmt::Display for BadChecksum {
 
 impl std::error::Error for BadChecksum {}
 
-impl FromStr for Checksum {
+impl FromStr for ChecksumArg {
     type Err = BadChecksum;
 
-    fn from_str(text: &str) -> Result<Checksum, BadChecksum> {
+    fn from_str(text: &str) -> Result<ChecksumArg, BadChecksum> {
         if text.is_empty() || text.bytes().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
             return Err(BadChecksum::NotAName);
         }
-        let list = || Ok(Checksum::From(text.to_owned()));
+        let list = || Ok(ChecksumArg::From(text.to_owned()));
         let Some((before, behind)) = text.split_once(':') else { return list() };
         // A path, as ./a:b or /srv/a:b.
         if before.contains('/') {
@@ -196,9 +197,9 @@ impl FromStr for Checksum {
         if before.eq_ignore_ascii_case("md5") {
             return Err(BadChecksum::Md5);
         }
-        let algorithm = Algorithm::named(before).ok_or(BadChecksum::UnknownAlgorithm)?;
-        let digest = Digest::from_hex(algorithm, behind.as_bytes());
-        digest.map(Checksum::Digest).ok_or(BadChecksum::BadDigest(algorithm))
+        let algorithm = ChecksumAlgorithm::named(before).ok_or(BadChecksum::UnknownAlgorithm)?;
+        let digest = ExpectedDigest::from_hex(algorithm, behind.as_bytes());
+        digest.map(ChecksumArg::Digest).ok_or(BadChecksum::BadDigest(algorithm))
     }
 }
 
@@ -208,31 +209,31 @@ mod tests {
 
     #[test]
     fn digests_are_read_and_shown_alike() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in ChecksumAlgorithm::ALL {
             let hex = "0f".repeat(algorithm.length());
             let text = format!("{algorithm}:{hex}");
-            let Ok(Checksum::Digest(digest)) = text.parse() else { panic!("{text}") };
+            let Ok(ChecksumArg::Digest(digest)) = text.parse() else { panic!("{text}") };
             assert_eq!((digest.algorithm(), digest.bytes()), (algorithm, &vec![0x0f; algorithm.length()][..]));
             assert_eq!(digest.to_string(), text);
             for (bad, why) in [(&hex[1..], "short"), (&hex[2..], "short"), ("", "none")] {
                 let text = format!("{algorithm}:{bad}");
-                assert_eq!(text.parse::<Checksum>(), Err(BadChecksum::BadDigest(algorithm)), "{why}");
+                assert_eq!(text.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(algorithm)), "{why}");
             }
             let long = format!("{algorithm}:{hex}0f");
-            assert_eq!(long.parse::<Checksum>(), Err(BadChecksum::BadDigest(algorithm)));
+            assert_eq!(long.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(algorithm)));
         }
         let mixed = format!("SHA-256:{}", "aF".repeat(32));
-        assert!(matches!(mixed.parse(), Ok(Checksum::Digest(digest)) if digest.bytes() == [0xaf; 32]));
+        assert!(matches!(mixed.parse(), Ok(ChecksumArg::Digest(digest)) if digest.bytes() == [0xaf; 32]));
         for bad in ["g", "+", " ", "é"] {
             let text = format!("sha1:{}", bad.repeat(40 / bad.len()));
-            assert_eq!(text.parse::<Checksum>(), Err(BadChecksum::BadDigest(Algorithm::Sha1)), "{text}");
+            assert_eq!(text.parse::<ChecksumArg>(), Err(BadChecksum::BadDigest(ChecksumAlgorithm::Sha1)), "{text}");
         }
     }
 
     #[test]
     fn everything_else_is_a_list_or_refused() {
         for name in ["SHA256SUMS", "-", "./a:b", "/srv/x:y", "http://h/f.sha256", "HTTPS://u:p@h/f", "sha256"] {
-            assert_eq!(name.parse(), Ok(Checksum::From(name.to_owned())), "{name}");
+            assert_eq!(name.parse(), Ok(ChecksumArg::From(name.to_owned())), "{name}");
         }
         let hex = "00".repeat(32);
         for (text, flaw) in [
@@ -248,8 +249,8 @@ mod tests {
             ("a\0b", BadChecksum::NotAName),
             ("http://h/\r\nX: y", BadChecksum::NotAName),
         ] {
-            assert_eq!(text.parse::<Checksum>(), Err(flaw), "{text:?}");
+            assert_eq!(text.parse::<ChecksumArg>(), Err(flaw), "{text:?}");
         }
-        assert!(format!("sha256 :{hex}").parse::<Checksum>().is_err());
+        assert!(format!("sha256 :{hex}").parse::<ChecksumArg>().is_err());
     }
 }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::UnixSocket;
 
-pub(super) struct AbstractUnixSocket;
+pub(super) struct AbstractUnixSocketFlag;
 
-impl Flag for AbstractUnixSocket {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AbstractUnixSocketFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "abstract-unix-socket",
             short: None,
-            takes: Takes::Value("path"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("path"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Connect to this abstract Unix socket",
             doc: "Like --unix-socket, in the abstract namespace of Linux; PATH is given without the leading \"@\" or \
@@ -21,9 +21,9 @@ impl Flag for AbstractUnixSocket {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let name = match value.bytes() {
-            b"" => return Err(Reason::Blank),
+            b"" => return Err(UsageReason::Blank),
             name => name.to_vec(),
         };
         args.transfer().connection.unix_socket = Some(UnixSocket::Abstract(name));

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::agent::{AgentArgs, IDLE};
 
-pub(super) struct Agent;
+pub(super) struct AgentFlag;
 
-impl Flag for Agent {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AgentFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "agent",
             short: None,
-            takes: Takes::Optional("socket"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Optional("socket"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Keep connections warm between calls",
             doc: "Hands the request to a small background process of your own, which keeps connections, TLS sessions \
@@ -24,7 +24,7 @@ impl Flag for Agent {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.agent = Some(AgentArgs {
             socket: match value {
                 FlagValue::Absent => None,

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct AgentIdle;
+pub(super) struct AgentIdleFlag;
 
-impl Flag for AgentIdle {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AgentIdleFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "agent-idle",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Connection,
             important: false,
             help: "End an idle agent after this long",
             doc: "How long an agent started by this call waits for the next call before it ends, in whole seconds, at \
@@ -20,10 +20,10 @@ impl Flag for AgentIdle {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let idle = value.seconds()?;
         if idle.as_secs() == 0 {
-            return Err(Reason::bad_use("an agent waits for a second at least"));
+            return Err(UsageReason::bad_use("an agent waits for a second at least"));
         }
         args.global.agent_idle = idle;
         Ok(())

@@ -1,17 +1,17 @@
 //! `--agent-status`.
 
 use super::prelude::*;
-use crate::agent::control::Command;
+use crate::agent::control::AgentCommand;
 
-pub(super) struct AgentStatus;
+pub(super) struct AgentStatusFlag;
 
-impl Flag for AgentStatus {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AgentStatusFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "agent-status",
             short: None,
-            takes: Takes::Once,
-            category: Category::Connection,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Connection,
             important: false,
             help: "Print the agent's status",
             doc: "Prints the agent's socket, process ID, age in seconds, idle limit, calls in progress, and totals of \
@@ -21,8 +21,8 @@ impl Flag for AgentStatus {
         }
     }
 
-    fn update(&self, _value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.agent_command = Some(Command::Status);
+    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        args.agent_command = Some(AgentCommand::Status);
         Ok(())
     }
 }

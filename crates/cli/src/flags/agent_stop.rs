@@ -1,17 +1,17 @@
 //! `--agent-stop`.
 
 use super::prelude::*;
-use crate::agent::control::Command;
+use crate::agent::control::AgentCommand;
 
-pub(super) struct AgentStop;
+pub(super) struct AgentStopFlag;
 
-impl Flag for AgentStop {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AgentStopFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "agent-stop",
             short: None,
-            takes: Takes::Once,
-            category: Category::Connection,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Connection,
             important: false,
             help: "Stop the agent",
             doc: "Stops the agent once the calls in progress are done. Exits with 7 if no agent is running.",
@@ -20,8 +20,8 @@ impl Flag for AgentStop {
         }
     }
 
-    fn update(&self, _value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.agent_command = Some(Command::Stop);
+    fn update(&self, _value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        args.agent_command = Some(AgentCommand::Stop);
         Ok(())
     }
 }

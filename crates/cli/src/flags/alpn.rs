@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Alpn;
+pub(super) struct AlpnFlag;
 
-impl Flag for Alpn {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AlpnFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "alpn",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Tls,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Tls,
             important: false,
             help: "Negotiate the HTTP version in TLS",
             doc: "Offers HTTP/2 and HTTP/1.1 in the TLS handshake, which is the default. --no-alpn offers nothing, so \
@@ -20,7 +20,7 @@ impl Flag for Alpn {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.alpn = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct AltSvc;
+pub(super) struct AltSvcFlag;
 
-impl Flag for AltSvc {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AltSvcFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "alt-svc",
             short: None,
-            takes: Takes::Value("filename"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("filename"),
+            category: HelpCategory::Http,
             important: false,
             help: "Remember alternative services in this file",
             doc: "Remembers in FILE where else an origin is served (Alt-Svc, RFC 7838) and sends requests there, over \
@@ -22,7 +22,7 @@ impl Flag for AltSvc {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().alt_svc = super::hsts::store(value)?;
         Ok(())
     }

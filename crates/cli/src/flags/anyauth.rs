@@ -3,15 +3,15 @@
 use super::prelude::*;
 use haul_policy::auth::Allowed;
 
-pub(super) struct Anyauth;
+pub(super) struct AnyauthFlag;
 
-impl Flag for Anyauth {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AnyauthFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "anyauth",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Allow every authentication haul has",
             doc: "Waits for a challenge and answers the strongest scheme offered of Digest and Basic; NTLM and \
@@ -22,7 +22,7 @@ impl Flag for Anyauth {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().allowed = value.on().then_some(Allowed::ANY);
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use haul_policy::auth::SigV4;
 
-pub(super) struct AwsSigV4;
+pub(super) struct AwsSigV4Flag;
 
-impl Flag for AwsSigV4 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for AwsSigV4Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "aws-sigv4",
             short: None,
-            takes: Takes::Value("provider1[:prvdr2[:reg[:srv]]]"),
-            category: Category::Auth,
+            syntax: FlagSyntax::Value("provider1[:prvdr2[:reg[:srv]]]"),
+            category: HelpCategory::Auth,
             important: false,
             help: "Sign requests with AWS Signature Version 4",
             doc: "Signs each request. The user of -u is the access key, the password the secret key. The first \
@@ -26,8 +26,8 @@ impl Flag for AwsSigV4 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let scope = SigV4::parse(value.text()?).map_err(|error| Reason::bad_use(error.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let scope = SigV4::parse(value.text()?).map_err(|error| UsageReason::bad_use(error.to_string()))?;
         args.request().signature = Some(scope);
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--basic`.
 
-use super::field::NONE;
+use super::header_field::NONE;
 use super::prelude::*;
 
-pub(super) struct Basic;
+pub(super) struct BasicFlag;
 
-impl Flag for Basic {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for BasicFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "basic",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Allow Basic authentication",
             doc: "Sends user and password unencrypted (RFC 7617), so that only https protects them. This is the \
@@ -21,7 +21,7 @@ impl Flag for Basic {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().allowed.get_or_insert(NONE).basic = value.on();
         Ok(())
     }

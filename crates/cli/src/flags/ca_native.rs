@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct CaNative;
+pub(super) struct CaNativeFlag;
 
-impl Flag for CaNative {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CaNativeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ca-native",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Tls,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Tls,
             important: false,
             help: "Trust the system's CA certificates (default)",
             doc: "Trusts the CA certificates of the system, which is the default.",
@@ -19,11 +19,11 @@ impl Flag for CaNative {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // curl with OpenSSL trusts them only where this is on.
         if !value.on() && !args.global.persona.is_curl() {
             let text = "the system's certificates are trusted unless --cacert or --capath takes their place";
-            return Err(Reason::bad_use(text));
+            return Err(UsageReason::bad_use(text));
         }
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Cacert;
+pub(super) struct CacertFlag;
 
-impl Flag for Cacert {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CacertFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "cacert",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Trust the CA certificates in this file",
             doc: "Verifies servers against the PEM certificates in FILE instead of the system's CA certificates. A \
@@ -20,7 +20,7 @@ impl Flag for Cacert {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.cacert = Some(value.path()?);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Capath;
+pub(super) struct CapathFlag;
 
-impl Flag for Capath {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CapathFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "capath",
             short: None,
-            takes: Takes::Value("dir"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("dir"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Trust the CA certificates in this directory",
             doc: "Trusts the CA certificates (PEM files) in DIR instead of the system's.",
@@ -19,7 +19,7 @@ impl Flag for Capath {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.capath = Some(value.path()?);
         Ok(())
     }

@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::plan::Secret;
 use std::path::PathBuf;
 
-pub(super) struct Cert;
+pub(super) struct CertFlag;
 
-impl Flag for Cert {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CertFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "cert",
             short: Some('E'),
-            takes: Takes::Value("certificate[:password]"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("certificate[:password]"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Show this client certificate",
             doc: "Presents the certificate in FILE to the server; the key is read from the same file if it is there. \
@@ -23,7 +23,7 @@ impl Flag for Cert {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let (path, passphrase) = split(value.bytes())?;
         let client = &mut args.transfer().tls.client;
         client.certificate = Some(path);
@@ -35,9 +35,9 @@ impl Flag for Cert {
 }
 
 /// A file's name and the password behind its first colon that no backslash protects.
-pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), Reason> {
+pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), UsageReason> {
     if text.starts_with(b"pkcs11:") {
-        return Err(Reason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));
+        return Err(UsageReason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));
     }
     let mut name = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -73,7 +73,7 @@ mod tests {
         ] {
             assert_eq!(split(text.as_bytes()), Ok((PathBuf::from(name), expected)), "{text}");
         }
-        assert_eq!(split(b":x"), Err(Reason::Blank));
+        assert_eq!(split(b":x"), Err(UsageReason::Blank));
         assert!(split(b"pkcs11:token=x").is_err());
     }
 }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::CertFormat;
 
-pub(super) struct CertType;
+pub(super) struct CertTypeFlag;
 
-impl Flag for CertType {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CertTypeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "cert-type",
             short: None,
-            takes: Takes::Value("type"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("type"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Format of the client certificate",
             doc: "Format of --cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. haul \
@@ -21,17 +21,17 @@ impl Flag for CertType {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.client.format = format(value)?;
         Ok(())
     }
 }
 
 /// PEM or DER.
-pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, Reason> {
+pub(super) fn format(value: FlagValue<'_>) -> Result<CertFormat, UsageReason> {
     match value.content()?.to_ascii_uppercase().as_str() {
         "PEM" => Ok(CertFormat::Pem),
         "DER" => Ok(CertFormat::Der),
-        _ => Err(Reason::bad_use("PEM and DER are supported")),
+        _ => Err(UsageReason::bad_use("PEM and DER are supported")),
     }
 }

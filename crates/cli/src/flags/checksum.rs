@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::checksum::BadChecksum;
 
-pub(super) struct Checksum;
+pub(super) struct ChecksumFlag;
 
-impl Flag for Checksum {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ChecksumFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "checksum",
             short: None,
-            takes: Takes::Value("algorithm:hex"),
-            category: Category::Output,
+            syntax: FlagSyntax::Value("algorithm:hex"),
+            category: HelpCategory::Output,
             important: false,
             help: "Verify the checksum of a body",
             doc: "Computes the checksum of the body as it is written and fails if it differs from the one given; the \
@@ -26,8 +26,8 @@ impl Flag for Checksum {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let checksum = value.content()?.parse().map_err(|flaw: BadChecksum| Reason::bad_use(flaw.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let checksum = value.content()?.parse().map_err(|flaw: BadChecksum| UsageReason::bad_use(flaw.to_string()))?;
         args.group().checksum = Some(checksum);
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--ciphers`.
 
 use super::prelude::*;
-use crate::value::names;
+use crate::flag_value::names;
 
-pub(super) struct Ciphers;
+pub(super) struct CiphersFlag;
 
-impl Flag for Ciphers {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CiphersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ciphers",
             short: None,
-            takes: Takes::Value("list"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("list"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Offer these cipher suites",
             doc: "Offers these TLS 1.2 cipher suites, by their OpenSSL names, separated by colons. Unknown names are \
@@ -21,7 +21,7 @@ impl Flag for Ciphers {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.ciphers = Some(names(value.content()?));
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Clobber;
+pub(super) struct ClobberFlag;
 
-impl Flag for Clobber {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ClobberFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "clobber",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Replace existing files (default)",
             doc: "Replaces existing files, which is the default except for names that the server chooses with -J. \
@@ -21,7 +21,7 @@ impl Flag for Clobber {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().clobber = Some(value.on());
         Ok(())
     }

@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_page_is_what_the_table_says() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/curl-compat.md");
-        crate::generated::assert_is(&path, &page());
+        crate::generated_files::assert_is(&path, &page());
     }
 
     /// The options of the installed curl: they change with its version, so each of them has to be

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Compressed;
+pub(super) struct CompressedFlag;
 
-impl Flag for Compressed {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CompressedFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "compressed",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Ask for a compressed reply",
             doc: "Asks for gzip, deflate, br or zstd and delivers the decoded body. On by default only for stages \
@@ -20,7 +20,7 @@ impl Flag for Compressed {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().compressed = Some(value.on());
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Config;
+pub(super) struct ConfigFlag;
 
-impl Flag for Config {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ConfigFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "config",
             short: Some('K'),
-            takes: Takes::Value("file"),
-            category: Category::General,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::General,
             important: false,
             help: "Read options from a file",
             doc: "Reads options from FILE as if they stood here: one a line, \"name = value\" or \"-x value\". Lines \
@@ -21,7 +21,7 @@ impl Flag for Config {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.config = Some(value.path()?);
         Ok(())
     }

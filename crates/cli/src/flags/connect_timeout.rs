@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TransferArgs;
 
-pub(super) struct ConnectTimeout;
+pub(super) struct ConnectTimeoutFlag;
 
-impl Flag for ConnectTimeout {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ConnectTimeoutFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "connect-timeout",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Maximum time to connect",
             doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. Default 300, \
@@ -21,7 +21,7 @@ impl Flag for ConnectTimeout {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().connect_timeout = match limit.is_zero() {
             true => TransferArgs::default().connect_timeout,

@@ -4,15 +4,15 @@ use super::host::{part, port};
 use super::prelude::*;
 use crate::plan::ConnectToArg;
 
-pub(super) struct ConnectTo;
+pub(super) struct ConnectToFlag;
 
-impl Flag for ConnectTo {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ConnectToFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "connect-to",
             short: None,
-            takes: Takes::Value("host1:port1:host2:port2"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("host1:port1:host2:port2"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Connect to a host other than the URL's",
             doc: "Sends requests for HOST1:PORT1 over a connection to HOST2:PORT2. Everything else (Host, SNI, \
@@ -24,12 +24,12 @@ impl Flag for ConnectTo {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // As by curl: a script's variable may hold nothing.
         if value.bytes().is_empty() && args.global.persona.is_curl() {
             return Ok(());
         }
-        let entry = parse(value.text()?).ok_or(Reason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
+        let entry = parse(value.text()?).ok_or(UsageReason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
         args.transfer().connect_to.push(entry);
         Ok(())
     }

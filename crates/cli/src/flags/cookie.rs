@@ -1,17 +1,17 @@
 //! `-b`, `--cookie`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
 
-pub(super) struct Cookie;
+pub(super) struct CookieFlag;
 
-impl Flag for Cookie {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CookieFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "cookie",
             short: Some('b'),
-            takes: Takes::Value("data|filename"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("data|filename"),
+            category: HelpCategory::Http,
             important: false,
             help: "Send cookies, or read them from a file",
             doc: "Text that contains \"=\", as in \"name=value; name2=value2\", is sent as Cookie to the origin of \
@@ -24,7 +24,7 @@ impl Flag for Cookie {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = value.bytes();
         if !text.contains(&b'=') {
             let cookies = &mut args.transfer().cookies;

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct CookieJar;
+pub(super) struct CookieJarFlag;
 
-impl Flag for CookieJar {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CookieJarFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "cookie-jar",
             short: Some('c'),
-            takes: Takes::Value("filename"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("filename"),
+            category: HelpCategory::Http,
             important: false,
             help: "Write cookies to this file at the end",
             doc: "Keeps the cookies that servers set, sends them back, and writes all cookies held to FILE at the \
@@ -22,7 +22,7 @@ impl Flag for CookieJar {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let is_curl = args.global.persona.is_curl();
         let cookies = &mut args.transfer().cookies;
         match value.bytes() {

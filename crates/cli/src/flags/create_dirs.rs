@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct CreateDirs;
+pub(super) struct CreateDirsFlag;
 
-impl Flag for CreateDirs {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CreateDirsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "create-dirs",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Create missing directories for output files",
             doc: "Creates missing directories for the files that -o or --output-dir names.",
@@ -19,7 +19,7 @@ impl Flag for CreateDirs {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().create_dirs = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct CreateFileMode;
+pub(super) struct CreateFileModeFlag;
 
-impl Flag for CreateFileMode {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CreateFileModeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "create-file-mode",
             short: None,
-            takes: Takes::Value("mode"),
-            category: Category::Output,
+            syntax: FlagSyntax::Value("mode"),
+            category: HelpCategory::Output,
             important: false,
             help: "Permissions of new files",
             doc: "Permissions of the files that haul creates, as an octal number up to 0777, minus the umask; a file \
@@ -21,7 +21,7 @@ impl Flag for CreateFileMode {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().create_file_mode = Some(value.octal(0o777)?);
         Ok(())
     }

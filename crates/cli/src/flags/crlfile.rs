@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Crlfile;
+pub(super) struct CrlfileFlag;
 
-impl Flag for Crlfile {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CrlfileFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "crlfile",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Refuse certificates revoked in this list",
             doc: "Refuses certificates that a revocation list in FILE (PEM) names.",
@@ -19,7 +19,7 @@ impl Flag for Crlfile {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.crlfile = Some(value.path()?);
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--curves`.
 
 use super::prelude::*;
-use crate::value::names;
+use crate::flag_value::names;
 
-pub(super) struct Curves;
+pub(super) struct CurvesFlag;
 
-impl Flag for Curves {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for CurvesFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "curves",
             short: None,
-            takes: Takes::Value("list"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("list"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Use these groups for the key exchange",
             doc: "Offers these key exchange groups, separated by colons, preferred first: X25519, P-256 (prime256v1), \
@@ -21,7 +21,7 @@ impl Flag for Curves {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.curves = Some(names(value.content()?));
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `-d`, `--data`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct Data;
+pub(super) struct DataFlag;
 
-impl Flag for Data {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DataFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "data",
             short: Some('d'),
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: true,
             help: "Send data in a POST",
             doc: "Sends DATA as a form (application/x-www-form-urlencoded). \"@file\" reads a file, \"@-\" standard \
@@ -22,9 +22,9 @@ impl Flag for Data {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Data, name: None, text });
+        args.request().data.push(ParsedData { kind: DataKind::Data, name: None, text });
         Ok(())
     }
 }

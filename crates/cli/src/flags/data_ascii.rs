@@ -1,17 +1,17 @@
 //! `--data-ascii`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct DataAscii;
+pub(super) struct DataAsciiFlag;
 
-impl Flag for DataAscii {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DataAsciiFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "data-ascii",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send data in a POST",
             doc: "The same as --data; its oldest name.",
@@ -20,9 +20,9 @@ impl Flag for DataAscii {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Data, name: None, text });
+        args.request().data.push(ParsedData { kind: DataKind::Data, name: None, text });
         Ok(())
     }
 }

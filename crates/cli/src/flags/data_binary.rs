@@ -1,17 +1,17 @@
 //! `--data-binary`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct DataBinary;
+pub(super) struct DataBinaryFlag;
 
-impl Flag for DataBinary {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DataBinaryFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "data-binary",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send data in a POST, files byte for byte",
             doc: "Like --data, but \"@file\" is sent byte for byte.",
@@ -20,9 +20,9 @@ impl Flag for DataBinary {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Binary, name: None, text });
+        args.request().data.push(ParsedData { kind: DataKind::Binary, name: None, text });
         Ok(())
     }
 }

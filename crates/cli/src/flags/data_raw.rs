@@ -1,17 +1,17 @@
 //! `--data-raw`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct DataRaw;
+pub(super) struct DataRawFlag;
 
-impl Flag for DataRaw {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DataRawFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "data-raw",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send data in a POST, \"@\" is not special",
             doc: "Like --data, but a leading \"@\" is part of the data.",
@@ -20,9 +20,9 @@ impl Flag for DataRaw {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = TextOrFile::Text(value.bytes().to_vec());
-        args.request().data.push(DataLow { kind: DataKind::Raw, name: None, text });
+        args.request().data.push(ParsedData { kind: DataKind::Raw, name: None, text });
         Ok(())
     }
 }

@@ -1,17 +1,17 @@
 //! `--data-urlencode`.
 
 use super::prelude::*;
-use crate::args::DataLow;
+use crate::parsed_args::ParsedData;
 
-pub(super) struct DataUrlencode;
+pub(super) struct DataUrlencodeFlag;
 
-impl Flag for DataUrlencode {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DataUrlencodeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "data-urlencode",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send data in a POST, percent-encoded",
             doc: "Like --data, but encodes the content as forms are: \"content\", \"=content\", \"name=content\", \
@@ -21,8 +21,8 @@ impl Flag for DataUrlencode {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.request().data.push(DataLow::url_encode(value.bytes())?);
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        args.request().data.push(ParsedData::url_encode(value.bytes())?);
         Ok(())
     }
 }

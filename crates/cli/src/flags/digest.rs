@@ -1,17 +1,17 @@
 //! `--digest`.
 
-use super::field::NONE;
+use super::header_field::NONE;
 use super::prelude::*;
 
-pub(super) struct Digest;
+pub(super) struct DigestFlag;
 
-impl Flag for Digest {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DigestFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "digest",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Allow Digest authentication",
             doc: "Answers a Digest challenge (RFC 7616: MD5, SHA-256, SHA-512-256, their -sess variants, auth and \
@@ -22,7 +22,7 @@ impl Flag for Digest {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().allowed.get_or_insert(NONE).digest = value.on();
         Ok(())
     }

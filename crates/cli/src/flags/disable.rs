@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Disable;
+pub(super) struct DisableFlag;
 
-impl Flag for Disable {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DisableFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "disable",
             short: Some('q'),
-            takes: Takes::Switch,
-            category: Category::General,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::General,
             important: false,
             help: "Read no default config file",
             doc: "As the first option, in curl's place: does not read .curlrc. haul itself reads no default config \
@@ -20,7 +20,7 @@ impl Flag for Disable {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = (value, args);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct DisallowUsernameInUrl;
+pub(super) struct DisallowUsernameInUrlFlag;
 
-impl Flag for DisallowUsernameInUrl {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DisallowUsernameInUrlFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "disallow-username-in-url",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Refuse URLs with a user name",
             doc: "Fails with 67 if a URL, or one that a redirect leads to, contains a user name.",
@@ -19,7 +19,7 @@ impl Flag for DisallowUsernameInUrl {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().no_user_in_url = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct DumpHeader;
+pub(super) struct DumpHeaderFlag;
 
-impl Flag for DumpHeader {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for DumpHeaderFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "dump-header",
             short: Some('D'),
-            takes: Takes::Value("file"),
-            category: Category::Output,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Output,
             important: false,
             help: "Write reply headers to a file",
             doc: "Writes the status line and header fields of each reply to FILE as they arrive. \"-\" is standard \
@@ -20,7 +20,7 @@ impl Flag for DumpHeader {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().dump_header = Some(value.path()?);
         Ok(())
     }

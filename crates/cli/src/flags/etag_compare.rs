@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct EtagCompare;
+pub(super) struct EtagCompareFlag;
 
-impl Flag for EtagCompare {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for EtagCompareFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "etag-compare",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Http,
             important: false,
             help: "Fetch only if the entity tag has changed",
             doc: "Sends the entity tag stored in FILE as If-None-Match; the server answers 304 without a body if the \
@@ -20,7 +20,7 @@ impl Flag for EtagCompare {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().etag_compare = Some(value.path()?);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct EtagSave;
+pub(super) struct EtagSaveFlag;
 
-impl Flag for EtagSave {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for EtagSaveFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "etag-save",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Http,
             important: false,
             help: "Save the entity tag to a file",
             doc: "Writes the ETag of the reply to FILE, for --etag-compare in a later run; \"-\" is standard output. \
@@ -20,7 +20,7 @@ impl Flag for EtagSave {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().etag_save = Some(value.path()?);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Expect100Timeout;
+pub(super) struct Expect100TimeoutFlag;
 
-impl Flag for Expect100Timeout {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Expect100TimeoutFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "expect100-timeout",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Post,
             important: false,
             help: "How long to wait for 100 Continue",
             doc: "A large body is announced with \"Expect: 100-continue\" and sent when the server agrees, or when \
@@ -21,7 +21,7 @@ impl Flag for Expect100Timeout {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().expect100_timeout = value.seconds_for(args.global.persona)?;
         Ok(())
     }

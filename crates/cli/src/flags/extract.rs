@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Extract;
+pub(super) struct ExtractFlag;
 
-impl Flag for Extract {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ExtractFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "extract",
             short: None,
-            takes: Takes::Value("regex"),
-            category: Category::Extract,
+            syntax: FlagSyntax::Value("regex"),
+            category: HelpCategory::Extract,
             important: true,
             help: "Print matches instead of bodies",
             doc: "Prints each match of REGEX (Rust syntax), one a line: group 1 if there is one, else the whole \
@@ -23,7 +23,7 @@ impl Flag for Extract {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().extract.push(value.content()?.to_owned());
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ExtractBytes;
+pub(super) struct ExtractBytesFlag;
 
-impl Flag for ExtractBytes {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ExtractBytesFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "extract-bytes",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Extract,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Extract,
             important: false,
             help: "Search the bytes of bodies as they are",
             doc: "Lets the --extract of its stage search the bytes of bodies as they are and print them unchanged, \
@@ -20,7 +20,7 @@ impl Flag for ExtractBytes {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().extract_bytes = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Fail;
+pub(super) struct FailFlag;
 
-impl Flag for Fail {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FailFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "fail",
             short: Some('f'),
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: true,
             help: "Treat a status of 400 or above as a failure (default)",
             doc: "For a status of 400 or above, prints one line on stderr instead of the body and exits with 22. This \
@@ -20,7 +20,7 @@ impl Flag for Fail {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if args.global.persona.is_curl() && value.on() && args.transfer().fail_with_body {
             args.warn("--fail deselects --fail-with-body here");
         }

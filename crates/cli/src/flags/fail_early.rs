@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct FailEarly;
+pub(super) struct FailEarlyFlag;
 
-impl Flag for FailEarly {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FailEarlyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "fail-early",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Limits,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Limits,
             important: false,
             help: "Stop at the first failure",
             doc: "Ends the run at the first transfer that fails, after its retries, instead of going on with the \
@@ -20,7 +20,7 @@ impl Flag for FailEarly {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.fail_early = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct FailWithBody;
+pub(super) struct FailWithBodyFlag;
 
-impl Flag for FailWithBody {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FailWithBodyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "fail-with-body",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Fail on HTTP errors but keep the body",
             doc: "Like --fail, but the body is still delivered. The exit code is 22.",
@@ -19,7 +19,7 @@ impl Flag for FailWithBody {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // haul itself treats an error status as a failure with or without the option.
         let already = args.transfer();
         let has_other = already.fail && !already.fail_with_body;

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Follow;
+pub(super) struct FollowFlag;
 
-impl Flag for Follow {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FollowFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "follow",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Follow redirects, changing the method if told to",
             doc: "Follows redirects; a method given by --request is kept only where the status calls for it.",
@@ -19,7 +19,7 @@ impl Flag for Follow {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if args.global.persona.is_curl() && args.transfer().redirect.follow && !args.request().follow {
             args.warn("--follow overrides --location");
         }

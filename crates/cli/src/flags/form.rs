@@ -3,29 +3,29 @@
 use super::prelude::*;
 use crate::form;
 
-pub(super) struct Form;
+pub(super) struct FormFlag;
 
-impl Flag for Form {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FormFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "form",
             short: Some('F'),
-            takes: Takes::Value("name=content"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("name=content"),
+            category: HelpCategory::Post,
             important: true,
             help: "Send a form with files",
             doc: "Sends a multipart/form-data POST (RFC 7578). CONTENT is text, \"@file\" a file, \"@a,b\" several \
                   files, \"<file\" the text of a file; \"-\" is standard input. It may be followed by \
                   \";type=TYPE/SUBTYPE\", \";filename=NAME\", \";headers=LINE\" or \";headers=@FILE\", and \
                   \";encoder=NAME\" (base64, quoted-printable, 7bit, 8bit, binary); double \
-                  quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. Files are \
+                  quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. FileAccess are \
                   streamed, so they may be of any size; those that are encoded are held in memory.",
             example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
             see_also: &["form-string", "form-escape", "data"],
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let (item, warnings) = form::parse(value.bytes())?;
         args.request().form.push(item)?;
         warnings.into_iter().for_each(|warning| args.warn(warning));

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct FormEscape;
+pub(super) struct FormEscapeFlag;
 
-impl Flag for FormEscape {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FormEscapeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "form-escape",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Post,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Post,
             important: false,
             help: "Escape form names with a backslash",
             doc: "Sends a double quote in the name of a field or file as a backslash and the quote. By default it is \
@@ -20,7 +20,7 @@ impl Flag for FormEscape {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().form.backslash = value.on();
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--form-string`.
 
 use super::prelude::*;
-use crate::form::{self, Item, PartLow};
+use crate::form::{self, FormItem, ParsedPart};
 
-pub(super) struct FormString;
+pub(super) struct FormStringFlag;
 
-impl Flag for FormString {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FormStringFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "form-string",
             short: None,
-            takes: Takes::Value("name=string"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("name=string"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send a form field literally",
             doc: "Like --form, but \"@\", \"<\" and \";\" have no special meaning.",
@@ -20,8 +20,8 @@ impl Flag for FormString {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let (name, text) = form::split(value.bytes())?;
-        args.request().form.push(Item::Part(PartLow::literal(name, text)))
+        args.request().form.push(FormItem::Part(ParsedPart::literal(name, text)))
     }
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Fsync;
+pub(super) struct FsyncFlag;
 
-impl Flag for Fsync {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for FsyncFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "fsync",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Flush files to disk before success",
             doc: "Flushes each file and its directory entry to disk before the transfer counts as done, so that it \
@@ -21,7 +21,7 @@ impl Flag for Fsync {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().fsync = value.on();
         Ok(())
     }

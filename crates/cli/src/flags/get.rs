@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Get;
+pub(super) struct GetFlag;
 
-impl Flag for Get {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for GetFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "get",
             short: Some('G'),
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Send data in the URL of a GET",
             doc: "Appends the data of --data and its variants to the query of each URL and sends a GET, or a HEAD \
@@ -20,7 +20,7 @@ impl Flag for Get {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().get = value.on();
         Ok(())
     }

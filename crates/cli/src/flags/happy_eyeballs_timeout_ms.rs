@@ -7,15 +7,15 @@ use std::time::Duration;
 /// A day, in milliseconds.
 const MAX: u64 = 86_400_000;
 
-pub(super) struct HappyEyeballsTimeoutMs;
+pub(super) struct HappyEyeballsTimeoutMsFlag;
 
-impl Flag for HappyEyeballsTimeoutMs {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HappyEyeballsTimeoutMsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "happy-eyeballs-timeout-ms",
             short: None,
-            takes: Takes::Value("milliseconds"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("milliseconds"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Head start of IPv6 over IPv4",
             doc: "How long only IPv6 addresses are tried before IPv4 ones are tried as well (RFC 8305). Default 200 \
@@ -25,7 +25,7 @@ impl Flag for HappyEyeballsTimeoutMs {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.happy_eyeballs = match value.number_in(0, MAX)? {
             0 => ConnectionArgs::default().happy_eyeballs,
             millis => Duration::from_millis(millis),

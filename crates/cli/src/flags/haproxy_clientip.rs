@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct HaproxyClientip;
+pub(super) struct HaproxyClientipFlag;
 
-impl Flag for HaproxyClientip {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HaproxyClientipFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "haproxy-clientip",
             short: None,
-            takes: Takes::Value("ip"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("ip"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Send a PROXY line with this address",
             doc: "Like --haproxy-protocol, with this address as both source and destination, as curl does.",
@@ -19,8 +19,8 @@ impl Flag for HaproxyClientip {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let address = value.content()?.parse().map_err(|_| Reason::bad_use("expected an IP address"))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let address = value.content()?.parse().map_err(|_| UsageReason::bad_use("expected an IP address"))?;
         let connection = &mut args.transfer().connection;
         connection.haproxy_protocol = true;
         connection.haproxy_client = Some(address);

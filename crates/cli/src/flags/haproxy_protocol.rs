@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct HaproxyProtocol;
+pub(super) struct HaproxyProtocolFlag;
 
-impl Flag for HaproxyProtocol {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HaproxyProtocolFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "haproxy-protocol",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Connection,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Connection,
             important: false,
             help: "Send a PROXY line on each connection",
             doc: "Sends a line of HAProxy's PROXY protocol, version 1, with this client's address and port, before \
@@ -20,7 +20,7 @@ impl Flag for HaproxyProtocol {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.haproxy_protocol = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Head;
+pub(super) struct HeadFlag;
 
-impl Flag for Head {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HeadFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "head",
             short: Some('I'),
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: true,
             help: "Fetch headers only",
             doc: "Sends a HEAD request and prints the status line and header fields.",
@@ -19,7 +19,7 @@ impl Flag for Head {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().head = value.on();
         Ok(())
     }

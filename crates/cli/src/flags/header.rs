@@ -1,18 +1,18 @@
 //! `-H`, `--header`.
 
-use super::field;
+use super::header_field;
 use super::prelude::*;
-use crate::args::{HeaderLow, TextOrFile};
+use crate::parsed_args::{ParsedHeader, TextOrFile};
 
-pub(super) struct Header;
+pub(super) struct HeaderFlag;
 
-impl Flag for Header {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HeaderFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "header",
             short: Some('H'),
-            takes: Takes::Value("header/@file"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("header/@file"),
+            category: HelpCategory::Http,
             important: true,
             help: "Send a header",
             doc: "Sends the field \"Name: value\", in place of the one of that name that haul would send. \"Name:\" \
@@ -26,7 +26,7 @@ impl Flag for Header {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if let Some(header) = read(value, args, "-H")? {
             args.request().fields.push(header);
         }
@@ -35,15 +35,19 @@ impl Flag for Header {
 }
 
 /// The value of `-H` or `--proxy-header`; one that is no header is warned about.
-pub(super) fn read(value: FlagValue<'_>, args: &mut LowArgs, option: &str) -> Result<Option<HeaderLow>, Reason> {
+pub(super) fn read(
+    value: FlagValue<'_>,
+    args: &mut ParsedArgs,
+    option: &str,
+) -> Result<Option<ParsedHeader>, UsageReason> {
     Ok(match TextOrFile::new(value.bytes())? {
-        TextOrFile::File(path) => Some(HeaderLow::File(path)),
+        TextOrFile::File(path) => Some(ParsedHeader::File(path)),
         TextOrFile::Text(text) => {
-            let field = field::parse(&text)?;
+            let field = header_field::parse(&text)?;
             if field.is_none() {
                 args.warn(format!("a {option} value does not look like a header; it is left out"));
             }
-            field.map(HeaderLow::Field)
+            field.map(ParsedHeader::Field)
         }
     })
 }

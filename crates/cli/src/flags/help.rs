@@ -1,17 +1,17 @@
 //! `-h`, `--help`.
 
 use super::prelude::*;
-use crate::args::Special;
+use crate::parsed_args::InfoOption;
 
-pub(super) struct Help;
+pub(super) struct HelpFlag;
 
-impl Flag for Help {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HelpFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "help",
             short: Some('h'),
-            takes: Takes::Trailing("subject"),
-            category: Category::General,
+            syntax: FlagSyntax::Trailing("subject"),
+            category: HelpCategory::General,
             important: true,
             help: "Show help",
             doc: "Shows the most used options, those of a category, \"all\" options, the list of categories \
@@ -21,10 +21,10 @@ impl Flag for Help {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let subject = value.text()?;
         let subject = (!subject.is_empty()).then(|| subject.to_owned());
-        args.special = Some(Special::Help(subject));
+        args.info = Some(InfoOption::Help(subject));
         Ok(())
     }
 }

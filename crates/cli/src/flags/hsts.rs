@@ -1,17 +1,17 @@
 //! `--hsts`.
 
 use super::prelude::*;
-use crate::plan::Store;
+use crate::plan::StoreArg;
 
-pub(super) struct Hsts;
+pub(super) struct HstsFlag;
 
-impl Flag for Hsts {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for HstsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "hsts",
             short: None,
-            takes: Takes::Value("filename"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("filename"),
+            category: HelpCategory::Http,
             important: false,
             help: "Remember https-only hosts in this file",
             doc: "Uses https alone for hosts that asked for it (Strict-Transport-Security, RFC 6797), in all runs \
@@ -22,16 +22,16 @@ impl Flag for Hsts {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().hsts = store(value)?;
         Ok(())
     }
 }
 
 /// A file, or memory where its name is empty.
-pub(super) fn store(value: FlagValue<'_>) -> Result<Store, Reason> {
+pub(super) fn store(value: FlagValue<'_>) -> Result<StoreArg, UsageReason> {
     match value.bytes() {
-        b"" => Ok(Store::Memory),
-        _ => value.path().map(Store::File),
+        b"" => Ok(StoreArg::Memory),
+        _ => value.path().map(StoreArg::File),
     }
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Http09;
+pub(super) struct Http09Flag;
 
-impl Flag for Http09 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Http09Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "http0.9",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Accept a reply without a head",
             doc: "Accepts a reply that does not begin like HTTP as an HTTP/0.9 body. Otherwise it is a failure (1), \
@@ -20,7 +20,7 @@ impl Flag for Http09 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().liberties.http09 = value.on();
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::HttpVersion;
 
-pub(super) struct Http10;
+pub(super) struct Http10Flag;
 
-impl Flag for Http10 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Http10Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "http1.0",
             short: Some('0'),
-            takes: Takes::Once,
-            category: Category::Http,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Http,
             important: false,
             help: "Use HTTP/1.0",
             doc: "Sends HTTP/1.0 requests. A body of unknown length cannot be sent.",
@@ -20,7 +20,7 @@ impl Flag for Http10 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Http10;
         Ok(())

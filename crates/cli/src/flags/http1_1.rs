@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::HttpVersion;
 
-pub(super) struct Http11;
+pub(super) struct Http11Flag;
 
-impl Flag for Http11 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Http11Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "http1.1",
             short: None,
-            takes: Takes::Once,
-            category: Category::Http,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Http,
             important: false,
             help: "Use HTTP/1.1 only",
             doc: "Uses HTTP/1.1 and does not offer anything newer.",
@@ -20,7 +20,7 @@ impl Flag for Http11 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Http11;
         Ok(())

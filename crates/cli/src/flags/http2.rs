@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::HttpVersion;
 
-pub(super) struct Http2;
+pub(super) struct Http2Flag;
 
-impl Flag for Http2 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Http2Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "http2",
             short: None,
-            takes: Takes::Once,
-            category: Category::Http,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Http,
             important: false,
             help: "Use HTTP/2 where the server does",
             doc: "Offers HTTP/2 in the TLS handshake and falls back to HTTP/1.1; this is the default. Over plain HTTP \
@@ -21,7 +21,7 @@ impl Flag for Http2 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Any;
         Ok(())

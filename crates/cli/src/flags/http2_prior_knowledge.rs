@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::HttpVersion;
 
-pub(super) struct Http2PriorKnowledge;
+pub(super) struct Http2PriorKnowledgeFlag;
 
-impl Flag for Http2PriorKnowledge {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Http2PriorKnowledgeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "http2-prior-knowledge",
             short: None,
-            takes: Takes::Once,
-            category: Category::Http,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Http,
             important: false,
             help: "Use HTTP/2 without negotiation",
             doc: "Speaks HTTP/2 at once, also over plain HTTP, without negotiating it. Fails if the server does not \
@@ -21,7 +21,7 @@ impl Flag for Http2PriorKnowledge {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Http2PriorKnowledge;
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct IgnoreContentLength;
+pub(super) struct IgnoreContentLengthFlag;
 
-impl Flag for IgnoreContentLength {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for IgnoreContentLengthFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ignore-content-length",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Read until the server closes",
             doc: "Ignores the announced length: the body is whatever arrives until the server closes the connection. \
@@ -20,7 +20,7 @@ impl Flag for IgnoreContentLength {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().liberties.ignore_length = value.on();
         Ok(())
     }

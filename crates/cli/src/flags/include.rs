@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Include;
+pub(super) struct IncludeFlag;
 
-impl Flag for Include {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for IncludeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "include",
             short: Some('i'),
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: true,
             help: "Print reply headers before the body",
             doc: "Prints the status line and header fields of each reply, then the body.",
@@ -19,7 +19,7 @@ impl Flag for Include {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().include = value.on();
         Ok(())
     }

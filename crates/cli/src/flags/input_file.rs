@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct InputFile;
+pub(super) struct InputFileFlag;
 
-impl Flag for InputFile {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for InputFileFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "input-file",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Parallel,
             important: true,
             help: "Fetch the URLs in a file, one a line",
             doc: "Reads URLs from FILE, or from standard input for \"-\", and starts with the first line. Memory does \
@@ -20,7 +20,7 @@ impl Flag for InputFile {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let file = value.content()?;
         args.group().urls.push_input_file(file);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Insecure;
+pub(super) struct InsecureFlag;
 
-impl Flag for Insecure {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for InsecureFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "insecure",
             short: Some('k'),
-            takes: Takes::Switch,
-            category: Category::Tls,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Tls,
             important: true,
             help: "Do not verify the server",
             doc: "Accepts any certificate: whoever controls the network can read and change everything. A later \
@@ -20,7 +20,7 @@ impl Flag for Insecure {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.insecure = value.on();
         Ok(())
     }

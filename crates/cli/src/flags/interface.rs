@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan;
 
-pub(super) struct Interface;
+pub(super) struct InterfaceFlag;
 
-impl Flag for Interface {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for InterfaceFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "interface",
             short: None,
-            takes: Takes::Value("name"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("name"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Connect from this interface",
             doc: "Connects from this device, address or host name. \"if!NAME\" is a device, \"host!NAME\" an address \
@@ -21,14 +21,14 @@ impl Flag for Interface {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = value.text()?;
         args.transfer().connection.interface = match text {
-            "" if args.global.persona.is_curl() => return Err(Reason::Blank),
+            "" if args.global.persona.is_curl() => return Err(UsageReason::Blank),
             "" => None,
-            text => {
-                Some(parse(text).ok_or(Reason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST"))?)
-            }
+            text => Some(
+                parse(text).ok_or(UsageReason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST"))?,
+            ),
         };
         Ok(())
     }

@@ -38,15 +38,15 @@ const NAMES: [(&str, u8); 31] = [
     ("VOICE-ADMIT", 0xb0),
 ];
 
-pub(super) struct IpTos;
+pub(super) struct IpTosFlag;
 
-impl Flag for IpTos {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for IpTosFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ip-tos",
             short: None,
-            takes: Takes::Value("value"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("value"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Type of service of outgoing packets",
             doc: "Sets the type of service (IPv4) or traffic class (IPv6) of outgoing packets: a number from 0 to \
@@ -58,7 +58,7 @@ impl Flag for IpTos {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let name = value.content()?;
         let service = match NAMES.binary_search_by(|(known, _)| (*known).cmp(name)) {
             Ok(at) => NAMES[at].1,

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::IpVersion;
 
-pub(super) struct Ipv4;
+pub(super) struct Ipv4Flag;
 
-impl Flag for Ipv4 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Ipv4Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ipv4",
             short: Some('4'),
-            takes: Takes::Once,
-            category: Category::Connection,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Connection,
             important: false,
             help: "Use IPv4 addresses only",
             doc: "Resolves names to IPv4 addresses only.",
@@ -20,7 +20,7 @@ impl Flag for Ipv4 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().ip_version = IpVersion::V4;
         Ok(())

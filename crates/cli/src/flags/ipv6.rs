@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::IpVersion;
 
-pub(super) struct Ipv6;
+pub(super) struct Ipv6Flag;
 
-impl Flag for Ipv6 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Ipv6Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "ipv6",
             short: Some('6'),
-            takes: Takes::Once,
-            category: Category::Connection,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Connection,
             important: false,
             help: "Use IPv6 addresses only",
             doc: "Resolves names to IPv6 addresses only.",
@@ -20,7 +20,7 @@ impl Flag for Ipv6 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().ip_version = IpVersion::V6;
         Ok(())

@@ -1,17 +1,17 @@
 //! `--json`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct Json;
+pub(super) struct JsonFlag;
 
-impl Flag for Json {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for JsonFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "json",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Post,
             important: false,
             help: "Send JSON in a POST",
             doc: "Like --data-binary, with Content-Type and Accept set to application/json unless -H says otherwise. \
@@ -21,9 +21,9 @@ impl Flag for Json {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Json, name: None, text });
+        args.request().data.push(ParsedData { kind: DataKind::Json, name: None, text });
         Ok(())
     }
 }

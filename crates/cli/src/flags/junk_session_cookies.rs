@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct JunkSessionCookies;
+pub(super) struct JunkSessionCookiesFlag;
 
-impl Flag for JunkSessionCookies {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for JunkSessionCookiesFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "junk-session-cookies",
             short: Some('j'),
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Drop session cookies from cookie files",
             doc: "Drops session cookies (those without an expiry date) from the files of --cookie, as a browser does \
@@ -20,7 +20,7 @@ impl Flag for JunkSessionCookies {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().cookies.junk_session = value.on();
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::KeepaliveArgs;
 
-pub(super) struct Keepalive;
+pub(super) struct KeepaliveFlag;
 
-impl Flag for Keepalive {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeepaliveFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "keepalive",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Connection,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Connection,
             important: false,
             help: "Probe idle connections (default)",
             doc: "Sends TCP keepalive probes on idle connections, so that a dead peer is noticed. --no-keepalive \
@@ -21,7 +21,7 @@ impl Flag for Keepalive {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.keepalive = value.on().then(KeepaliveArgs::default);
         Ok(())
     }

@@ -6,15 +6,15 @@ use crate::plan::KeepaliveArgs;
 /// The most that Linux takes.
 const MAX: u64 = 127;
 
-pub(super) struct KeepaliveCnt;
+pub(super) struct KeepaliveCntFlag;
 
-impl Flag for KeepaliveCnt {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeepaliveCntFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "keepalive-cnt",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Keepalive probes before giving up",
             doc: "Gives a connection up after this many unanswered probes, 1 to 127. Default 9, which 0 means too. No \
@@ -24,7 +24,7 @@ impl Flag for KeepaliveCnt {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let count = value.number_in(0, MAX)?;
         if let Some(keepalive) = &mut args.transfer().connection.keepalive {
             keepalive.count = match count {

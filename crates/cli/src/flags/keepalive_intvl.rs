@@ -3,15 +3,15 @@
 use super::keepalive_time::seconds;
 use super::prelude::*;
 
-pub(super) struct KeepaliveIntvl;
+pub(super) struct KeepaliveIntvlFlag;
 
-impl Flag for KeepaliveIntvl {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeepaliveIntvlFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "keepalive-intvl",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Time between keepalive probes",
             doc: "Seconds between probes. The default is that of --keepalive-time. No effect with --no-keepalive.",
@@ -20,7 +20,7 @@ impl Flag for KeepaliveIntvl {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let interval = seconds(value)?;
         if let Some(keepalive) = &mut args.transfer().connection.keepalive {
             keepalive.interval = interval;

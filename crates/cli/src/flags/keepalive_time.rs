@@ -7,15 +7,15 @@ use std::time::Duration;
 /// The longest time that Linux takes, in seconds.
 const MAX: u64 = 32_767;
 
-pub(super) struct KeepaliveTime;
+pub(super) struct KeepaliveTimeFlag;
 
-impl Flag for KeepaliveTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeepaliveTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "keepalive-time",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Idle time before a keepalive probe",
             doc: "Idle seconds before the first probe, and between probes unless --keepalive-intvl says \
@@ -25,7 +25,7 @@ impl Flag for KeepaliveTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let time = seconds(value)?;
         if let Some(keepalive) = &mut args.transfer().connection.keepalive {
             keepalive.time = time.unwrap_or(KeepaliveArgs::default().time);
@@ -35,7 +35,7 @@ impl Flag for KeepaliveTime {
 }
 
 /// A time between probes; `None` is the default.
-pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, Reason> {
+pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, UsageReason> {
     let seconds = value.number_in(0, MAX)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Key;
+pub(super) struct KeyFlag;
 
-impl Flag for Key {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "key",
             short: None,
-            takes: Takes::Value("key"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("key"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Key of the client certificate",
             doc: "The private key for --cert, if it is not in the same file.",
@@ -19,7 +19,7 @@ impl Flag for Key {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.client.key = Some(value.path()?);
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::cert_type::format;
 use super::prelude::*;
 
-pub(super) struct KeyType;
+pub(super) struct KeyTypeFlag;
 
-impl Flag for KeyType {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for KeyTypeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "key-type",
             short: None,
-            takes: Takes::Value("type"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("type"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Format of the key",
             doc: "Format of --key: PEM, which is the default, or DER. ENG and PROV are not supported. haul finds out \
@@ -21,7 +21,7 @@ impl Flag for KeyType {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.client.key_format = format(value)?;
         Ok(())
     }

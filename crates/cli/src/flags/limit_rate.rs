@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct LimitRate;
+pub(super) struct LimitRateFlag;
 
-impl Flag for LimitRate {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for LimitRateFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "limit-rate",
             short: None,
-            takes: Takes::Value("speed"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("speed"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Maximum transfer rate of a body",
             doc: "Maximum rate in bytes a second, over all connections of a transfer together. K, M and G (powers of \
@@ -20,7 +20,7 @@ impl Flag for LimitRate {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.size()?;
         args.transfer().limit_rate = (limit > 0).then_some(limit);
         Ok(())

@@ -4,15 +4,15 @@ use super::prelude::*;
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
-pub(super) struct LocalPort;
+pub(super) struct LocalPortFlag;
 
-impl Flag for LocalPort {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for LocalPortFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "local-port",
             short: None,
-            takes: Takes::Value("range"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("range"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Connect from one of these ports",
             doc: "Connects from this local port, or from the first free one of FIRST-LAST.",
@@ -21,9 +21,9 @@ impl Flag for LocalPort {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.local_port =
-            Some(parse(value.text()?).ok_or(Reason::bad_use("expected PORT or FIRST-LAST"))?);
+            Some(parse(value.text()?).ok_or(UsageReason::bad_use("expected PORT or FIRST-LAST"))?);
         Ok(())
     }
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Location;
+pub(super) struct LocationFlag;
 
-impl Flag for Location {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for LocationFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "location",
             short: Some('L'),
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: true,
             help: "Follow redirects (default)",
             doc: "Follows up to --max-redirs redirects. This is the default; --no-location delivers the redirecting \
@@ -20,7 +20,7 @@ impl Flag for Location {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         override_follow(args);
         args.transfer().redirect.follow = value.on();
         Ok(())
@@ -28,7 +28,7 @@ impl Flag for Location {
 }
 
 /// The last one of the options that follow redirects counts.
-pub(super) fn override_follow(args: &mut LowArgs) {
+pub(super) fn override_follow(args: &mut ParsedArgs) {
     if std::mem::take(&mut args.request().follow) && args.global.persona.is_curl() {
         args.warn("--location overrides --follow");
     }

@@ -3,15 +3,15 @@
 use super::location::override_follow;
 use super::prelude::*;
 
-pub(super) struct LocationTrusted;
+pub(super) struct LocationTrustedFlag;
 
-impl Flag for LocationTrusted {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for LocationTrustedFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "location-trusted",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Follow redirects and send secrets along",
             doc: "Like --location, but sends credentials, -b and Authorization to every host that a redirect names. \
@@ -22,7 +22,7 @@ impl Flag for LocationTrusted {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         override_follow(args);
         let redirect = &mut args.transfer().redirect;
         redirect.trusted = value.on();

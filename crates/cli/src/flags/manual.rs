@@ -1,17 +1,17 @@
 //! `-M`, `--manual`.
 
 use super::prelude::*;
-use crate::args::Special;
+use crate::parsed_args::InfoOption;
 
-pub(super) struct Manual;
+pub(super) struct ManualFlag;
 
-impl Flag for Manual {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ManualFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "manual",
             short: Some('M'),
-            takes: Takes::Once,
-            category: Category::General,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::General,
             important: false,
             help: "Show the whole manual",
             doc: "Prints the full documentation of every option.",
@@ -20,9 +20,9 @@ impl Flag for Manual {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.special = Some(Special::Manual);
+        args.info = Some(InfoOption::Manual);
         Ok(())
     }
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct MaxFilesize;
+pub(super) struct MaxFilesizeFlag;
 
-impl Flag for MaxFilesize {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for MaxFilesizeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "max-filesize",
             short: None,
-            takes: Takes::Value("bytes"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("bytes"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Maximum size of a body",
             doc: "Refuses a larger body, as announced, as received or as decoded, with exit code 63. K, M and G \
@@ -20,7 +20,7 @@ impl Flag for MaxFilesize {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.size()?;
         args.transfer().max_filesize = (limit > 0).then_some(limit);
         Ok(())

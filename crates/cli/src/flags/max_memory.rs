@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct MaxMemory;
+pub(super) struct MaxMemoryFlag;
 
-impl Flag for MaxMemory {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for MaxMemoryFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "max-memory",
             short: None,
-            takes: Takes::Value("bytes"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("bytes"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Memory for output that waits its turn",
             doc: "Limits the bytes that wait while an earlier URL is still being printed, the values that --unique \
@@ -21,7 +21,7 @@ impl Flag for MaxMemory {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.max_memory = value.size()?;
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct MaxRedirs;
+pub(super) struct MaxRedirsFlag;
 
-impl Flag for MaxRedirs {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for MaxRedirsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "max-redirs",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Http,
             important: false,
             help: "Maximum number of redirects",
             doc: "Fails with 47 at the first redirect beyond NUM. Default 50; -1 means no limit.",
@@ -19,7 +19,7 @@ impl Flag for MaxRedirs {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().redirect.max = match value.bytes() {
             b"-1" => None,
             _ => Some(value.number()?),

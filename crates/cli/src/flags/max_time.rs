@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct MaxTime;
+pub(super) struct MaxTimeFlag;
 
-impl Flag for MaxTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for MaxTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "max-time",
             short: Some('m'),
-            takes: Takes::Value("seconds"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Limits,
             important: true,
             help: "Maximum time for a transfer",
             doc: "Limits each URL in all, in decimal seconds: looking up names, redirects, retries and the pauses \
@@ -23,7 +23,7 @@ impl Flag for MaxTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().max_time = (!limit.is_zero()).then_some(limit);
         Ok(())

@@ -15,7 +15,7 @@
 //! ```
 
 pub mod compat;
-pub mod curls_help;
+pub mod curl_help;
 pub mod unsupported;
 
 mod abstract_unix_socket;
@@ -64,7 +64,6 @@ mod extract_bytes;
 mod fail;
 mod fail_early;
 mod fail_with_body;
-pub(crate) mod field;
 mod follow;
 mod form;
 mod form_escape;
@@ -77,6 +76,7 @@ mod haproxy_clientip;
 mod haproxy_protocol;
 mod head;
 mod header;
+pub(crate) mod header_field;
 mod help;
 mod host;
 mod hsts;
@@ -87,7 +87,6 @@ mod http2;
 mod http2_prior_knowledge;
 mod ignore_content_length;
 mod include;
-mod inert;
 mod input_file;
 mod insecure;
 mod interface;
@@ -116,6 +115,7 @@ mod netrc_file;
 mod netrc_optional;
 mod next;
 mod no_buffer;
+mod no_effect;
 mod noproxy;
 mod oauth2_bearer;
 mod out_null;
@@ -188,6 +188,7 @@ mod socks5;
 mod socks5_basic;
 mod socks5_hostname;
 mod sort;
+mod spec;
 mod speed_limit;
 mod speed_time;
 mod split;
@@ -226,392 +227,253 @@ mod vlan_priority;
 mod write_out;
 mod xattr;
 
-use crate::args::LowArgs;
-use crate::usage::Reason;
-use crate::value::FlagValue;
+pub use spec::{Flag, FlagSpec, FlagSyntax, HelpCategory};
 
 /// The imports of each flag's file.
 mod prelude {
-    pub(super) use super::{Category, Flag, Spec, Takes};
-    pub(super) use crate::args::LowArgs;
-    pub(super) use crate::usage::Reason;
-    pub(super) use crate::value::FlagValue;
-}
-
-/// One flag.
-pub trait Flag: Sync {
-    /// Returns the names and the documentation of the flag.
-    fn spec(&self) -> &'static Spec;
-
-    /// Stores the value, or returns the reason why it is refused.
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason>;
-}
-
-/// Names and documentation of a flag.
-#[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    /// Name after `--`.
-    pub long: &'static str,
-    /// Letter after `-`.
-    pub short: Option<char>,
-    /// The value that follows the flag, if any.
-    pub takes: Takes,
-    /// The chapter of the help that lists the flag.
-    pub category: Category,
-    /// The short help shows the flag.
-    pub important: bool,
-    /// The effect of the flag, in a few words.
-    pub help: &'static str,
-    /// The effect of the flag in sentences, with default, unit and hazards.
-    pub doc: &'static str,
-    /// A command line that shows it.
-    pub example: &'static str,
-    /// Long names of related flags.
-    pub see_also: &'static [&'static str],
-}
-
-/// The value that a flag expects after its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// No value; `--no-` turns the flag off.
-    Switch,
-    /// No value; there is no `--no-` form.
-    Once,
-    /// A value of this kind. A `file` that begins with a dash is warned about.
-    Value(&'static str),
-    /// A value, only as `--name=value`, or nothing.
-    Optional(&'static str),
-    /// The argument that follows, if there is one.
-    Trailing(&'static str),
-}
-
-impl Takes {
-    /// Returns true if the rest of a bundle of letters is this flag's value.
-    pub fn is_glued(self) -> bool {
-        matches!(self, Takes::Value(_) | Takes::Optional(_) | Takes::Trailing(_))
-    }
-}
-
-/// The chapters of the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Category {
-    /// User names, passwords, tokens.
-    Auth,
-    /// The connections of a transfer.
-    Connection,
-    /// Extraction from pages, and the stages it feeds.
-    Extract,
-    /// The program itself.
-    General,
-    /// Requests and responses.
-    Http,
-    /// The destination of bodies.
-    Output,
-    /// Several transfers at a time.
-    Parallel,
-    /// Requests with a body.
-    Post,
-    /// Proxies.
-    Proxy,
-    /// Limits of time and size, retries.
-    Limits,
-    /// Certificates and versions of TLS.
-    Tls,
-    /// The reports about transfers.
-    Verbose,
-}
-
-impl Category {
-    /// Every category, sorted by name.
-    pub const ALL: &[Category] = &[
-        Category::Auth,
-        Category::Connection,
-        Category::Extract,
-        Category::General,
-        Category::Http,
-        Category::Limits,
-        Category::Output,
-        Category::Parallel,
-        Category::Post,
-        Category::Proxy,
-        Category::Tls,
-        Category::Verbose,
-    ];
-
-    /// The name that `--help` takes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Category::Auth => "auth",
-            Category::Connection => "connection",
-            Category::Extract => "extract",
-            Category::General => "general",
-            Category::Http => "http",
-            Category::Limits => "limits",
-            Category::Output => "output",
-            Category::Parallel => "parallel",
-            Category::Post => "post",
-            Category::Proxy => "proxy",
-            Category::Tls => "tls",
-            Category::Verbose => "verbose",
-        }
-    }
-
-    /// Returns the title of the category.
-    pub fn about(self) -> &'static str {
-        match self {
-            Category::Auth => "Authentication",
-            Category::Connection => "Where connections lead",
-            Category::Extract => "Extraction and stages",
-            Category::General => "The program itself",
-            Category::Http => "HTTP requests and replies",
-            Category::Limits => "Time limits, size limits and retries",
-            Category::Output => "Where bodies go",
-            Category::Parallel => "Many transfers at once",
-            Category::Post => "Requests with a body",
-            Category::Proxy => "Proxies",
-            Category::Tls => "TLS",
-            Category::Verbose => "What is told about transfers",
-        }
-    }
+    pub(super) use super::{Flag, FlagSpec, FlagSyntax, HelpCategory};
+    pub(super) use crate::flag_value::FlagValue;
+    pub(super) use crate::parsed_args::ParsedArgs;
+    pub(super) use crate::usage_error::UsageReason;
 }
 
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
-    &abstract_unix_socket::AbstractUnixSocket,
-    &agent::Agent,
-    &agent_idle::AgentIdle,
-    &agent_status::AgentStatus,
-    &agent_stop::AgentStop,
-    &alpn::Alpn,
-    &alt_svc::AltSvc,
-    &anyauth::Anyauth,
-    &inert::APPEND,
-    &aws_sigv4::AwsSigV4,
-    &basic::Basic,
-    &ca_native::CaNative,
-    &cacert::Cacert,
-    &capath::Capath,
-    &cert::Cert,
-    &cert_type::CertType,
-    &checksum::Checksum,
-    &ciphers::Ciphers,
-    &clobber::Clobber,
-    &compressed::Compressed,
-    &config::Config,
-    &connect_timeout::ConnectTimeout,
-    &connect_to::ConnectTo,
-    &continue_at::ContinueAt,
-    &cookie::Cookie,
-    &cookie_jar::CookieJar,
-    &create_dirs::CreateDirs,
-    &create_file_mode::CreateFileMode,
-    &inert::CRLF,
-    &crlfile::Crlfile,
-    &curves::Curves,
-    &data::Data,
-    &data_ascii::DataAscii,
-    &data_binary::DataBinary,
-    &data_raw::DataRaw,
-    &data_urlencode::DataUrlencode,
-    &inert::DELEGATION,
-    &digest::Digest,
-    &disable::Disable,
-    &inert::DISABLE_EPRT,
-    &inert::DISABLE_EPSV,
-    &disallow_username_in_url::DisallowUsernameInUrl,
-    &dump_header::DumpHeader,
-    &inert::EGD_FILE,
-    &etag_compare::EtagCompare,
-    &etag_save::EtagSave,
-    &expect100_timeout::Expect100Timeout,
-    &extract::Extract,
-    &extract_bytes::ExtractBytes,
-    &fail::Fail,
-    &fail_early::FailEarly,
-    &fail_with_body::FailWithBody,
-    &inert::FALSE_START,
-    &follow::Follow,
-    &form::Form,
-    &form_escape::FormEscape,
-    &form_string::FormString,
-    &fsync::Fsync,
-    &inert::FTP_CREATE_DIRS,
-    &inert::FTP_PASV,
-    &inert::FTP_PORT,
-    &inert::FTP_SKIP_PASV_IP,
-    &get::Get,
-    &globoff::Globoff,
-    &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMs,
-    &haproxy_clientip::HaproxyClientip,
-    &haproxy_protocol::HaproxyProtocol,
-    &head::Head,
-    &header::Header,
-    &help::Help,
-    &hsts::Hsts,
-    &http0_9::Http09,
-    &http1_0::Http10,
-    &http1_1::Http11,
-    &http2::Http2,
-    &http2_prior_knowledge::Http2PriorKnowledge,
-    &ignore_content_length::IgnoreContentLength,
-    &include::Include,
-    &input_file::InputFile,
-    &insecure::Insecure,
-    &interface::Interface,
-    &ip_tos::IpTos,
-    &ipv4::Ipv4,
-    &ipv6::Ipv6,
-    &json::Json,
-    &junk_session_cookies::JunkSessionCookies,
-    &keepalive::Keepalive,
-    &keepalive_cnt::KeepaliveCnt,
-    &keepalive_intvl::KeepaliveIntvl,
-    &keepalive_time::KeepaliveTime,
-    &key::Key,
-    &key_type::KeyType,
-    &limit_rate::LimitRate,
-    &local_port::LocalPort,
-    &location::Location,
-    &location_trusted::LocationTrusted,
-    &manual::Manual,
-    &max_filesize::MaxFilesize,
-    &max_memory::MaxMemory,
-    &max_redirs::MaxRedirs,
-    &max_time::MaxTime,
-    &netrc::Netrc,
-    &netrc_file::NetrcFile,
-    &netrc_optional::NetrcOptional,
-    &next::Next,
-    &no_buffer::NoBuffer,
-    &noproxy::Noproxy,
-    &inert::NPN,
-    &oauth2_bearer::Oauth2Bearer,
-    &out_null::OutNull,
-    &output::Output,
-    &output_dir::OutputDir,
-    &parallel::Parallel,
-    &parallel_immediate::ParallelImmediate,
-    &parallel_max::ParallelMax,
-    &parallel_max_host::ParallelMaxHost,
-    &pass::Pass,
-    &path_as_is::PathAsIs,
-    &pinnedpubkey::Pinnedpubkey,
-    &pipeline::Pipeline,
-    &post301::Post301,
-    &post302::Post302,
-    &post303::Post303,
-    &preproxy::Preproxy,
-    &progress_bar::ProgressBar,
-    &progress_meter::ProgressMeter,
-    &proto::Proto,
-    &proto_default::ProtoDefault,
-    &proto_redir::ProtoRedir,
-    &proxy::Proxy,
-    &proxy_anyauth::ProxyAnyauth,
-    &proxy_basic::ProxyBasic,
-    &proxy_ca_native::ProxyCaNative,
-    &proxy_cacert::ProxyCacert,
-    &proxy_capath::ProxyCapath,
-    &proxy_cert::ProxyCert,
-    &proxy_cert_type::ProxyCertType,
-    &proxy_ciphers::ProxyCiphers,
-    &proxy_crlfile::ProxyCrlfile,
-    &proxy_digest::ProxyDigest,
-    &proxy_header::ProxyHeader,
-    &proxy_http2::ProxyHttp2,
-    &proxy_insecure::ProxyInsecure,
-    &proxy_key::ProxyKey,
-    &proxy_key_type::ProxyKeyType,
-    &proxy_pass::ProxyPass,
-    &proxy_pinnedpubkey::ProxyPinnedpubkey,
-    &inert::PROXY_SERVICE_NAME,
-    &inert::PROXY_SSL_ALLOW_BEAST,
-    &inert::PROXY_SSL_AUTO_CLIENT_CERT,
-    &proxy_tls13_ciphers::ProxyTls13Ciphers,
-    &inert::PROXY_TLSV1,
-    &proxy_user::ProxyUser,
-    &proxy1_0::Proxy10,
-    &proxytunnel::Proxytunnel,
-    &inert::RANDOM_FILE,
-    &range::Range,
-    &rate::Rate,
-    &raw::Raw,
-    &referer::Referer,
-    &remote_header_name::RemoteHeaderName,
-    &remote_name::RemoteName,
-    &remote_name_all::RemoteNameAll,
-    &remote_time::RemoteTime,
-    &remove_on_error::RemoveOnError,
-    &request::Request,
-    &request_target::RequestTarget,
-    &resolve::Resolve,
-    &retry::Retry,
-    &retry_all_errors::RetryAllErrors,
-    &retry_connrefused::RetryConnrefused,
-    &retry_delay::RetryDelay,
-    &retry_max_time::RetryMaxTime,
-    &inert::SERVICE_NAME,
-    &sessionid::Sessionid,
-    &show_error::ShowError,
-    &show_headers::ShowHeaders,
-    &silent::Silent,
-    &skip_existing::SkipExisting,
-    &socks4::Socks4,
-    &socks4a::Socks4a,
-    &socks5::Socks5,
-    &socks5_basic::Socks5Basic,
-    &inert::SOCKS5_GSSAPI_NEC,
-    &inert::SOCKS5_GSSAPI_SERVICE,
-    &socks5_hostname::Socks5Hostname,
-    &sort::Sort,
-    &speed_limit::SpeedLimit,
-    &speed_time::SpeedTime,
-    &split::Split,
-    &inert::SSL,
-    &inert::SSL_ALLOW_BEAST,
-    &inert::SSL_AUTO_CLIENT_CERT,
-    &inert::SSL_NO_REVOKE,
-    &inert::SSL_REQD,
-    &inert::SSL_REVOKE_BEST_EFFORT,
-    &inert::SSLV2,
-    &inert::SSLV3,
-    &stats::Stats,
-    &stderr::Stderr,
-    &styled_output::StyledOutput,
-    &suppress_connect_headers::SuppressConnectHeaders,
-    &inert::TCP_FASTOPEN,
-    &inert::TCP_NODELAY,
-    &then::Then,
-    &threads::Threads,
-    &time_cond::TimeCond,
-    &tls_max::TlsMax,
-    &tls13_ciphers::Tls13Ciphers,
-    &tlsv1::Tlsv1,
-    &tlsv1_0::Tlsv10,
-    &tlsv1_1::Tlsv11,
-    &tlsv1_2::Tlsv12,
-    &tlsv1_3::Tlsv13,
-    &tr_encoding::TrEncoding,
-    &trace::Trace,
-    &trace_ascii::TraceAscii,
-    &trace_config::TraceConfig,
-    &trace_ids::TraceIds,
-    &trace_time::TraceTime,
-    &unique::Unique,
-    &unix_socket::UnixSocket,
-    &unordered::Unordered,
-    &upload_file::UploadFile,
-    &url::Url,
-    &url_query::UrlQuery,
-    &inert::USE_ASCII,
-    &user::User,
-    &user_agent::UserAgent,
-    &variable::Variable,
-    &verbose::Verbose,
-    &version::Version,
-    &vlan_priority::VlanPriority,
-    &write_out::WriteOut,
-    &xattr::Xattr,
+    &abstract_unix_socket::AbstractUnixSocketFlag,
+    &agent::AgentFlag,
+    &agent_idle::AgentIdleFlag,
+    &agent_status::AgentStatusFlag,
+    &agent_stop::AgentStopFlag,
+    &alpn::AlpnFlag,
+    &alt_svc::AltSvcFlag,
+    &anyauth::AnyauthFlag,
+    &no_effect::APPEND,
+    &aws_sigv4::AwsSigV4Flag,
+    &basic::BasicFlag,
+    &ca_native::CaNativeFlag,
+    &cacert::CacertFlag,
+    &capath::CapathFlag,
+    &cert::CertFlag,
+    &cert_type::CertTypeFlag,
+    &checksum::ChecksumFlag,
+    &ciphers::CiphersFlag,
+    &clobber::ClobberFlag,
+    &compressed::CompressedFlag,
+    &config::ConfigFlag,
+    &connect_timeout::ConnectTimeoutFlag,
+    &connect_to::ConnectToFlag,
+    &continue_at::ContinueAtFlag,
+    &cookie::CookieFlag,
+    &cookie_jar::CookieJarFlag,
+    &create_dirs::CreateDirsFlag,
+    &create_file_mode::CreateFileModeFlag,
+    &no_effect::CRLF,
+    &crlfile::CrlfileFlag,
+    &curves::CurvesFlag,
+    &data::DataFlag,
+    &data_ascii::DataAsciiFlag,
+    &data_binary::DataBinaryFlag,
+    &data_raw::DataRawFlag,
+    &data_urlencode::DataUrlencodeFlag,
+    &no_effect::DELEGATION,
+    &digest::DigestFlag,
+    &disable::DisableFlag,
+    &no_effect::DISABLE_EPRT,
+    &no_effect::DISABLE_EPSV,
+    &disallow_username_in_url::DisallowUsernameInUrlFlag,
+    &dump_header::DumpHeaderFlag,
+    &no_effect::EGD_FILE,
+    &etag_compare::EtagCompareFlag,
+    &etag_save::EtagSaveFlag,
+    &expect100_timeout::Expect100TimeoutFlag,
+    &extract::ExtractFlag,
+    &extract_bytes::ExtractBytesFlag,
+    &fail::FailFlag,
+    &fail_early::FailEarlyFlag,
+    &fail_with_body::FailWithBodyFlag,
+    &no_effect::FALSE_START,
+    &follow::FollowFlag,
+    &form::FormFlag,
+    &form_escape::FormEscapeFlag,
+    &form_string::FormStringFlag,
+    &fsync::FsyncFlag,
+    &no_effect::FTP_CREATE_DIRS,
+    &no_effect::FTP_PASV,
+    &no_effect::FTP_PORT,
+    &no_effect::FTP_SKIP_PASV_IP,
+    &get::GetFlag,
+    &globoff::GloboffFlag,
+    &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMsFlag,
+    &haproxy_clientip::HaproxyClientipFlag,
+    &haproxy_protocol::HaproxyProtocolFlag,
+    &head::HeadFlag,
+    &header::HeaderFlag,
+    &help::HelpFlag,
+    &hsts::HstsFlag,
+    &http0_9::Http09Flag,
+    &http1_0::Http10Flag,
+    &http1_1::Http11Flag,
+    &http2::Http2Flag,
+    &http2_prior_knowledge::Http2PriorKnowledgeFlag,
+    &ignore_content_length::IgnoreContentLengthFlag,
+    &include::IncludeFlag,
+    &input_file::InputFileFlag,
+    &insecure::InsecureFlag,
+    &interface::InterfaceFlag,
+    &ip_tos::IpTosFlag,
+    &ipv4::Ipv4Flag,
+    &ipv6::Ipv6Flag,
+    &json::JsonFlag,
+    &junk_session_cookies::JunkSessionCookiesFlag,
+    &keepalive::KeepaliveFlag,
+    &keepalive_cnt::KeepaliveCntFlag,
+    &keepalive_intvl::KeepaliveIntvlFlag,
+    &keepalive_time::KeepaliveTimeFlag,
+    &key::KeyFlag,
+    &key_type::KeyTypeFlag,
+    &limit_rate::LimitRateFlag,
+    &local_port::LocalPortFlag,
+    &location::LocationFlag,
+    &location_trusted::LocationTrustedFlag,
+    &manual::ManualFlag,
+    &max_filesize::MaxFilesizeFlag,
+    &max_memory::MaxMemoryFlag,
+    &max_redirs::MaxRedirsFlag,
+    &max_time::MaxTimeFlag,
+    &netrc::NetrcFlag,
+    &netrc_file::NetrcFileFlag,
+    &netrc_optional::NetrcOptionalFlag,
+    &next::NextFlag,
+    &no_buffer::NoBufferFlag,
+    &noproxy::NoproxyFlag,
+    &no_effect::NPN,
+    &oauth2_bearer::Oauth2BearerFlag,
+    &out_null::OutNullFlag,
+    &output::OutputFlag,
+    &output_dir::OutputDirFlag,
+    &parallel::ParallelFlag,
+    &parallel_immediate::ParallelImmediateFlag,
+    &parallel_max::ParallelMaxFlag,
+    &parallel_max_host::ParallelMaxHostFlag,
+    &pass::PassFlag,
+    &path_as_is::PathAsIsFlag,
+    &pinnedpubkey::PinnedpubkeyFlag,
+    &pipeline::PipelineFlag,
+    &post301::Post301Flag,
+    &post302::Post302Flag,
+    &post303::Post303Flag,
+    &preproxy::PreproxyFlag,
+    &progress_bar::ProgressBarFlag,
+    &progress_meter::ProgressMeterFlag,
+    &proto::ProtoFlag,
+    &proto_default::ProtoDefaultFlag,
+    &proto_redir::ProtoRedirFlag,
+    &proxy::ProxyFlag,
+    &proxy_anyauth::ProxyAnyauthFlag,
+    &proxy_basic::ProxyBasicFlag,
+    &proxy_ca_native::ProxyCaNativeFlag,
+    &proxy_cacert::ProxyCacertFlag,
+    &proxy_capath::ProxyCapathFlag,
+    &proxy_cert::ProxyCertFlag,
+    &proxy_cert_type::ProxyCertTypeFlag,
+    &proxy_ciphers::ProxyCiphersFlag,
+    &proxy_crlfile::ProxyCrlfileFlag,
+    &proxy_digest::ProxyDigestFlag,
+    &proxy_header::ProxyHeaderFlag,
+    &proxy_http2::ProxyHttp2Flag,
+    &proxy_insecure::ProxyInsecureFlag,
+    &proxy_key::ProxyKeyFlag,
+    &proxy_key_type::ProxyKeyTypeFlag,
+    &proxy_pass::ProxyPassFlag,
+    &proxy_pinnedpubkey::ProxyPinnedpubkeyFlag,
+    &no_effect::PROXY_SERVICE_NAME,
+    &no_effect::PROXY_SSL_ALLOW_BEAST,
+    &no_effect::PROXY_SSL_AUTO_CLIENT_CERT,
+    &proxy_tls13_ciphers::ProxyTls13CiphersFlag,
+    &no_effect::PROXY_TLSV1,
+    &proxy_user::ProxyUserFlag,
+    &proxy1_0::Proxy10Flag,
+    &proxytunnel::ProxytunnelFlag,
+    &no_effect::RANDOM_FILE,
+    &range::RangeFlag,
+    &rate::RateFlag,
+    &raw::RawFlag,
+    &referer::RefererFlag,
+    &remote_header_name::RemoteHeaderNameFlag,
+    &remote_name::RemoteNameFlag,
+    &remote_name_all::RemoteNameAllFlag,
+    &remote_time::RemoteTimeFlag,
+    &remove_on_error::RemoveOnErrorFlag,
+    &request::RequestFlag,
+    &request_target::RequestTargetFlag,
+    &resolve::ResolveFlag,
+    &retry::RetryFlag,
+    &retry_all_errors::RetryAllErrorsFlag,
+    &retry_connrefused::RetryConnrefusedFlag,
+    &retry_delay::RetryDelayFlag,
+    &retry_max_time::RetryMaxTimeFlag,
+    &no_effect::SERVICE_NAME,
+    &sessionid::SessionidFlag,
+    &show_error::ShowErrorFlag,
+    &show_headers::ShowHeadersFlag,
+    &silent::SilentFlag,
+    &skip_existing::SkipExistingFlag,
+    &socks4::Socks4Flag,
+    &socks4a::Socks4aFlag,
+    &socks5::Socks5Flag,
+    &socks5_basic::Socks5BasicFlag,
+    &no_effect::SOCKS5_GSSAPI_NEC,
+    &no_effect::SOCKS5_GSSAPI_SERVICE,
+    &socks5_hostname::Socks5HostnameFlag,
+    &sort::SortFlag,
+    &speed_limit::SpeedLimitFlag,
+    &speed_time::SpeedTimeFlag,
+    &split::SplitFlag,
+    &no_effect::SSL,
+    &no_effect::SSL_ALLOW_BEAST,
+    &no_effect::SSL_AUTO_CLIENT_CERT,
+    &no_effect::SSL_NO_REVOKE,
+    &no_effect::SSL_REQD,
+    &no_effect::SSL_REVOKE_BEST_EFFORT,
+    &no_effect::SSLV2,
+    &no_effect::SSLV3,
+    &stats::StatsFlag,
+    &stderr::StderrFlag,
+    &styled_output::StyledOutputFlag,
+    &suppress_connect_headers::SuppressConnectHeadersFlag,
+    &no_effect::TCP_FASTOPEN,
+    &no_effect::TCP_NODELAY,
+    &then::ThenFlag,
+    &threads::ThreadsFlag,
+    &time_cond::TimeCondFlag,
+    &tls_max::TlsMaxFlag,
+    &tls13_ciphers::Tls13CiphersFlag,
+    &tlsv1::Tlsv1Flag,
+    &tlsv1_0::Tlsv10Flag,
+    &tlsv1_1::Tlsv11Flag,
+    &tlsv1_2::Tlsv12Flag,
+    &tlsv1_3::Tlsv13Flag,
+    &tr_encoding::TrEncodingFlag,
+    &trace::TraceFlag,
+    &trace_ascii::TraceAsciiFlag,
+    &trace_config::TraceConfigFlag,
+    &trace_ids::TraceIdsFlag,
+    &trace_time::TraceTimeFlag,
+    &unique::UniqueFlag,
+    &unix_socket::UnixSocketFlag,
+    &unordered::UnorderedFlag,
+    &upload_file::UploadFileFlag,
+    &url::UrlFlag,
+    &url_query::UrlQueryFlag,
+    &no_effect::USE_ASCII,
+    &user::UserFlag,
+    &user_agent::UserAgentFlag,
+    &variable::VariableFlag,
+    &verbose::VerboseFlag,
+    &version::VersionFlag,
+    &vlan_priority::VlanPriorityFlag,
+    &write_out::WriteOutFlag,
+    &xattr::XattrFlag,
 ];
 
 /// The flag of a long name. The table is searched where it lies: a map would have to be built

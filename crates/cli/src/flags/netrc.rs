@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Netrc;
+pub(super) struct NetrcFlag;
 
-impl Flag for Netrc {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NetrcFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "netrc",
             short: Some('n'),
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Take passwords from the netrc file",
             doc: "Looks up the host of each request in the file that $NETRC names, else in ~/.netrc. Its password \
@@ -21,7 +21,7 @@ impl Flag for Netrc {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().netrc = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct NetrcFile;
+pub(super) struct NetrcFileFlag;
 
-impl Flag for NetrcFile {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NetrcFileFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "netrc-file",
             short: None,
-            takes: Takes::Value("filename"),
-            category: Category::Auth,
+            syntax: FlagSyntax::Value("filename"),
+            category: HelpCategory::Auth,
             important: false,
             help: "Take passwords from this netrc file",
             doc: "Like --netrc, or like --netrc-optional if that is given too, but reads FILE.",
@@ -19,7 +19,7 @@ impl Flag for NetrcFile {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().netrc_file = Some(value.path()?);
         Ok(())
     }

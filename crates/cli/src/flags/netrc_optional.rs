@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct NetrcOptional;
+pub(super) struct NetrcOptionalFlag;
 
-impl Flag for NetrcOptional {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NetrcOptionalFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "netrc-optional",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Auth,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Auth,
             important: false,
             help: "Take passwords from the URL or netrc",
             doc: "Like --netrc, but what the URL says takes precedence, and a missing file is not an error.",
@@ -19,7 +19,7 @@ impl Flag for NetrcOptional {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().netrc_optional = value.on();
         Ok(())
     }

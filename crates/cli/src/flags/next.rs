@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Next;
+pub(super) struct NextFlag;
 
-impl Flag for Next {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NextFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "next",
             short: Some(':'),
-            takes: Takes::Once,
-            category: Category::General,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::General,
             important: false,
             help: "Start a new group of URLs and options",
             doc: "Starts a new group of URLs, with options of its own, which runs after the groups before it. Only \
@@ -20,7 +20,7 @@ impl Flag for Next {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.next_group()
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct NoBuffer;
+pub(super) struct NoBufferFlag;
 
-impl Flag for NoBuffer {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NoBufferFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "no-buffer",
             short: Some('N'),
-            takes: Takes::Once,
-            category: Category::Output,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Output,
             important: false,
             help: "Write at once",
             doc: "Accepted for compatibility with curl. haul writes output as soon as it has it.",
@@ -19,7 +19,7 @@ impl Flag for NoBuffer {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = (value, args);
         Ok(())
     }

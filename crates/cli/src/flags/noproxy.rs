@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Noproxy;
+pub(super) struct NoproxyFlag;
 
-impl Flag for Noproxy {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for NoproxyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "noproxy",
             short: None,
-            takes: Takes::Value("hosts"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("hosts"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Reach these hosts without a proxy",
             doc: "Hosts to reach without a proxy, separated by commas: names, which cover all their subdomains, \
@@ -22,7 +22,7 @@ impl Flag for Noproxy {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().no_proxy = Some(value.text()?.to_owned());
         Ok(())
     }

@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::plan::Secret;
 use haul_policy::auth::bearer;
 
-pub(super) struct Oauth2Bearer;
+pub(super) struct Oauth2BearerFlag;
 
-impl Flag for Oauth2Bearer {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Oauth2BearerFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "oauth2-bearer",
             short: None,
-            takes: Takes::Value("token"),
-            category: Category::Auth,
+            syntax: FlagSyntax::Value("token"),
+            category: HelpCategory::Auth,
             important: false,
             help: "Send a bearer token",
             doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL only (RFC 6750). Replaces -u. With \
@@ -22,9 +22,9 @@ impl Flag for Oauth2Bearer {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let token = value.content()?.as_bytes();
-        bearer(token).map_err(|_| Reason::bad_use("a token is visible ASCII"))?;
+        bearer(token).map_err(|_| UsageReason::bad_use("a token is visible ASCII"))?;
         args.request().bearer = Some(Secret::new(token));
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan;
 
-pub(super) struct OutNull;
+pub(super) struct OutNullFlag;
 
-impl Flag for OutNull {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for OutNullFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "out-null",
             short: None,
-            takes: Takes::Once,
-            category: Category::Output,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Output,
             important: false,
             help: "Discard a body",
             doc: "Discards the body of the next URL that has no output yet, without writing any file.",
@@ -20,9 +20,9 @@ impl Flag for OutNull {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.push_output(plan::Output::Null);
+        args.push_output(plan::OutputArg::Null);
         Ok(())
     }
 }

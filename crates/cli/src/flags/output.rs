@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan;
 
-pub(super) struct Output;
+pub(super) struct OutputFlag;
 
-impl Flag for Output {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for OutputFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "output",
             short: Some('o'),
-            takes: Takes::Value("file"),
-            category: Category::Output,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Output,
             important: true,
             help: "Write to a file",
             doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard output. In FILE, \
@@ -28,11 +28,11 @@ impl Flag for Output {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let output = match value.bytes() {
-            b"-" => plan::Output::Stdout,
-            name if !name.is_empty() && names_directory(name) => return Err(Reason::Directory),
-            _ => plan::Output::File(value.path()?.into_os_string()),
+            b"-" => plan::OutputArg::Stdout,
+            name if !name.is_empty() && names_directory(name) => return Err(UsageReason::Directory),
+            _ => plan::OutputArg::File(value.path()?.into_os_string()),
         };
         args.push_output(output);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct OutputDir;
+pub(super) struct OutputDirFlag;
 
-impl Flag for OutputDir {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for OutputDirFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "output-dir",
             short: None,
-            takes: Takes::Value("dir"),
-            category: Category::Output,
+            syntax: FlagSyntax::Value("dir"),
+            category: HelpCategory::Output,
             important: false,
             help: "Directory of output files",
             doc: "Puts the files of -o and -O into DIR.",
@@ -19,7 +19,7 @@ impl Flag for OutputDir {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().output_dir = Some(value.path()?);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Parallel;
+pub(super) struct ParallelFlag;
 
-impl Flag for Parallel {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ParallelFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "parallel",
             short: Some('Z'),
-            takes: Takes::Switch,
-            category: Category::Parallel,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Parallel,
             important: false,
             help: "Transfer in parallel (default)",
             doc: "Fetches many URLs at the same time and prints them in input order. This is the default; \
@@ -20,7 +20,7 @@ impl Flag for Parallel {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.parallel = value.on();
         Ok(())
     }

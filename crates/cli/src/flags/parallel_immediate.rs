@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ParallelImmediate;
+pub(super) struct ParallelImmediateFlag;
 
-impl Flag for ParallelImmediate {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ParallelImmediateFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "parallel-immediate",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Parallel,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Parallel,
             important: false,
             help: "Open connections at once",
             doc: "Opens a connection for each transfer rather than wait for one that can be shared. haul always does \
@@ -20,7 +20,7 @@ impl Flag for ParallelImmediate {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = (value, args);
         Ok(())
     }

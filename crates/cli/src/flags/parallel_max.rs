@@ -1,16 +1,17 @@
 //! `--parallel-max`.
 
 use super::prelude::*;
+use crate::plan::GlobalArgs;
 
-pub(super) struct ParallelMax;
+pub(super) struct ParallelMaxFlag;
 
-impl Flag for ParallelMax {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ParallelMaxFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "parallel-max",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of transfers at a time",
             doc: "Maximum number of transfers at a time, over all hosts, from 1 to 65535. Default 64.",
@@ -19,10 +20,10 @@ impl Flag for ParallelMax {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.parallel_max = match value.number() {
             // curl takes its default for what it cannot do.
-            Ok(0 | 65_536..) if args.global.persona.is_curl() => args.global.persona.global().parallel_max,
+            Ok(0 | 65_536..) if args.global.persona.is_curl() => GlobalArgs::of(args.global.persona).parallel_max,
             _ => value.number_in(1, 65_535)? as usize,
         };
         Ok(())

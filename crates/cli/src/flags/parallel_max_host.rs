@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ParallelMaxHost;
+pub(super) struct ParallelMaxHostFlag;
 
-impl Flag for ParallelMaxHost {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ParallelMaxHostFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "parallel-max-host",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of connections to a host",
             doc: "Maximum number of connections to one host, from 1 to 65535. Default 6.",
@@ -19,7 +19,7 @@ impl Flag for ParallelMaxHost {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.parallel_max_host = match value.number() {
             // To curl that is no limit.
             Ok(0 | 65_536..) if args.global.persona.is_curl() => usize::MAX,

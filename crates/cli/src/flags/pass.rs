@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::Secret;
 
-pub(super) struct Pass;
+pub(super) struct PassFlag;
 
-impl Flag for Pass {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for PassFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "pass",
             short: None,
-            takes: Takes::Value("phrase"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("phrase"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Passphrase of the key",
             doc: "Passphrase of the encrypted key of --key or --cert. Other users of the machine may see the command \
@@ -21,9 +21,9 @@ impl Flag for Pass {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if value.bytes().is_empty() && args.global.persona.is_curl() {
-            return Err(Reason::Blank);
+            return Err(UsageReason::Blank);
         }
         args.transfer().tls.client.passphrase = Some(Secret::new(value.bytes()));
         Ok(())

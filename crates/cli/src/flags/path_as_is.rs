@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct PathAsIs;
+pub(super) struct PathAsIsFlag;
 
-impl Flag for PathAsIs {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for PathAsIsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "path-as-is",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Do not resolve \"..\" in paths",
             doc: "Sends \"/./\" and \"/../\" in the path of a URL as given, instead of resolving them first.",
@@ -19,7 +19,7 @@ impl Flag for PathAsIs {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().path_as_is = value.on();
         Ok(())
     }

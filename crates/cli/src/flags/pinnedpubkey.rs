@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Pinnedpubkey;
+pub(super) struct PinnedpubkeyFlag;
 
-impl Flag for Pinnedpubkey {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for PinnedpubkeyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "pinnedpubkey",
             short: None,
-            takes: Takes::Value("hashes"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("hashes"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Accept this public key only",
             doc: "Accepts the server only if its public key is the one in a file (PEM or DER), or has one of these \
@@ -20,7 +20,7 @@ impl Flag for Pinnedpubkey {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.pins = Some(value.content()?.to_owned());
         Ok(())
     }

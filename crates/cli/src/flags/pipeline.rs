@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Pipeline;
+pub(super) struct PipelineFlag;
 
-impl Flag for Pipeline {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for PipelineFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "pipeline",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Requests in flight on one HTTP/1.1 connection",
             doc: "Sends up to NUM idempotent HTTP/1.1 requests without waiting for their replies, from 1 to 1000. \
@@ -23,7 +23,7 @@ impl Flag for Pipeline {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let most = value.number_in(1, 1000)?;
         args.global.pipeline = most as usize;
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Post302;
+pub(super) struct Post302Flag;
 
-impl Flag for Post302 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Post302Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "post302",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Keep a POST a POST after a 302",
             doc: "Sends a POST again as a POST, with its body, after a 302. By default it becomes a GET, as in \
@@ -20,7 +20,7 @@ impl Flag for Post302 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().redirect.post302 = value.on();
         Ok(())
     }

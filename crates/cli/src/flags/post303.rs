@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Post303;
+pub(super) struct Post303Flag;
 
-impl Flag for Post303 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Post303Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "post303",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Keep a POST a POST after a 303",
             doc: "Sends a POST again as a POST, with its body, after a 303. By default it becomes a GET, as in \
@@ -20,7 +20,7 @@ impl Flag for Post303 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().redirect.post303 = value.on();
         Ok(())
     }

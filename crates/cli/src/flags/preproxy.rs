@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
-pub(super) struct Preproxy;
+pub(super) struct PreproxyFlag;
 
-impl Flag for Preproxy {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for PreproxyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "preproxy",
             short: None,
-            takes: Takes::Value("[protocol://]host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("[protocol://]host[:port]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Reach the proxy through this SOCKS proxy",
             doc: "Connects to this SOCKS proxy first, and through it to the HTTP or HTTPS proxy of --proxy; without \
@@ -23,10 +23,10 @@ impl Flag for Preproxy {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
         if !proxy.kind().is_socks() {
-            return Err(Reason::bad_use("a SOCKS proxy is expected"));
+            return Err(UsageReason::bad_use("a SOCKS proxy is expected"));
         }
         args.proxy().preproxy = Some(proxy);
         Ok(())

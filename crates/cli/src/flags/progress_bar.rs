@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProgressBar;
+pub(super) struct ProgressBarFlag;
 
-impl Flag for ProgressBar {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProgressBarFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "progress-bar",
             short: Some('#'),
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: false,
             help: "Show progress as a bar",
             doc: "Draws a bar instead of figures, even if stderr is not a terminal. Only for a single body whose \
@@ -20,7 +20,7 @@ impl Flag for ProgressBar {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.progress_bar = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProgressMeter;
+pub(super) struct ProgressMeterFlag;
 
-impl Flag for ProgressMeter {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProgressMeterFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "progress-meter",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: false,
             help: "Show progress (default on a terminal)",
             doc: "Shows progress on stderr if that is a terminal, and nothing else is printed on it meanwhile. \
@@ -20,7 +20,7 @@ impl Flag for ProgressMeter {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.progress = value.on();
         Ok(())
     }

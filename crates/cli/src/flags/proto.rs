@@ -1,18 +1,18 @@
 //! `--proto`.
 
 use super::prelude::*;
-use crate::usage::printable;
+use crate::usage_error::printable;
 use haul_policy::protocols::{ListError, Protocols};
 
-pub(super) struct Proto;
+pub(super) struct ProtoFlag;
 
-impl Flag for Proto {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProtoFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proto",
             short: None,
-            takes: Takes::Value("protocols"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("protocols"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Use these protocols only",
             doc: "Allows only these schemes, for URLs and redirects; others fail with 1. The value is a list of words \
@@ -24,19 +24,21 @@ impl Flag for Proto {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().redirect.protocols = read(value, args)?;
         Ok(())
     }
 }
 
 /// A list of protocols.
-pub(super) fn read(value: FlagValue<'_>, args: &LowArgs) -> Result<Protocols, Reason> {
+pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<Protocols, UsageReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
         return Ok(Protocols::default());
     }
     Protocols::default().with(value.content()?).map_err(|error| match error {
-        ListError::Unknown(word) => Reason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes()))),
-        ListError::Nothing => Reason::bad_use("no protocol is left"),
+        ListError::Unknown(word) => {
+            UsageReason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes())))
+        }
+        ListError::Nothing => UsageReason::bad_use("no protocol is left"),
     })
 }

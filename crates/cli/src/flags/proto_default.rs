@@ -3,15 +3,15 @@
 use super::prelude::*;
 use haul_policy::Scheme;
 
-pub(super) struct ProtoDefault;
+pub(super) struct ProtoDefaultFlag;
 
-impl Flag for ProtoDefault {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProtoDefaultFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proto-default",
             short: None,
-            takes: Takes::Value("protocol"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("protocol"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Protocol of URLs without one",
             doc: "Scheme of URLs that have none: http, which is the default, or https; in curl's place file too.",
@@ -20,7 +20,7 @@ impl Flag for ProtoDefault {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let is_curl = args.global.persona.is_curl();
         let redirect = &mut args.transfer().redirect;
         redirect.default_file = false;
@@ -28,7 +28,7 @@ impl Flag for ProtoDefault {
             "http" => redirect.default_scheme = Scheme::Http,
             "https" => redirect.default_scheme = Scheme::Https,
             "file" if is_curl => redirect.default_file = true,
-            _ => return Err(Reason::Protocol),
+            _ => return Err(UsageReason::Protocol),
         }
         Ok(())
     }

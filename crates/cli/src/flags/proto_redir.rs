@@ -3,15 +3,15 @@
 use super::prelude::*;
 use super::proto::read;
 
-pub(super) struct ProtoRedir;
+pub(super) struct ProtoRedirFlag;
 
-impl Flag for ProtoRedir {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProtoRedirFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proto-redir",
             short: None,
-            takes: Takes::Value("protocols"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("protocols"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Follow redirects to these protocols only",
             doc: "Allows redirects only these schemes, among those that --proto allows. The value is a list of words \
@@ -22,7 +22,7 @@ impl Flag for ProtoRedir {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().redirect.redirected = read(value, args)?;
         Ok(())
     }

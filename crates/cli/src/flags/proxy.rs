@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy;
 
-pub(super) struct Proxy;
+pub(super) struct ProxyFlag;
 
-impl Flag for Proxy {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy",
             short: Some('x'),
-            takes: Takes::Value("[protocol://]host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("[protocol://]host[:port]"),
+            category: HelpCategory::Proxy,
             important: true,
             help: "Use this proxy",
             doc: "Sends requests through this proxy instead of the one that the environment names (http_proxy, \
@@ -24,7 +24,7 @@ impl Flag for Proxy {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().proxy = Some(match value.text()? {
             "" => None,
             text => Some(proxy::Proxy::parse(text).map_err(refuse_proxy)?),

@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::Proxy;
 
-pub(super) struct Proxy10;
+pub(super) struct Proxy10Flag;
 
-impl Flag for Proxy10 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Proxy10Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy1.0",
             short: None,
-            takes: Takes::Value("url"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("url"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Use this HTTP proxy, with HTTP/1.0",
             doc: "Like --proxy, but CONNECT requests are HTTP/1.0.",
@@ -21,7 +21,7 @@ impl Flag for Proxy10 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().http10 = true;
         args.proxy().proxy = Some(Some(Proxy::parse(value.content()?).map_err(refuse_proxy)?));
         Ok(())

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use haul_policy::auth::Allowed;
 
-pub(super) struct ProxyAnyauth;
+pub(super) struct ProxyAnyauthFlag;
 
-impl Flag for ProxyAnyauth {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyAnyauthFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-anyauth",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Allow every authentication with the proxy",
             doc: "Like --anyauth, for --proxy-user.",
@@ -20,7 +20,7 @@ impl Flag for ProxyAnyauth {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().allowed = value.on().then_some(Allowed::ANY);
         Ok(())
     }

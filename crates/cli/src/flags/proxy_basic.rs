@@ -1,17 +1,17 @@
 //! `--proxy-basic`.
 
-use super::field::NONE;
+use super::header_field::NONE;
 use super::prelude::*;
 
-pub(super) struct ProxyBasic;
+pub(super) struct ProxyBasicFlag;
 
-impl Flag for ProxyBasic {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyBasicFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-basic",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Allow Basic authentication with the proxy",
             doc: "Like --basic, for --proxy-user.",
@@ -20,7 +20,7 @@ impl Flag for ProxyBasic {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().allowed.get_or_insert(NONE).basic = value.on();
         Ok(())
     }

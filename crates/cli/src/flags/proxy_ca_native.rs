@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCaNative;
+pub(super) struct ProxyCaNativeFlag;
 
-impl Flag for ProxyCaNative {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCaNativeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-ca-native",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Trust the system's CA certificates for the proxy",
             doc: "Like --ca-native, for an https proxy.",
@@ -19,12 +19,12 @@ impl Flag for ProxyCaNative {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // curl with OpenSSL trusts them only where this is on.
         if !value.on() && !args.global.persona.is_curl() {
             let text =
                 "the system's certificates are trusted unless --proxy-cacert or --proxy-capath takes their place";
-            return Err(Reason::bad_use(text));
+            return Err(UsageReason::bad_use(text));
         }
         Ok(())
     }

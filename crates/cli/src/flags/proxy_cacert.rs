@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCacert;
+pub(super) struct ProxyCacertFlag;
 
-impl Flag for ProxyCacert {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCacertFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-cacert",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Trust these CA certificates for the proxy",
             doc: "Like --cacert, for an https proxy.",
@@ -19,7 +19,7 @@ impl Flag for ProxyCacert {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.cacert = Some(value.path()?);
         Ok(())
     }

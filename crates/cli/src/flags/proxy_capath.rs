@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCapath;
+pub(super) struct ProxyCapathFlag;
 
-impl Flag for ProxyCapath {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCapathFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-capath",
             short: None,
-            takes: Takes::Value("dir"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("dir"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Trust the CA certificates in this directory (proxy)",
             doc: "Like --capath, for an https proxy.",
@@ -19,7 +19,7 @@ impl Flag for ProxyCapath {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.capath = Some(value.path()?);
         Ok(())
     }

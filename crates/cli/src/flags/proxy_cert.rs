@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCert;
+pub(super) struct ProxyCertFlag;
 
-impl Flag for ProxyCert {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCertFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-cert",
             short: None,
-            takes: Takes::Value("certificate[:password]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("certificate[:password]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Show this client certificate to the proxy",
             doc: "Like --cert, for an https proxy.",
@@ -19,7 +19,7 @@ impl Flag for ProxyCert {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let (path, passphrase) = super::cert::split(value.bytes())?;
         let client = &mut args.proxy().tls.client;
         client.certificate = Some(path);

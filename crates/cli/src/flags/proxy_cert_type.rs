@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCertType;
+pub(super) struct ProxyCertTypeFlag;
 
-impl Flag for ProxyCertType {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCertTypeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-cert-type",
             short: None,
-            takes: Takes::Value("type"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("type"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Format of the client certificate (proxy)",
             doc: "Format of --proxy-cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported. \
@@ -20,7 +20,7 @@ impl Flag for ProxyCertType {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.client.format = super::cert_type::format(value)?;
         Ok(())
     }

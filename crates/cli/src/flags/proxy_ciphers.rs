@@ -1,17 +1,17 @@
 //! `--proxy-ciphers`.
 
 use super::prelude::*;
-use crate::value::names;
+use crate::flag_value::names;
 
-pub(super) struct ProxyCiphers;
+pub(super) struct ProxyCiphersFlag;
 
-impl Flag for ProxyCiphers {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCiphersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-ciphers",
             short: None,
-            takes: Takes::Value("list"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("list"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Offer these cipher suites (proxy)",
             doc: "Like --ciphers, for an https proxy.",
@@ -20,7 +20,7 @@ impl Flag for ProxyCiphers {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.ciphers = Some(names(value.content()?));
         Ok(())
     }

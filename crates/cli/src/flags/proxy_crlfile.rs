@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyCrlfile;
+pub(super) struct ProxyCrlfileFlag;
 
-impl Flag for ProxyCrlfile {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyCrlfileFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-crlfile",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Refuse certificates revoked in this list (proxy)",
             doc: "Like --crlfile, for an https proxy.",
@@ -19,7 +19,7 @@ impl Flag for ProxyCrlfile {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.crlfile = Some(value.path()?);
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--proxy-digest`.
 
-use super::field::NONE;
+use super::header_field::NONE;
 use super::prelude::*;
 
-pub(super) struct ProxyDigest;
+pub(super) struct ProxyDigestFlag;
 
-impl Flag for ProxyDigest {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyDigestFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-digest",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Allow Digest authentication with the proxy",
             doc: "Like --digest, for --proxy-user.",
@@ -20,7 +20,7 @@ impl Flag for ProxyDigest {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().allowed.get_or_insert(NONE).digest = value.on();
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::header::read;
 use super::prelude::*;
 
-pub(super) struct ProxyHeader;
+pub(super) struct ProxyHeaderFlag;
 
-impl Flag for ProxyHeader {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyHeaderFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-header",
             short: None,
-            takes: Takes::Value("header/@file"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("header/@file"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Send a header to the proxy",
             doc: "Like --header, but sent to an HTTP proxy only, not to servers.",
@@ -20,7 +20,7 @@ impl Flag for ProxyHeader {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if let Some(header) = read(value, args, "--proxy-header")? {
             args.proxy().fields.push(header);
         }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyHttp2;
+pub(super) struct ProxyHttp2Flag;
 
-impl Flag for ProxyHttp2 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyHttp2Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-http2",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Offer HTTP/2 to an https proxy",
             doc: "Offers HTTP/2 to an https proxy. If it accepts, requests for http URLs share one connection to it, \
@@ -21,7 +21,7 @@ impl Flag for ProxyHttp2 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().http2 = value.on();
         Ok(())
     }

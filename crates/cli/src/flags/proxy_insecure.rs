@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyInsecure;
+pub(super) struct ProxyInsecureFlag;
 
-impl Flag for ProxyInsecure {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyInsecureFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-insecure",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Accept any certificate of the proxy",
             doc: "Like --insecure, for an https proxy: whoever controls the network can read and change everything \
@@ -20,7 +20,7 @@ impl Flag for ProxyInsecure {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.insecure = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyKey;
+pub(super) struct ProxyKeyFlag;
 
-impl Flag for ProxyKey {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyKeyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-key",
             short: None,
-            takes: Takes::Value("key"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("key"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Key of the client certificate for the proxy",
             doc: "The private key for --proxy-cert, if it is not in the same file.",
@@ -19,7 +19,7 @@ impl Flag for ProxyKey {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.client.key = Some(value.path()?);
         Ok(())
     }

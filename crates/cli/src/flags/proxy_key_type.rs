@@ -3,15 +3,15 @@
 use super::cert_type::format;
 use super::prelude::*;
 
-pub(super) struct ProxyKeyType;
+pub(super) struct ProxyKeyTypeFlag;
 
-impl Flag for ProxyKeyType {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyKeyTypeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-key-type",
             short: None,
-            takes: Takes::Value("type"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("type"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Format of the key (proxy)",
             doc: "Format of --proxy-key: PEM, which is the default, or DER. ENG and PROV are not supported. haul \
@@ -21,7 +21,7 @@ impl Flag for ProxyKeyType {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.client.key_format = format(value)?;
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::Secret;
 
-pub(super) struct ProxyPass;
+pub(super) struct ProxyPassFlag;
 
-impl Flag for ProxyPass {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyPassFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-pass",
             short: None,
-            takes: Takes::Value("phrase"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("phrase"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Passphrase of the key (proxy)",
             doc: "Passphrase of the encrypted key of --proxy-key or --proxy-cert. Other users of the machine may see \
@@ -21,7 +21,7 @@ impl Flag for ProxyPass {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.client.passphrase = Some(Secret::new(value.bytes()));
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ProxyPinnedpubkey;
+pub(super) struct ProxyPinnedpubkeyFlag;
 
-impl Flag for ProxyPinnedpubkey {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyPinnedpubkeyFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-pinnedpubkey",
             short: None,
-            takes: Takes::Value("hashes"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("hashes"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Accept this public key only (proxy)",
             doc: "Like --pinnedpubkey, for an https proxy.",
@@ -19,7 +19,7 @@ impl Flag for ProxyPinnedpubkey {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.pins = Some(value.content()?.to_owned());
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `--proxy-tls13-ciphers`.
 
 use super::prelude::*;
-use crate::value::names;
+use crate::flag_value::names;
 
-pub(super) struct ProxyTls13Ciphers;
+pub(super) struct ProxyTls13CiphersFlag;
 
-impl Flag for ProxyTls13Ciphers {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyTls13CiphersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-tls13-ciphers",
             short: None,
-            takes: Takes::Value("list"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("list"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Offer these TLS 1.3 cipher suites (proxy)",
             doc: "Like --tls13-ciphers, for an https proxy.",
@@ -20,7 +20,7 @@ impl Flag for ProxyTls13Ciphers {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tls.tls13_ciphers = Some(names(value.content()?));
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use super::user::user;
 
-pub(super) struct ProxyUser;
+pub(super) struct ProxyUserFlag;
 
-impl Flag for ProxyUser {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxyUserFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxy-user",
             short: Some('U'),
-            takes: Takes::Value("user[:password]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("user[:password]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Send user and password to the proxy",
             doc: "User and password for the proxy only, unless there are some in its URL. Sent by Basic, by \
@@ -22,7 +22,7 @@ impl Flag for ProxyUser {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().user = Some(user(value)?);
         Ok(())
     }

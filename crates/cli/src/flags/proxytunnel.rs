@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Proxytunnel;
+pub(super) struct ProxytunnelFlag;
 
-impl Flag for Proxytunnel {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ProxytunnelFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "proxytunnel",
             short: Some('p'),
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Tunnel http through the proxy too",
             doc: "Asks an HTTP proxy for a tunnel (CONNECT) for http URLs too; https URLs always use one.",
@@ -19,7 +19,7 @@ impl Flag for Proxytunnel {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().tunnel = value.on();
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `-r`, `--range`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
 
-pub(super) struct Range;
+pub(super) struct RangeFlag;
 
-impl Flag for Range {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RangeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "range",
             short: Some('r'),
-            takes: Takes::Value("range"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("range"),
+            category: HelpCategory::Http,
             important: false,
             help: "Fetch only some bytes",
             doc: "Sends \"Range: bytes=RANGE\": \"0-499\", \"500-\", \"-500\", or several separated by commas, whose \
@@ -21,7 +21,7 @@ impl Flag for Range {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let mut range = value.content()?.to_owned();
         refuse_controls(range.as_bytes())?;
         if !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use std::time::Duration;
 
-pub(super) struct Rate;
+pub(super) struct RateFlag;
 
-impl Flag for Rate {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RateFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "rate",
             short: None,
-            takes: Takes::Value("rate"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("rate"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Maximum rate at which transfers start",
             doc: "Starts at most N transfers in a period: \"2/s\", \"3/m\", \"5/h\", \"1/d\", also \"3/10s\". It \
@@ -23,15 +23,15 @@ impl Flag for Rate {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.pace = Some(pace(value.content()?)?);
         Ok(())
     }
 }
 
 /// The least time from one beginning to the next: `N[/[M]UNIT]`, per hour where there is no unit.
-fn pace(text: &str) -> Result<Duration, Reason> {
-    let bad = || Reason::bad_use("expected N/UNIT, with s, m, h or d");
+fn pace(text: &str) -> Result<Duration, UsageReason> {
+    let bad = || UsageReason::bad_use("expected N/UNIT, with s, m, h or d");
     let (count, unit) = text.split_once('/').unwrap_or((text, "h"));
     let count: u64 = count.parse().map_err(|_| bad())?;
     let digits = unit.len() - unit.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -43,7 +43,7 @@ fn pace(text: &str) -> Result<Duration, Reason> {
         "d" => 86_400,
         _ => return Err(bad()),
     };
-    let millis = times.checked_mul(seconds * 1000).ok_or(Reason::TooLarge)?;
+    let millis = times.checked_mul(seconds * 1000).ok_or(UsageReason::TooLarge)?;
     millis.checked_div(count).map(Duration::from_millis).ok_or_else(bad)
 }
 

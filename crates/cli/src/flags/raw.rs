@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Raw;
+pub(super) struct RawFlag;
 
-impl Flag for Raw {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RawFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "raw",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Do not undo transfer codings",
             doc: "Delivers chunked bodies as they arrived, including the chunk sizes.",
@@ -19,7 +19,7 @@ impl Flag for Raw {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().liberties.raw = value.on();
         Ok(())
     }

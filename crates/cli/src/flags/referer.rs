@@ -1,17 +1,17 @@
 //! `-e`, `--referer`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
 
-pub(super) struct Referer;
+pub(super) struct RefererFlag;
 
-impl Flag for Referer {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RefererFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "referer",
             short: Some('e'),
-            takes: Takes::Value("url"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("url"),
+            category: HelpCategory::Http,
             important: false,
             help: "Send this Referer",
             doc: "Sends URL as Referer. With \";auto\" after it, or alone, each redirect sets it to the URL that \
@@ -21,7 +21,7 @@ impl Flag for Referer {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = value.bytes();
         refuse_controls(text)?;
         let (url, auto) = match text.strip_suffix(b";auto") {

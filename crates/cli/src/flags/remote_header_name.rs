@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RemoteHeaderName;
+pub(super) struct RemoteHeaderNameFlag;
 
-impl Flag for RemoteHeaderName {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RemoteHeaderNameFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "remote-header-name",
             short: Some('J'),
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "With -O, take the file name from the server",
             doc: "With -O, takes the file name from Content-Disposition (RFC 6266) if the reply has one, without any \
@@ -22,7 +22,7 @@ impl Flag for RemoteHeaderName {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().remote_header_name = value.on();
         Ok(())
     }

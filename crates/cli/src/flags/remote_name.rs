@@ -1,17 +1,17 @@
 //! `-O`, `--remote-name`.
 
 use super::prelude::*;
-use crate::plan::Output;
+use crate::plan::OutputArg;
 
-pub(super) struct RemoteName;
+pub(super) struct RemoteNameFlag;
 
-impl Flag for RemoteName {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RemoteNameFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "remote-name",
             short: Some('O'),
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: true,
             help: "Write to a file named as in the URL",
             doc: "Writes the body of the next URL that has no output yet to a file named after the last part of the \
@@ -23,12 +23,12 @@ impl Flag for RemoteName {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let output = match value.on() {
-            true => Output::RemoteName,
+            true => OutputArg::RemoteName,
             // Nothing for curl to undo: the place stays free for an output that follows.
             false if args.global.persona.is_curl() && !args.group().is_remote_named(usize::MAX) => return Ok(()),
-            false => Output::Stdout,
+            false => OutputArg::Stdout,
         };
         args.push_output(output);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RemoteNameAll;
+pub(super) struct RemoteNameAllFlag;
 
-impl Flag for RemoteNameAll {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RemoteNameAllFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "remote-name-all",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Use -O for every URL",
             doc: "Uses -O for every URL that has no output of its own; in curl's place, for the URLs that follow.",
@@ -19,7 +19,7 @@ impl Flag for RemoteNameAll {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // To curl it is about the URLs that follow.
         let from = if args.global.persona.is_curl() { args.group().places() } else { 0 };
         args.group().remote_name_all.push((from, value.on()));

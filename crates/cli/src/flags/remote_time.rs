@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RemoteTime;
+pub(super) struct RemoteTimeFlag;
 
-impl Flag for RemoteTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RemoteTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "remote-time",
             short: Some('R'),
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Give files the date of the reply",
             doc: "Sets the modification time of the file to the Last-Modified of the reply, if there is one.",
@@ -19,7 +19,7 @@ impl Flag for RemoteTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().remote_time = value.on();
         Ok(())
     }

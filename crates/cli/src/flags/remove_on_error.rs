@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RemoveOnError;
+pub(super) struct RemoveOnErrorFlag;
 
-impl Flag for RemoveOnError {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RemoveOnErrorFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "remove-on-error",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Leave no partial file after a failure",
             doc: "Removes a partly written file if its transfer fails. By default it stays under a temporary name \
@@ -20,7 +20,7 @@ impl Flag for RemoveOnError {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().remove_on_error = value.on();
         Ok(())
     }

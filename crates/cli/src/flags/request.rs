@@ -4,15 +4,15 @@ use haul_policy::field::is_token;
 
 use super::prelude::*;
 
-pub(super) struct Request;
+pub(super) struct RequestFlag;
 
-impl Flag for Request {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RequestFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "request",
             short: Some('X'),
-            takes: Takes::Value("method"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("method"),
+            category: HelpCategory::Http,
             important: false,
             help: "Use another method",
             doc: "Sends METHOD instead of GET, HEAD or POST, also after redirects. Nothing else changes, neither the \
@@ -22,10 +22,10 @@ impl Flag for Request {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let method = value.content()?;
         if !is_token(method.as_bytes()) {
-            return Err(Reason::bad_use("a method is a token, RFC 9110 section 9.1"));
+            return Err(UsageReason::bad_use("a method is a token, RFC 9110 section 9.1"));
         }
         args.request().method = Some(method.to_owned());
         Ok(())

@@ -1,17 +1,17 @@
 //! `--request-target`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
 
-pub(super) struct RequestTarget;
+pub(super) struct RequestTargetFlag;
 
-impl Flag for RequestTarget {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RequestTargetFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "request-target",
             short: None,
-            takes: Takes::Value("path"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("path"),
+            category: HelpCategory::Http,
             important: false,
             help: "Send this as the request target",
             doc: "Sends PATH in the request line instead of the path and query of the URL, for example \"*\" for \
@@ -21,7 +21,7 @@ impl Flag for RequestTarget {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let target = value.content()?;
         refuse_controls(target.as_bytes())?;
         args.request().request_target = Some(target.to_owned());

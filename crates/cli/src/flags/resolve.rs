@@ -5,15 +5,15 @@ use super::prelude::*;
 use crate::plan::ResolveArg;
 use std::net::IpAddr;
 
-pub(super) struct Resolve;
+pub(super) struct ResolveFlag;
 
-impl Flag for Resolve {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ResolveFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "resolve",
             short: None,
-            takes: Takes::Value("[+]host:port:addr[,addr]..."),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("[+]host:port:addr[,addr]..."),
+            category: HelpCategory::Connection,
             important: false,
             help: "Use these addresses for a host",
             doc: "Connects to these addresses for requests to HOST:PORT, without a name lookup. HOST \"*\" is every \
@@ -24,13 +24,13 @@ impl Flag for Resolve {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = value.text()?;
         // As by curl: a script's variable may hold nothing.
         if text.is_empty() && args.global.persona.is_curl() {
             return Ok(());
         }
-        let form = Reason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
+        let form = UsageReason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
         args.transfer().resolve.push(parse(text).ok_or(form)?);
         Ok(())
     }

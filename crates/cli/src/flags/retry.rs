@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Retry;
+pub(super) struct RetryFlag;
 
-impl Flag for Retry {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RetryFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "retry",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Limits,
             important: true,
             help: "Try again after a transient failure",
             doc: "Retries a transfer up to NUM times after a timeout, a broken connection, or a status of 408, 429, \
@@ -25,7 +25,7 @@ impl Flag for Retry {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().retry.count = value.number_in(0, u64::from(u32::MAX))? as u32;
         Ok(())
     }

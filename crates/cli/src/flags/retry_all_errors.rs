@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RetryAllErrors;
+pub(super) struct RetryAllErrorsFlag;
 
-impl Flag for RetryAllErrors {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RetryAllErrorsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "retry-all-errors",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Limits,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Limits,
             important: false,
             help: "Try again after every failure",
             doc: "Retries after any failure, even one that will most likely happen again. With --fail, a status of \
@@ -20,7 +20,7 @@ impl Flag for RetryAllErrors {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().retry.all_errors = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RetryConnrefused;
+pub(super) struct RetryConnrefusedFlag;
 
-impl Flag for RetryConnrefused {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RetryConnrefusedFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "retry-connrefused",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Limits,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Limits,
             important: false,
             help: "Try again after a refused connection",
             doc: "Retries when the connection is refused, too.",
@@ -19,7 +19,7 @@ impl Flag for RetryConnrefused {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().retry.connrefused = value.on();
         Ok(())
     }

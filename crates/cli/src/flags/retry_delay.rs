@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RetryDelay;
+pub(super) struct RetryDelayFlag;
 
-impl Flag for RetryDelay {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RetryDelayFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "retry-delay",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Fixed pause before a retry",
             doc: "Pauses this long before each retry, in decimal seconds, instead of doubling. 0, the default, means \
@@ -20,7 +20,7 @@ impl Flag for RetryDelay {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let delay = value.seconds_for(args.global.persona)?;
         args.transfer().retry.delay = (!delay.is_zero()).then_some(delay);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct RetryMaxTime;
+pub(super) struct RetryMaxTimeFlag;
 
-impl Flag for RetryMaxTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for RetryMaxTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "retry-max-time",
             short: None,
-            takes: Takes::Value("seconds"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Stop retrying after this long",
             doc: "Starts no retry once this many decimal seconds have passed since the first attempt. 0, the default, \
@@ -20,7 +20,7 @@ impl Flag for RetryMaxTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.seconds_for(args.global.persona)?;
         args.transfer().retry.max_time = (!limit.is_zero()).then_some(limit);
         Ok(())

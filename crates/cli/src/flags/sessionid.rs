@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Sessionid;
+pub(super) struct SessionidFlag;
 
-impl Flag for Sessionid {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SessionidFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "sessionid",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Tls,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Tls,
             important: false,
             help: "Resume TLS sessions",
             doc: "Resumes an earlier TLS session with the same server, which is the default; --no-sessionid makes \
@@ -20,7 +20,7 @@ impl Flag for Sessionid {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.resume = value.on();
         Ok(())
     }

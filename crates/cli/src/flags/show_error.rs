@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ShowError;
+pub(super) struct ShowErrorFlag;
 
-impl Flag for ShowError {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ShowErrorFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "show-error",
             short: Some('S'),
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: true,
             help: "Show errors even with -s",
             doc: "Shows the messages about failures that -s would hide.",
@@ -19,7 +19,7 @@ impl Flag for ShowError {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.show_error = value.on();
         Ok(())
     }

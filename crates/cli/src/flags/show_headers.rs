@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct ShowHeaders;
+pub(super) struct ShowHeadersFlag;
 
-impl Flag for ShowHeaders {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ShowHeadersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "show-headers",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "The same as --include",
             doc: "The newer name of --include.",
@@ -19,7 +19,7 @@ impl Flag for ShowHeaders {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().include = value.on();
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Silent;
+pub(super) struct SilentFlag;
 
-impl Flag for Silent {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SilentFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "silent",
             short: Some('s'),
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: true,
             help: "Show neither progress nor messages",
             doc: "Prints nothing but the output. -S brings messages about failures back.",
@@ -19,7 +19,7 @@ impl Flag for Silent {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.silent = value.on();
         Ok(())
     }

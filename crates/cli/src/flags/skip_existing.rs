@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct SkipExisting;
+pub(super) struct SkipExistingFlag;
 
-impl Flag for SkipExisting {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SkipExistingFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "skip-existing",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Skip URLs whose output file exists",
             doc: "Sends no request for a URL whose output file exists, and counts it as a success. Only the name is \
@@ -21,7 +21,7 @@ impl Flag for SkipExisting {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().skip_existing = value.on();
         Ok(())
     }

@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
-pub(super) struct Socks4;
+pub(super) struct Socks4Flag;
 
-impl Flag for Socks4 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Socks4Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "socks4",
             short: None,
-            takes: Takes::Value("host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("host[:port]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Use this proxy by SOCKS4",
             doc: "Replaces --proxy with a SOCKS4 proxy, which knows IPv4 addresses only; haul resolves names. The \
@@ -22,7 +22,7 @@ impl Flag for Socks4 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
-pub(super) struct Socks4a;
+pub(super) struct Socks4aFlag;
 
-impl Flag for Socks4a {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Socks4aFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "socks4a",
             short: None,
-            takes: Takes::Value("host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("host[:port]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Use this proxy by SOCKS4a, which resolves names",
             doc: "Replaces --proxy with a SOCKS4a proxy, which resolves names itself. The default port is 1080.",
@@ -21,7 +21,7 @@ impl Flag for Socks4a {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4a).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

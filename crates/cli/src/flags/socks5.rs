@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
-pub(super) struct Socks5;
+pub(super) struct Socks5Flag;
 
-impl Flag for Socks5 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Socks5Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "socks5",
             short: None,
-            takes: Takes::Value("host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("host[:port]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Use this proxy by SOCKS5",
             doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928); haul resolves names. The default port is 1080.",
@@ -21,7 +21,7 @@ impl Flag for Socks5 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks5).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

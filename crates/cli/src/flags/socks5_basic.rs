@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Socks5Basic;
+pub(super) struct Socks5BasicFlag;
 
-impl Flag for Socks5Basic {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Socks5BasicFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "socks5-basic",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Name a user to SOCKS5 proxies",
             doc: "Allows user and password with a SOCKS5 proxy. haul always does.",
@@ -19,7 +19,7 @@ impl Flag for Socks5Basic {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = (value, args);
         Ok(())
     }

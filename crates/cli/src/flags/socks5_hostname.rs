@@ -4,15 +4,15 @@ use super::prelude::*;
 use crate::resolve::identity::refuse_proxy;
 use haul_policy::proxy::{Proxy, ProxyKind};
 
-pub(super) struct Socks5Hostname;
+pub(super) struct Socks5HostnameFlag;
 
-impl Flag for Socks5Hostname {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Socks5HostnameFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "socks5-hostname",
             short: None,
-            takes: Takes::Value("host[:port]"),
-            category: Category::Proxy,
+            syntax: FlagSyntax::Value("host[:port]"),
+            category: HelpCategory::Proxy,
             important: false,
             help: "Use this proxy by SOCKS5, which resolves names",
             doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928) that resolves names itself, so that they are not \
@@ -22,7 +22,7 @@ impl Flag for Socks5Hostname {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks5h).map_err(refuse_proxy)?;
         args.proxy().proxy = Some(Some(proxy));
         Ok(())

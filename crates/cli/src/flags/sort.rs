@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Sort;
+pub(super) struct SortFlag;
 
-impl Flag for Sort {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SortFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "sort",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Extract,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Extract,
             important: false,
             help: "Print values sorted",
             doc: "Prints the values that --extract finds at the end, sorted by byte; after Ctrl-C those so far. What \
@@ -21,7 +21,7 @@ impl Flag for Sort {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().sort = value.on();
         Ok(())
     }

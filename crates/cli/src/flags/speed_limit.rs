@@ -6,15 +6,15 @@ use std::time::Duration;
 /// For how long a transfer may be too slow, where only the speed is given.
 const SPEED_TIME: Duration = Duration::from_secs(30);
 
-pub(super) struct SpeedLimit;
+pub(super) struct SpeedLimitFlag;
 
-impl Flag for SpeedLimit {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SpeedLimitFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "speed-limit",
             short: Some('Y'),
-            takes: Takes::Value("speed"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("speed"),
+            category: HelpCategory::Limits,
             important: false,
             help: "Give up on transfers slower than this",
             doc: "Fails with 28 if a transfer moves fewer than this many bytes a second for --speed-time, or 30 \
@@ -24,7 +24,7 @@ impl Flag for SpeedLimit {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.number()?;
         let transfer = args.transfer();
         transfer.speed_limit = limit;

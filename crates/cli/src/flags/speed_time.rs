@@ -1,18 +1,18 @@
 //! `-y`, `--speed-time`.
 
 use super::prelude::*;
-use crate::value::SECONDS_MAX;
+use crate::flag_value::SECONDS_MAX;
 use std::time::Duration;
 
-pub(super) struct SpeedTime;
+pub(super) struct SpeedTimeFlag;
 
-impl Flag for SpeedTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SpeedTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "speed-time",
             short: Some('y'),
-            takes: Takes::Value("seconds"),
-            category: Category::Limits,
+            syntax: FlagSyntax::Value("seconds"),
+            category: HelpCategory::Limits,
             important: false,
             help: "How long a transfer may be too slow",
             doc: "Fails with 28 if a transfer is slower than --speed-limit for this many whole seconds. If \
@@ -23,7 +23,7 @@ impl Flag for SpeedTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let time = value.number_in(0, SECONDS_MAX)?;
         let transfer = args.transfer();
         transfer.speed_time = Duration::from_secs(time);

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Split;
+pub(super) struct SplitFlag;
 
-impl Flag for Split {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SplitFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "split",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of connections for one body",
             doc: "Maximum number of connections used to fetch parts of one body, from 1 to 256. More than one is used \
@@ -22,7 +22,7 @@ impl Flag for Split {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let most = value.number_in(1, 256)?;
         args.transfer().split = Some(most as usize);
         Ok(())

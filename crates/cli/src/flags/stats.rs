@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::StatsFormat;
 
-pub(super) struct Stats;
+pub(super) struct StatsFlag;
 
-impl Flag for Stats {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for StatsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "stats",
             short: None,
-            takes: Takes::Optional("json"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Optional("json"),
+            category: HelpCategory::Verbose,
             important: true,
             help: "Print statistics",
             doc: "Prints requests, bytes, bytes on the wire, packets, connections and time by phase on stderr at the \
@@ -21,11 +21,11 @@ impl Flag for Stats {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.stats = Some(match value.bytes() {
             b"" | b"text" => StatsFormat::Text,
             b"json" => StatsFormat::Json,
-            _ => return Err(Reason::bad_use("the formats are text and json")),
+            _ => return Err(UsageReason::bad_use("the formats are text and json")),
         });
         Ok(())
     }

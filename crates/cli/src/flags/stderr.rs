@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Stderr;
+pub(super) struct StderrFlag;
 
-impl Flag for Stderr {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for StderrFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "stderr",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Verbose,
             important: false,
             help: "Write messages to a file",
             doc: "Writes what would go to stderr to FILE instead; \"-\" is standard output.",
@@ -19,7 +19,7 @@ impl Flag for Stderr {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.stderr = Some(value.path()?);
         Ok(())
     }

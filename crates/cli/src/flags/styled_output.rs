@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct StyledOutput;
+pub(super) struct StyledOutputFlag;
 
-impl Flag for StyledOutput {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for StyledOutputFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "styled-output",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Style headers on a terminal",
             doc: "Accepted for compatibility with curl. haul prints header fields as they arrived.",
@@ -19,7 +19,7 @@ impl Flag for StyledOutput {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = (value, args);
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct SuppressConnectHeaders;
+pub(super) struct SuppressConnectHeadersFlag;
 
-impl Flag for SuppressConnectHeaders {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for SuppressConnectHeadersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "suppress-connect-headers",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Proxy,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Proxy,
             important: false,
             help: "Leave out the proxy's replies to CONNECT",
             doc: "Leaves out the proxy's replies to CONNECT in -D and -v.",
@@ -19,7 +19,7 @@ impl Flag for SuppressConnectHeaders {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.proxy().suppress_connect_headers = value.on();
         Ok(())
     }

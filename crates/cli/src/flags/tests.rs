@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::*;
-use crate::files::Files;
+use crate::file_access::FileAccess;
 use crate::parse::parse;
 use crate::resolve::resolve;
 
 /// Every file exists and holds a harmless config line, which is also header and data.
 struct AnyFile;
 
-impl Files for AnyFile {
+impl FileAccess for AnyFile {
     fn open(&mut self, _: &Path) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(&b"url: http://example.com/"[..]))
     }
@@ -101,7 +101,7 @@ fn every_example_shows_its_flag_and_parses() {
         let args = words[1..].iter().map(Into::into);
         let low = parse(args, &mut AnyFile).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
         assert_eq!(low.warnings, [""; 0], "{}", spec.example);
-        if low.special.is_none() && low.agent_command.is_none() {
+        if low.info.is_none() && low.agent_command.is_none() {
             let plan = resolve(low, &mut AnyFile);
             let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", spec.example));
             assert_eq!(plan.warnings, [""; 0], "{}", spec.example);

@@ -4,15 +4,15 @@ use haul_policy::template::Template;
 
 use super::prelude::*;
 
-pub(super) struct Then;
+pub(super) struct ThenFlag;
 
-impl Flag for Then {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ThenFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "then",
             short: None,
-            takes: Takes::Value("template"),
-            category: Category::Extract,
+            syntax: FlagSyntax::Value("template"),
+            category: HelpCategory::Extract,
             important: true,
             help: "Fetch a URL for each match",
             doc: "Inserts each new match of the preceding --extract for \"{}\" in TEMPLATE and fetches that URL, \
@@ -26,10 +26,10 @@ impl Flag for Then {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let template = Template::parse(value.content()?).map_err(|flaw| Reason::bad_use(flaw.to_string()))?;
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let template = Template::parse(value.content()?).map_err(|flaw| UsageReason::bad_use(flaw.to_string()))?;
         if args.stage().extract.is_empty() {
-            return Err(Reason::bad_use("there is no --extract before it to take matches from"));
+            return Err(UsageReason::bad_use("there is no --extract before it to take matches from"));
         }
         args.next_stage(template);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Threads;
+pub(super) struct ThreadsFlag;
 
-impl Flag for Threads {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for ThreadsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "threads",
             short: None,
-            takes: Takes::Value("num"),
-            category: Category::Parallel,
+            syntax: FlagSyntax::Value("num"),
+            category: HelpCategory::Parallel,
             important: false,
             help: "Maximum number of worker threads",
             doc: "Maximum number of worker threads, from 1 to 1024. The default is one a core; threads start only \
@@ -20,7 +20,7 @@ impl Flag for Threads {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let most = value.number_in(1, 1024)?;
         args.global.threads = Some(most as usize);
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct TimeCond;
+pub(super) struct TimeCondFlag;
 
-impl Flag for TimeCond {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TimeCondFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "time-cond",
             short: Some('z'),
-            takes: Takes::Value("time"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("time"),
+            category: HelpCategory::Http,
             important: false,
             help: "Fetch only what is newer",
             doc: "Fetches a body only if it is newer than a date (\"Wed, 21 Oct 2015 07:28:00 GMT\", \"2015-10-21 \
@@ -21,7 +21,7 @@ impl Flag for TimeCond {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         if value.bytes().is_empty() && args.global.persona.is_curl() {
             args.request().time_cond = None;
             return Ok(());

@@ -1,17 +1,17 @@
 //! `--tls13-ciphers`.
 
 use super::prelude::*;
-use crate::value::names;
+use crate::flag_value::names;
 
-pub(super) struct Tls13Ciphers;
+pub(super) struct Tls13CiphersFlag;
 
-impl Flag for Tls13Ciphers {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Tls13CiphersFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tls13-ciphers",
             short: None,
-            takes: Takes::Value("list"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("list"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Offer these cipher suites of TLS 1.3",
             doc: "Offers these TLS 1.3 cipher suites, separated by colons.",
@@ -20,7 +20,7 @@ impl Flag for Tls13Ciphers {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.tls13_ciphers = Some(names(value.content()?));
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TlsVersion;
 
-pub(super) struct TlsMax;
+pub(super) struct TlsMaxFlag;
 
-impl Flag for TlsMax {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TlsMaxFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tls-max",
             short: None,
-            takes: Takes::Value("version"),
-            category: Category::Tls,
+            syntax: FlagSyntax::Value("version"),
+            category: HelpCategory::Tls,
             important: false,
             help: "Use no newer TLS than this",
             doc: "The newest TLS version to use: \"1.2\", \"1.3\" or \"default\". 1.0 and 1.1 are refused, since no \
@@ -21,11 +21,11 @@ impl Flag for TlsMax {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().tls.max_version = match value.content()? {
             "default" | "1.3" => TlsVersion::V1_3,
             "1.2" => TlsVersion::V1_2,
-            _ => return Err(Reason::bad_use("expected default, 1.2 or 1.3")),
+            _ => return Err(UsageReason::bad_use("expected default, 1.2 or 1.3")),
         };
         Ok(())
     }

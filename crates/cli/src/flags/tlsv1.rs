@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TlsVersion;
 
-pub(super) struct Tlsv1;
+pub(super) struct Tlsv1Flag;
 
-impl Flag for Tlsv1 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Tlsv1Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tlsv1",
             short: Some('1'),
-            takes: Takes::Once,
-            category: Category::Tls,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Tls,
             important: false,
             help: "Use TLS 1.2 or newer",
             doc: "Accepted for compatibility with curl. haul speaks nothing older than TLS 1.2 (RFC 8996), so this is \
@@ -21,7 +21,7 @@ impl Flag for Tlsv1 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().tls.min_version = TlsVersion::V1_2;
         Ok(())

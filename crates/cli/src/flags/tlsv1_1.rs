@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TlsVersion;
 
-pub(super) struct Tlsv11;
+pub(super) struct Tlsv11Flag;
 
-impl Flag for Tlsv11 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Tlsv11Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tlsv1.1",
             short: None,
-            takes: Takes::Once,
-            category: Category::Tls,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Tls,
             important: false,
             help: "Use TLS 1.2 or newer",
             doc: "Accepted for compatibility with curl. haul speaks nothing older than TLS 1.2 (RFC 8996), so this is \
@@ -21,7 +21,7 @@ impl Flag for Tlsv11 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().tls.min_version = TlsVersion::V1_2;
         Ok(())

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TlsVersion;
 
-pub(super) struct Tlsv12;
+pub(super) struct Tlsv12Flag;
 
-impl Flag for Tlsv12 {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for Tlsv12Flag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tlsv1.2",
             short: None,
-            takes: Takes::Once,
-            category: Category::Tls,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::Tls,
             important: false,
             help: "Use TLS 1.2 or newer",
             doc: "Requires TLS 1.2 or newer. This is the default.",
@@ -20,7 +20,7 @@ impl Flag for Tlsv12 {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
         args.transfer().tls.min_version = TlsVersion::V1_2;
         Ok(())

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct TrEncoding;
+pub(super) struct TrEncodingFlag;
 
-impl Flag for TrEncoding {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TrEncodingFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "tr-encoding",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Http,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Http,
             important: false,
             help: "Ask for a compressed transfer",
             doc: "Asks for a compressed transfer (\"TE: gzip\", RFC 9110 section 10.1.4) and undoes what \
@@ -20,7 +20,7 @@ impl Flag for TrEncoding {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().liberties.codings = value.on();
         Ok(())
     }

@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TraceForm;
 
-pub(super) struct Trace;
+pub(super) struct TraceFlag;
 
-impl Flag for Trace {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TraceFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "trace",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Verbose,
             important: false,
             help: "Write all traffic to a file",
             doc: "Writes heads and bodies of requests and replies to FILE, in hexadecimal and as text; \"-\" is \
@@ -21,7 +21,7 @@ impl Flag for Trace {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let file = value.path()?;
         args.global.trace.form = TraceForm::Hex;
         args.global.trace.file = Some(file);

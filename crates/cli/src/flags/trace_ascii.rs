@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TraceForm;
 
-pub(super) struct TraceAscii;
+pub(super) struct TraceAsciiFlag;
 
-impl Flag for TraceAscii {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TraceAsciiFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "trace-ascii",
             short: None,
-            takes: Takes::Value("file"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Verbose,
             important: false,
             help: "Write all traffic to a file as text",
             doc: "Like --trace, without the hexadecimal digits.",
@@ -20,7 +20,7 @@ impl Flag for TraceAscii {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let file = value.path()?;
         args.global.trace.form = TraceForm::Ascii;
         args.global.trace.file = Some(file);

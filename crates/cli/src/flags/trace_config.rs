@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct TraceConfig;
+pub(super) struct TraceConfigFlag;
 
-impl Flag for TraceConfig {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TraceConfigFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "trace-config",
             short: None,
-            takes: Takes::Value("words"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Value("words"),
+            category: HelpCategory::Verbose,
             important: false,
             help: "Choose what a trace shows",
             doc: "What a trace shows, separated by commas: \"time\", \"ids\", \"all\"; a leading \"-\" removes one. \
@@ -20,7 +20,7 @@ impl Flag for TraceConfig {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let trace = &mut args.global.trace;
         for word in value.content()?.split([',', ' ']).filter(|word| !word.is_empty()) {
             let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct TraceIds;
+pub(super) struct TraceIdsFlag;
 
-impl Flag for TraceIds {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TraceIdsFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "trace-ids",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: false,
             help: "Number the lines of a trace",
             doc: "Puts the numbers of transfer and connection before each line of -v or --trace. They are always \
@@ -20,7 +20,7 @@ impl Flag for TraceIds {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.trace.ids = value.on();
         Ok(())
     }

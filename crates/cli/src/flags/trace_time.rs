@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct TraceTime;
+pub(super) struct TraceTimeFlag;
 
-impl Flag for TraceTime {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for TraceTimeFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "trace-time",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: false,
             help: "Put the time before each line of a trace",
             doc: "Puts the time of day (UTC) before each line of -v or --trace.",
@@ -19,7 +19,7 @@ impl Flag for TraceTime {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.trace.time = value.on();
         Ok(())
     }

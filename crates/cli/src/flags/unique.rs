@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Unique;
+pub(super) struct UniqueFlag;
 
-impl Flag for Unique {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UniqueFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "unique",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Extract,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Extract,
             important: false,
             help: "Print each value once",
             doc: "Prints each value that --extract finds only once. What does not fit in --max-memory goes to \
@@ -21,7 +21,7 @@ impl Flag for Unique {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().unique = value.on();
         Ok(())
     }

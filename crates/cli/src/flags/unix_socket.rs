@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan;
 
-pub(super) struct UnixSocket;
+pub(super) struct UnixSocketFlag;
 
-impl Flag for UnixSocket {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UnixSocketFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "unix-socket",
             short: None,
-            takes: Takes::Value("path"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("path"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Connect to this Unix socket",
             doc: "Connects to the Unix socket at PATH instead of the URL's host; Host, SNI and everything else stay \
@@ -21,7 +21,7 @@ impl Flag for UnixSocket {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.unix_socket = Some(plan::UnixSocket::Path(value.path()?));
         Ok(())
     }

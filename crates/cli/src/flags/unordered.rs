@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Unordered;
+pub(super) struct UnorderedFlag;
 
-impl Flag for Unordered {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UnorderedFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "unordered",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Parallel,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Parallel,
             important: false,
             help: "Print bodies as they complete",
             doc: "Prints bodies in the order in which they complete, each whole, instead of in input order.",
@@ -19,7 +19,7 @@ impl Flag for Unordered {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.unordered = value.on();
         Ok(())
     }

@@ -1,17 +1,17 @@
 //! `-T`, `--upload-file`.
 
 use super::prelude::*;
-use crate::plan::Upload;
+use crate::plan::UploadArg;
 
-pub(super) struct UploadFile;
+pub(super) struct UploadFileFlag;
 
-impl Flag for UploadFile {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UploadFileFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "upload-file",
             short: Some('T'),
-            takes: Takes::Value("file"),
-            category: Category::Post,
+            syntax: FlagSyntax::Value("file"),
+            category: HelpCategory::Post,
             important: true,
             help: "Upload a file with PUT",
             doc: "Sends FILE with PUT to the URL at the same position; a URL whose path ends in \"/\" gets the name \
@@ -23,12 +23,12 @@ impl Flag for UploadFile {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let upload = match value.bytes() {
-            b"" => Upload::Nothing,
-            b"-" => Upload::Stdin { interleave: false },
-            b"." => Upload::Stdin { interleave: true },
-            _ => Upload::File(value.path()?.into_os_string()),
+            b"" => UploadArg::Nothing,
+            b"-" => UploadArg::Stdin { interleave: false },
+            b"." => UploadArg::Stdin { interleave: true },
+            _ => UploadArg::File(value.path()?.into_os_string()),
         };
         args.group().uploads.push(upload);
         Ok(())

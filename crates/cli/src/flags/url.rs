@@ -1,17 +1,17 @@
 //! `--url`.
 
 use super::prelude::*;
-use crate::urls;
+use crate::url_list;
 
-pub(super) struct Url;
+pub(super) struct UrlFlag;
 
-impl Flag for Url {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UrlFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "url",
             short: None,
-            takes: Takes::Value("url"),
-            category: Category::General,
+            syntax: FlagSyntax::Value("url"),
+            category: HelpCategory::General,
             important: false,
             help: "A URL",
             doc: "The same as the URL alone; useful in config files. \"@FILE\" is a file with one URL a line (\"@-\" \
@@ -21,10 +21,10 @@ impl Flag for Url {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let text = urls::as_text(value.bytes());
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let text = url_list::as_text(value.bytes());
         match text.strip_prefix('@') {
-            Some("") => return Err(Reason::Blank),
+            Some("") => return Err(UsageReason::Blank),
             Some(file) => {
                 // In curl, each URL of the file pairs with its own -o and -T.
                 if args.global.persona.is_curl() {
@@ -33,7 +33,7 @@ impl Flag for Url {
                     args.group().urls.push_input_file(file);
                 }
             }
-            None if text.is_empty() && args.global.persona.is_curl() => return Err(Reason::Blank),
+            None if text.is_empty() && args.global.persona.is_curl() => return Err(UsageReason::Blank),
             None => args.group().urls.push_url(&text),
         }
         Ok(())

@@ -1,17 +1,17 @@
 //! `--url-query`.
 
 use super::prelude::*;
-use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
 
-pub(super) struct UrlQuery;
+pub(super) struct UrlQueryFlag;
 
-impl Flag for UrlQuery {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UrlQueryFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "url-query",
             short: None,
-            takes: Takes::Value("data"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("data"),
+            category: HelpCategory::Http,
             important: false,
             help: "Add to the query of the URL",
             doc: "Appends DATA to the query of each URL, in the five forms of --data-urlencode and encoded the same \
@@ -21,11 +21,11 @@ impl Flag for UrlQuery {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let text = value.bytes();
         let data = match text.strip_prefix(b"+") {
-            Some(raw) => DataLow { kind: DataKind::Raw, name: None, text: TextOrFile::Text(raw.into()) },
-            None => DataLow::url_encode(text)?,
+            Some(raw) => ParsedData { kind: DataKind::Raw, name: None, text: TextOrFile::Text(raw.into()) },
+            None => ParsedData::url_encode(text)?,
         };
         args.request().query.push(data);
         Ok(())

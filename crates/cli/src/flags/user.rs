@@ -1,19 +1,19 @@
 //! `-u`, `--user`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
-use crate::args::UserLow;
+use crate::parsed_args::ParsedUser;
 use haul_policy::auth::Credentials;
 
-pub(super) struct User;
+pub(super) struct UserFlag;
 
-impl Flag for User {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UserFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "user",
             short: Some('u'),
-            takes: Takes::Value("user[:password]"),
-            category: Category::Auth,
+            syntax: FlagSyntax::Value("user[:password]"),
+            category: HelpCategory::Auth,
             important: true,
             help: "Send user and password",
             doc: "Sends user and password, by Basic or by what --digest or --anyauth allow, to the origin of the URL \
@@ -25,15 +25,15 @@ impl Flag for User {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.request().user = Some(user(value)?);
         Ok(())
     }
 }
 
 /// The value of `-u` and `-U`.
-pub(super) fn user(value: FlagValue<'_>) -> Result<UserLow, Reason> {
+pub(super) fn user(value: FlagValue<'_>) -> Result<ParsedUser, UsageReason> {
     refuse_controls(value.bytes())?;
     let (user, password) = Credentials::split(value.bytes());
-    Ok(UserLow { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
+    Ok(ParsedUser { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
 }

@@ -1,17 +1,17 @@
 //! `-A`, `--user-agent`.
 
-use super::field::refuse_controls;
+use super::header_field::refuse_controls;
 use super::prelude::*;
 
-pub(super) struct UserAgent;
+pub(super) struct UserAgentFlag;
 
-impl Flag for UserAgent {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for UserAgentFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "user-agent",
             short: Some('A'),
-            takes: Takes::Value("name"),
-            category: Category::Http,
+            syntax: FlagSyntax::Value("name"),
+            category: HelpCategory::Http,
             important: true,
             help: "Send this User-Agent",
             doc: "Sends NAME as User-Agent instead of haul/VERSION; an empty NAME sends none.",
@@ -20,7 +20,7 @@ impl Flag for UserAgent {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         refuse_controls(value.bytes())?;
         args.request().user_agent = Some(value.bytes().to_vec());
         Ok(())

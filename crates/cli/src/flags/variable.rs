@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Variable;
+pub(super) struct VariableFlag;
 
-impl Flag for Variable {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for VariableFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "variable",
             short: None,
-            takes: Takes::Value("assignment"),
-            category: Category::General,
+            syntax: FlagSyntax::Value("assignment"),
+            category: HelpCategory::General,
             important: false,
             help: "Set a variable for --expand",
             doc: "Sets a variable: \"name=text\", \"name@file\", or \"%NAME\" from the environment, where \
@@ -22,7 +22,7 @@ impl Flag for Variable {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.variable = Some(value.bytes().to_vec());
         Ok(())
     }

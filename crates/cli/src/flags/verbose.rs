@@ -3,15 +3,15 @@
 use super::prelude::*;
 use crate::plan::TraceForm;
 
-pub(super) struct Verbose;
+pub(super) struct VerboseFlag;
 
-impl Flag for Verbose {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for VerboseFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "verbose",
             short: Some('v'),
-            takes: Takes::Switch,
-            category: Category::Verbose,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Verbose,
             important: true,
             help: "Show requests and replies",
             doc: "Shows the heads of requests and replies on stderr, without the values of credentials \
@@ -21,7 +21,7 @@ impl Flag for Verbose {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.global.trace.form = if value.on() { TraceForm::Lines } else { TraceForm::Off };
         args.global.trace.file = None;
         Ok(())

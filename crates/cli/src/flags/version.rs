@@ -1,17 +1,17 @@
 //! `-V`, `--version`.
 
 use super::prelude::*;
-use crate::args::Special;
+use crate::parsed_args::InfoOption;
 
-pub(super) struct Version;
+pub(super) struct VersionFlag;
 
-impl Flag for Version {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for VersionFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "version",
             short: Some('V'),
-            takes: Takes::Once,
-            category: Category::General,
+            syntax: FlagSyntax::Once,
+            category: HelpCategory::General,
             important: true,
             help: "Show the version",
             doc: "Shows the version, protocols and features.",
@@ -20,9 +20,9 @@ impl Flag for Version {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.special = Some(Special::Version);
+        args.info = Some(InfoOption::Version);
         Ok(())
     }
 }

@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct VlanPriority;
+pub(super) struct VlanPriorityFlag;
 
-impl Flag for VlanPriority {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for VlanPriorityFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "vlan-priority",
             short: None,
-            takes: Takes::Value("priority"),
-            category: Category::Connection,
+            syntax: FlagSyntax::Value("priority"),
+            category: HelpCategory::Connection,
             important: false,
             help: "Priority of outgoing packets",
             doc: "Sets the priority of outgoing packets, 0 to 7 (IEEE 802.1Q), where the system supports it (Linux: \
@@ -20,7 +20,7 @@ impl Flag for VlanPriority {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.transfer().connection.priority = Some(value.number_in(0, 7)? as u8);
         Ok(())
     }

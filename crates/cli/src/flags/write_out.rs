@@ -1,17 +1,17 @@
 //! `-w`, `--write-out`.
 
 use super::prelude::*;
-use crate::args::TextOrFile;
+use crate::parsed_args::TextOrFile;
 
-pub(super) struct WriteOut;
+pub(super) struct WriteOutFlag;
 
-impl Flag for WriteOut {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for WriteOutFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "write-out",
             short: Some('w'),
-            takes: Takes::Value("format"),
-            category: Category::Verbose,
+            syntax: FlagSyntax::Value("format"),
+            category: HelpCategory::Verbose,
             important: true,
             help: "Print facts after a transfer",
             doc: "Prints FORMAT after each transfer, with %{NAME} for a fact: certs, conn_id, content_type, errormsg, exitcode, \
@@ -33,7 +33,7 @@ impl Flag for WriteOut {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.stage().write_out = Some(TextOrFile::new(value.bytes())?);
         Ok(())
     }

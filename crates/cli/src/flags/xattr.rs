@@ -2,15 +2,15 @@
 
 use super::prelude::*;
 
-pub(super) struct Xattr;
+pub(super) struct XattrFlag;
 
-impl Flag for Xattr {
-    fn spec(&self) -> &'static Spec {
-        &Spec {
+impl Flag for XattrFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        &FlagSpec {
             long: "xattr",
             short: None,
-            takes: Takes::Switch,
-            category: Category::Output,
+            syntax: FlagSyntax::Switch,
+            category: HelpCategory::Output,
             important: false,
             help: "Store the URL in the file's attributes",
             doc: "Stores the URL and the media type of a body in the extended attributes of its file: \
@@ -20,7 +20,7 @@ impl Flag for Xattr {
         }
     }
 
-    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         args.group().xattr = value.on();
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 /// The encoding of a part's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoder {
+pub enum PartEncoder {
     /// Unchanged.
     Binary,
     /// Unchanged, too.
@@ -16,38 +16,43 @@ pub enum Encoder {
     QuotedPrintable,
 }
 
-impl Encoder {
-    const ALL: [Encoder; 5] =
-        [Encoder::Binary, Encoder::EightBit, Encoder::SevenBit, Encoder::Base64, Encoder::QuotedPrintable];
+impl PartEncoder {
+    const ALL: [PartEncoder; 5] = [
+        PartEncoder::Binary,
+        PartEncoder::EightBit,
+        PartEncoder::SevenBit,
+        PartEncoder::Base64,
+        PartEncoder::QuotedPrintable,
+    ];
 
     /// The encoder of this name, in either case.
-    pub fn of(name: &[u8]) -> Option<Encoder> {
+    pub fn of(name: &[u8]) -> Option<PartEncoder> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
     /// Returns the name, as `Content-Transfer-Encoding` has it.
     pub fn name(self) -> &'static str {
         match self {
-            Encoder::Binary => "binary",
-            Encoder::EightBit => "8bit",
-            Encoder::SevenBit => "7bit",
-            Encoder::Base64 => "base64",
-            Encoder::QuotedPrintable => "quoted-printable",
+            PartEncoder::Binary => "binary",
+            PartEncoder::EightBit => "8bit",
+            PartEncoder::SevenBit => "7bit",
+            PartEncoder::Base64 => "base64",
+            PartEncoder::QuotedPrintable => "quoted-printable",
         }
     }
 
     /// Returns true if the encoder never changes the content.
     pub fn is_identity(self) -> bool {
-        matches!(self, Encoder::Binary | Encoder::EightBit)
+        matches!(self, PartEncoder::Binary | PartEncoder::EightBit)
     }
 
-    /// The content encoded; `None` if it cannot be, which only [`Encoder::SevenBit`] answers.
+    /// The content encoded; `None` if it cannot be, which only [`PartEncoder::SevenBit`] answers.
     pub fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
-            Encoder::Binary | Encoder::EightBit => Some(content),
-            Encoder::SevenBit => content.is_ascii().then_some(content),
-            Encoder::Base64 => Some(in_lines(&content)),
-            Encoder::QuotedPrintable => Some(quoted_printable::encode(content)),
+            PartEncoder::Binary | PartEncoder::EightBit => Some(content),
+            PartEncoder::SevenBit => content.is_ascii().then_some(content),
+            PartEncoder::Base64 => Some(in_lines(&content)),
+            PartEncoder::QuotedPrintable => Some(quoted_printable::encode(content)),
         }
     }
 }
@@ -62,35 +67,35 @@ fn in_lines(content: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn encoded(encoder: Encoder, content: &[u8]) -> String {
+    fn encoded(encoder: PartEncoder, content: &[u8]) -> String {
         String::from_utf8(encoder.encode(content.to_vec()).expect("it can be encoded")).expect("ASCII")
     }
 
     #[test]
     fn base64_has_lines_of_76_and_none_that_is_empty() {
-        assert_eq!(encoded(Encoder::Base64, b""), "");
-        assert_eq!(encoded(Encoder::Base64, &[0; 57]), "A".repeat(76));
-        assert_eq!(encoded(Encoder::Base64, &[0; 58]), "A".repeat(76) + "\r\nAA==");
+        assert_eq!(encoded(PartEncoder::Base64, b""), "");
+        assert_eq!(encoded(PartEncoder::Base64, &[0; 57]), "A".repeat(76));
+        assert_eq!(encoded(PartEncoder::Base64, &[0; 58]), "A".repeat(76) + "\r\nAA==");
     }
 
     #[test]
     fn quoted_printable_breaks_lines_where_curl_does() {
         let text = b"a \t\r\nb=\xff\r\rx\n ";
-        assert_eq!(encoded(Encoder::QuotedPrintable, text), "a =09\r\nb=3D=FF=0D=0Dx=0A=20");
+        assert_eq!(encoded(PartEncoder::QuotedPrintable, text), "a =09\r\nb=3D=FF=0D=0Dx=0A=20");
         // A line of 76 that ends the content, or is followed by a line end, is not broken.
         let line = "x".repeat(76);
-        assert_eq!(encoded(Encoder::QuotedPrintable, line.as_bytes()), line);
-        assert_eq!(encoded(Encoder::QuotedPrintable, (line.clone() + "\r\ny").as_bytes()), line.clone() + "\r\ny");
+        assert_eq!(encoded(PartEncoder::QuotedPrintable, line.as_bytes()), line);
+        assert_eq!(encoded(PartEncoder::QuotedPrintable, (line.clone() + "\r\ny").as_bytes()), line.clone() + "\r\ny");
         let broken = "x".repeat(75) + "=\r\nxy";
-        assert_eq!(encoded(Encoder::QuotedPrintable, (line + "y").as_bytes()), broken);
+        assert_eq!(encoded(PartEncoder::QuotedPrintable, (line + "y").as_bytes()), broken);
     }
 
     #[test]
     fn seven_bits_are_checked_and_no_others() {
-        assert_eq!(Encoder::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
-        assert_eq!(Encoder::SevenBit.encode(b"\x80".to_vec()), None);
-        assert_eq!(Encoder::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));
-        assert_eq!(Encoder::of(b"BASE64"), Some(Encoder::Base64));
-        assert_eq!(Encoder::of(b""), None);
+        assert_eq!(PartEncoder::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
+        assert_eq!(PartEncoder::SevenBit.encode(b"\x80".to_vec()), None);
+        assert_eq!(PartEncoder::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));
+        assert_eq!(PartEncoder::of(b"BASE64"), Some(PartEncoder::Base64));
+        assert_eq!(PartEncoder::of(b""), None);
     }
 }

@@ -10,24 +10,24 @@
 //! and file names at `,`.
 //!
 //! ```
-//! use haul_cli::form::{ContentLow, Item, parse};
+//! use haul_cli::form::{ParsedContent, FormItem, parse};
 //!
 //! let (item, warnings) = parse(b"doc=@a.txt;type=text/x-log").unwrap();
-//! let Item::Part(part) = item else { panic!("a file") };
+//! let FormItem::Part(part) = item else { panic!("a file") };
 //! assert_eq!(part.content_type.as_deref(), Some("text/x-log"));
-//! assert!(matches!(part.content, ContentLow::File { .. }) && warnings.is_empty());
+//! assert!(matches!(part.content, ParsedContent::File { .. }) && warnings.is_empty());
 //! assert!(parse(b"no equals sign").is_err());
 //! ```
 
 mod encoder;
-mod word;
+mod value_scanner;
 
 use std::path::PathBuf;
 
-use crate::flags::field::refuse_controls;
-use crate::usage::Reason;
-pub use encoder::Encoder;
-use word::Words;
+use crate::flags::header_field::refuse_controls;
+use crate::usage_error::UsageReason;
+pub use encoder::PartEncoder;
+use value_scanner::ValueScanner;
 
 /// The greatest depth of nested `=(` lists: more than anyone needs, and far from the end of the
 /// stack.
@@ -35,53 +35,53 @@ const DEPTH_MAX: usize = 16;
 
 /// A form as given, with files not read yet. `Debug` shows the number of parts.
 #[derive(Clone, Default)]
-pub struct FormLow {
+pub struct ParsedForm {
     /// `--form-escape`.
     pub backslash: bool,
-    parts: Vec<PartLow>,
+    parts: Vec<ParsedPart>,
     /// The lists that are open, outermost first.
-    open: Vec<PartLow>,
+    open: Vec<ParsedPart>,
 }
 
-impl std::fmt::Debug for FormLow {
+impl std::fmt::Debug for ParsedForm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FormLow({} parts)", self.parts.len() + self.open.len())
+        write!(f, "ParsedForm({} parts)", self.parts.len() + self.open.len())
     }
 }
 
-impl FormLow {
+impl ParsedForm {
     /// Returns true if there was no `-F` at all.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()
     }
 
     /// Adds the item of one `-F`.
-    pub fn push(&mut self, item: Item) -> Result<(), Reason> {
+    pub fn push(&mut self, item: FormItem) -> Result<(), UsageReason> {
         match item {
-            Item::Part(part) => self.list().push(part),
-            Item::Open(_) if self.open.len() == DEPTH_MAX => {
-                return Err(Reason::bad_use("lists are nested too deeply"));
+            FormItem::Part(part) => self.list().push(part),
+            FormItem::Open(_) if self.open.len() == DEPTH_MAX => {
+                return Err(UsageReason::bad_use("lists are nested too deeply"));
             }
-            Item::Open(part) => self.open.push(part),
-            Item::Close => match self.open.pop() {
+            FormItem::Open(part) => self.open.push(part),
+            FormItem::Close => match self.open.pop() {
                 Some(part) => self.list().push(part),
-                None => return Err(Reason::bad_use("\"=)\" without a \"=(\" before it")),
+                None => return Err(UsageReason::bad_use("\"=)\" without a \"=(\" before it")),
             },
         }
         Ok(())
     }
 
     /// Returns the parts. Lists that are still open are closed, as in curl.
-    pub fn into_parts(mut self) -> Vec<PartLow> {
+    pub fn into_parts(mut self) -> Vec<ParsedPart> {
         while let Some(part) = self.open.pop() {
             self.list().push(part);
         }
         self.parts
     }
 
-    fn list(&mut self) -> &mut Vec<PartLow> {
+    fn list(&mut self) -> &mut Vec<ParsedPart> {
         match self.open.last_mut() {
-            Some(PartLow { content: ContentLow::List(parts), .. }) => parts,
+            Some(ParsedPart { content: ParsedContent::List(parts), .. }) => parts,
             _ => &mut self.parts,
         }
     }
@@ -89,18 +89,18 @@ impl FormLow {
 
 /// The item that one `-F` adds. There is no `Debug`: contents may be secrets.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum FormItem {
     /// A part.
-    Part(PartLow),
+    Part(ParsedPart),
     /// `=(`: the next parts go into this list.
-    Open(PartLow),
+    Open(ParsedPart),
     /// `=)`: the list ends.
     Close,
 }
 
 /// One part.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PartLow {
+pub struct ParsedPart {
     /// The field's name.
     pub name: Option<Vec<u8>>,
     /// `;filename=`.
@@ -108,28 +108,28 @@ pub struct PartLow {
     /// `;type=`.
     pub content_type: Option<String>,
     /// `;headers=`, in order.
-    pub headers: Vec<LineLow>,
+    pub headers: Vec<ParsedHeaderLine>,
     /// `;encoder=`. Of a list it means nothing.
-    pub encoder: Option<Encoder>,
+    pub encoder: Option<PartEncoder>,
     /// The content of the part.
-    pub content: ContentLow,
+    pub content: ParsedContent,
 }
 
-impl PartLow {
+impl ParsedPart {
     /// Makes a field whose value is taken literally: `--form-string`.
     pub fn literal(name: &[u8], value: &[u8]) -> Self {
-        PartLow::new(name, ContentLow::Bytes(value.to_vec()))
+        ParsedPart::new(name, ParsedContent::Bytes(value.to_vec()))
     }
 
-    fn new(name: &[u8], content: ContentLow) -> Self {
+    fn new(name: &[u8], content: ParsedContent) -> Self {
         let name = (!name.is_empty()).then(|| name.to_vec());
-        PartLow { name, filename: None, content_type: None, headers: Vec::new(), encoder: None, content }
+        ParsedPart { name, filename: None, content_type: None, headers: Vec::new(), encoder: None, content }
     }
 }
 
 /// `;headers=`.
 #[derive(Clone, PartialEq, Eq)]
-pub enum LineLow {
+pub enum ParsedHeaderLine {
     /// A header line.
     Text(Vec<u8>),
     /// `@file`: one header a line. A line that begins with a blank continues the line before; a
@@ -139,7 +139,7 @@ pub enum LineLow {
 
 /// The content of a part, with files not read yet.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ContentLow {
+pub enum ParsedContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// A file's.
@@ -150,70 +150,70 @@ pub enum ContentLow {
         named: bool,
     },
     /// Several parts.
-    List(Vec<PartLow>),
+    List(Vec<ParsedPart>),
 }
 
 /// Splits at the first `=`.
-pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), Reason> {
+pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageReason> {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => Ok((&text[..at], &text[at + 1..])),
-        None => Err(Reason::bad_use("expected NAME=CONTENT")),
+        None => Err(UsageReason::bad_use("expected NAME=CONTENT")),
     }
 }
 
 /// Reads the value of one `-F`. Returns the item and warnings about ignored text.
-pub fn parse(text: &[u8]) -> Result<(Item, Vec<String>), Reason> {
+pub fn parse(text: &[u8]) -> Result<(FormItem, Vec<String>), UsageReason> {
     let (name, content) = split(text)?;
-    let mut reader = Reader { words: Words::new(content), warnings: Vec::new() };
+    let mut reader = FormReader { words: ValueScanner::new(content), warnings: Vec::new() };
     let item = match content {
-        b")" if name.is_empty() => Item::Close,
+        b")" if name.is_empty() => FormItem::Close,
         [b'(', rest @ ..] => {
-            reader.words = Words::new(rest);
+            reader.words = ValueScanner::new(rest);
             let (_, part) = reader.part(false)?;
-            Item::Open(PartLow { content: ContentLow::List(Vec::new()), filename: None, ..named(part, name) })
+            FormItem::Open(ParsedPart { content: ParsedContent::List(Vec::new()), filename: None, ..named(part, name) })
         }
         [b'@', rest @ ..] => {
-            reader.words = Words::new(rest);
-            Item::Part(reader.files(name)?)
+            reader.words = ValueScanner::new(rest);
+            FormItem::Part(reader.files(name)?)
         }
         [b'<', rest @ ..] => {
-            reader.words = Words::new(rest);
+            reader.words = ValueScanner::new(rest);
             let (path, part) = reader.part(false)?;
-            let content = ContentLow::File { path: file(&path)?, named: false };
+            let content = ParsedContent::File { path: file(&path)?, named: false };
             // As in curl, a value has no file name.
-            Item::Part(PartLow { content, filename: None, ..named(part, name) })
+            FormItem::Part(ParsedPart { content, filename: None, ..named(part, name) })
         }
         _ => {
             let (bytes, part) = reader.part(false)?;
-            Item::Part(PartLow { content: ContentLow::Bytes(bytes), ..named(part, name) })
+            FormItem::Part(ParsedPart { content: ParsedContent::Bytes(bytes), ..named(part, name) })
         }
     };
     Ok((item, reader.warnings))
 }
 
-fn named(part: PartLow, name: &[u8]) -> PartLow {
-    PartLow { name: (!name.is_empty()).then(|| name.to_vec()), ..part }
+fn named(part: ParsedPart, name: &[u8]) -> ParsedPart {
+    ParsedPart { name: (!name.is_empty()).then(|| name.to_vec()), ..part }
 }
 
-fn file(name: &[u8]) -> Result<PathBuf, Reason> {
+fn file(name: &[u8]) -> Result<PathBuf, UsageReason> {
     match name {
-        b"" => Err(Reason::Blank),
-        name => crate::value::path(name),
+        b"" => Err(UsageReason::Blank),
+        name => crate::flag_value::path(name),
     }
 }
 
-struct Reader<'t> {
-    words: Words<'t>,
+struct FormReader<'t> {
+    words: ValueScanner<'t>,
     warnings: Vec<String>,
 }
 
-impl Reader<'_> {
+impl FormReader<'_> {
     /// The files of `@`; more than one are a list under one name.
-    fn files(&mut self, name: &[u8]) -> Result<PartLow, Reason> {
+    fn files(&mut self, name: &[u8]) -> Result<ParsedPart, UsageReason> {
         let mut files = Vec::new();
         loop {
             let (path, part) = self.part(true)?;
-            files.push(PartLow { content: ContentLow::File { path: file(&path)?, named: true }, ..part });
+            files.push(ParsedPart { content: ParsedContent::File { path: file(&path)?, named: true }, ..part });
             if !self.words.take(b',') {
                 break;
             }
@@ -222,15 +222,15 @@ impl Reader<'_> {
             Some(only) if files.is_empty() => Ok(named(only, name)),
             last => {
                 files.extend(last);
-                Ok(PartLow::new(name, ContentLow::List(files)))
+                Ok(ParsedPart::new(name, ParsedContent::List(files)))
             }
         }
     }
 
     /// Reads one content and its parameters.
-    fn part(&mut self, listed: bool) -> Result<(Vec<u8>, PartLow), Reason> {
+    fn part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedPart), UsageReason> {
         let content = self.words.word(listed, &mut self.warnings);
-        let mut part = PartLow::new(b"", ContentLow::Bytes(Vec::new()));
+        let mut part = ParsedPart::new(b"", ParsedContent::Bytes(Vec::new()));
         while self.words.take(b';') {
             if self.words.take_prefix(b"type=") {
                 part.content_type = Some(self.content_type(listed)?);
@@ -240,15 +240,15 @@ impl Reader<'_> {
                 let is_file = self.words.take(b'@') || self.words.take(b'<');
                 let word = self.words.word(listed, &mut self.warnings);
                 part.headers.push(match is_file {
-                    true => LineLow::File(file(&word)?),
+                    true => ParsedHeaderLine::File(file(&word)?),
                     false => {
                         refuse_controls(&word)?;
-                        LineLow::Text(word)
+                        ParsedHeaderLine::Text(word)
                     }
                 });
             } else if self.words.take_prefix(b"encoder=") {
                 let name = self.words.word(listed, &mut self.warnings);
-                part.encoder = Some(Encoder::of(&name).ok_or(Reason::Encoder)?);
+                part.encoder = Some(PartEncoder::of(&name).ok_or(UsageReason::Encoder)?);
             } else {
                 self.words.word(listed, &mut self.warnings);
                 self.warnings.push("an unknown part of a form field is left out".to_owned());
@@ -258,16 +258,16 @@ impl Reader<'_> {
     }
 
     /// A type and its parameters, which reach up to the next word that is ours.
-    fn content_type(&mut self, listed: bool) -> Result<String, Reason> {
+    fn content_type(&mut self, listed: bool) -> Result<String, UsageReason> {
         let text = self.words.media_type(listed);
         refuse_controls(text)?;
-        let text = std::str::from_utf8(text).map_err(|_| Reason::NotUtf8)?;
+        let text = std::str::from_utf8(text).map_err(|_| UsageReason::NotUtf8)?;
         let essence = text.split(';').next().unwrap_or_default();
         match essence.split_once('/') {
             Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() && !kind.contains(' ') => {
                 Ok(text.to_owned())
             }
-            _ => Err(Reason::bad_use("\";type=\" expects TYPE/SUBTYPE")),
+            _ => Err(UsageReason::bad_use("\";type=\" expects TYPE/SUBTYPE")),
         }
     }
 }

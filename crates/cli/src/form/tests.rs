@@ -1,22 +1,22 @@
 use super::*;
 
-fn part(text: &str) -> PartLow {
+fn part(text: &str) -> ParsedPart {
     match parse(text.as_bytes()) {
-        Ok((Item::Part(part), warnings)) if warnings.is_empty() => part,
+        Ok((FormItem::Part(part), warnings)) if warnings.is_empty() => part,
         Ok(_) => panic!("{text}: warnings, or no part"),
         Err(reason) => panic!("{text}: {reason}"),
     }
 }
 
-fn bytes(part: &PartLow) -> &str {
+fn bytes(part: &ParsedPart) -> &str {
     match &part.content {
-        ContentLow::Bytes(bytes) => std::str::from_utf8(bytes).expect("text"),
+        ParsedContent::Bytes(bytes) => std::str::from_utf8(bytes).expect("text"),
         _ => panic!("no bytes"),
     }
 }
 
-fn is_file(part: &PartLow, file: &str, told: bool) -> bool {
-    matches!(&part.content, ContentLow::File { path, named } if path == std::path::Path::new(file) && *named == told)
+fn is_file(part: &ParsedPart, file: &str, told: bool) -> bool {
+    matches!(&part.content, ParsedContent::File { path, named } if path == std::path::Path::new(file) && *named == told)
 }
 
 #[test]
@@ -44,17 +44,17 @@ fn what_stands_behind_a_value() {
     let all = part(r#"e=v; type=text/x; charset="u" ; FILENAME="a;b";headers="X: y";headers=@h"#);
     assert_eq!(all.content_type.as_deref(), Some(r#"text/x; charset="u""#));
     assert_eq!(all.filename.as_deref(), Some(&b"a;b"[..]));
-    assert!(all.headers == [LineLow::Text(b"X: y".to_vec()), LineLow::File("h".into())]);
+    assert!(all.headers == [ParsedHeaderLine::Text(b"X: y".to_vec()), ParsedHeaderLine::File("h".into())]);
     for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;type=x/y\nz", "a"] {
-        assert!(matches!(parse(bad.as_bytes()), Err(Reason::BadUse(_))), "{bad}");
+        assert!(matches!(parse(bad.as_bytes()), Err(UsageReason::BadUse(_))), "{bad}");
     }
-    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(Encoder::Base64));
+    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(PartEncoder::Base64));
     for odd in ["a=b;encoder=rot13", "a=b;encoder="] {
-        assert_eq!(parse(odd.as_bytes()).err(), Some(Reason::Encoder), "{odd}");
+        assert_eq!(parse(odd.as_bytes()).err(), Some(UsageReason::Encoder), "{odd}");
     }
     for odd in ["a=b;foo=bar", r#"a="x"y"#] {
         let (item, warnings) = parse(odd.as_bytes()).unwrap_or_else(|reason| panic!("{odd}: {reason}"));
-        assert!(matches!(item, Item::Part(_)) && warnings.len() == 1, "{odd}");
+        assert!(matches!(item, FormItem::Part(_)) && warnings.len() == 1, "{odd}");
     }
 }
 
@@ -65,18 +65,18 @@ fn files_alone_and_in_lists() {
     assert!(is_file(&part("a=@-"), "-", true));
     assert!(is_file(&part(r#"a=@"f,g";filename=z"#), "f,g", true));
     assert_eq!(part("a=<f;filename=q").filename, None);
-    let ContentLow::List(files) = part("a=@f;type=a/b,g;filename=z , h").content else { panic!("a list") };
+    let ParsedContent::List(files) = part("a=@f;type=a/b,g;filename=z , h").content else { panic!("a list") };
     assert!(is_file(&files[0], "f", true) && is_file(&files[1], "g", true) && is_file(&files[2], "h", true));
     assert_eq!(files[0].content_type.as_deref(), Some("a/b"));
     assert_eq!(files[1].filename.as_deref(), Some(&b"z"[..]));
     assert!(files.iter().all(|file| file.name.is_none()));
     for bad in ["a=@", "a=@f,", "a=@,f", "a=<", "a=b;headers=@"] {
-        assert_eq!(parse(bad.as_bytes()).err(), Some(Reason::Blank), "{bad}");
+        assert_eq!(parse(bad.as_bytes()).err(), Some(UsageReason::Blank), "{bad}");
     }
 }
 
-fn form(items: &[&str]) -> Result<Vec<PartLow>, Reason> {
-    let mut form = FormLow::default();
+fn form(items: &[&str]) -> Result<Vec<ParsedPart>, UsageReason> {
+    let mut form = ParsedForm::default();
     for text in items {
         form.push(parse(text.as_bytes())?.0)?;
     }
@@ -89,11 +89,11 @@ fn lists_nest_and_close() {
     let parts = parts.expect("a form");
     assert_eq!(parts.len(), 3);
     assert_eq!(parts[1].content_type.as_deref(), Some("multipart/alternative"));
-    let ContentLow::List(inner) = &parts[1].content else { panic!("a list") };
+    let ParsedContent::List(inner) = &parts[1].content else { panic!("a list") };
     assert!(bytes(&inner[0]) == "2" && bytes(&inner[2]) == "4");
-    assert!(matches!(&inner[1].content, ContentLow::List(inner) if inner.len() == 1));
+    assert!(matches!(&inner[1].content, ParsedContent::List(inner) if inner.len() == 1));
     let open = form(&["b=(", "c=(", "=1"]).expect("lists close by themselves");
-    assert!(matches!(&open[..], [PartLow { content: ContentLow::List(inner), .. }] if inner.len() == 1));
+    assert!(matches!(&open[..], [ParsedPart { content: ParsedContent::List(inner), .. }] if inner.len() == 1));
     assert!(form(&["a=1", "=)"]).is_err());
     assert!(form(&["a=("; DEPTH_MAX]).is_ok() && form(&["a=("; DEPTH_MAX + 1]).is_err());
 }
@@ -106,9 +106,9 @@ fn every_truncation_and_every_changed_byte_is_an_answer() {
         for byte in [0, b'"', b'\\', b';', b',', b'=', b'@', b'(', b'\n', 0xff] {
             let mut text = seed.to_vec();
             text[end] = byte;
-            if let Ok((Item::Part(part), _)) = parse(&text) {
-                let clean = |part: &PartLow| !part.content_type.iter().any(|text| text.contains(['\n', '\0']));
-                let ContentLow::List(parts) = &part.content else {
+            if let Ok((FormItem::Part(part), _)) = parse(&text) {
+                let clean = |part: &ParsedPart| !part.content_type.iter().any(|text| text.contains(['\n', '\0']));
+                let ParsedContent::List(parts) = &part.content else {
                     assert!(clean(&part));
                     continue;
                 };

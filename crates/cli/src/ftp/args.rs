@@ -1,12 +1,12 @@
 //! The command line of ftp(1), as far as it fetches URLs.
 //!
 //! ```
-//! use haul_cli::ftp::args::{Args, Output};
+//! use haul_cli::ftp::args::{FtpArgs, FtpOutput};
 //!
 //! let words = ["-S", "session=/dev/fd/3", "-o", "-", "https://example.test/a.tgz"].map(Into::into);
-//! let args = Args::parse(words).unwrap();
-//! assert_eq!((args.output, args.urls.len()), (Output::Stdout, 1));
-//! assert!(Args::parse(["-o", "-"].map(Into::into)).is_err());
+//! let args = FtpArgs::parse(words).unwrap();
+//! assert_eq!((args.output, args.urls.len()), (FtpOutput::Stdout, 1));
+//! assert!(FtpArgs::parse(["-o", "-"].map(Into::into)).is_err());
 //! ```
 
 use std::ffi::OsString;
@@ -17,11 +17,11 @@ use crate::agent::{AgentArgs, IDLE};
 
 /// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Args {
+pub struct FtpArgs {
     /// The URLs to fetch, in order. Never empty.
     pub urls: Vec<String>,
     /// `-o`.
-    pub output: Output,
+    pub output: FtpOutput,
     /// `-C`: resume the existing part of the file.
     pub goes_on: bool,
     /// `-V` is false, `-v` true, none of them `None`: then it depends on the terminal.
@@ -73,7 +73,7 @@ pub struct FetchArgs {
 
 /// The destination of bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Output {
+pub enum FtpOutput {
     /// `-o -`.
     Stdout,
     /// `-o FILE`.
@@ -89,13 +89,13 @@ const VALUED: &str = "oSNUwcsDkPrx";
 /// Letters without a value that mean nothing here.
 const IGNORED: &str = "AadeEginpt";
 
-impl Args {
+impl FtpArgs {
     /// Reads a command line without the program's name.
     ///
     /// # Errors
     /// What is wrong with it, in one line.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let args = parse(words, &Letters { valued: VALUED, set: Self::set, give: Self::give })?;
+        let args = parse(words, &OptionLetters { valued: VALUED, set: Self::set, give: Self::give })?;
         if args.urls.is_empty() {
             return Err("usage: ftp [-46CMmTuVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
         }
@@ -144,13 +144,13 @@ impl Args {
 
     /// `-o`, which both grammars have.
     pub(super) fn output_to(&mut self, value: String) {
-        self.output = if value == "-" { Output::Stdout } else { Output::File(value.into()) };
+        self.output = if value == "-" { FtpOutput::Stdout } else { FtpOutput::File(value.into()) };
     }
 
     fn give(&mut self, letter: char, value: String) -> Result<(), String> {
         match letter {
             // As if it had not been given.
-            'o' if value.is_empty() => self.output = Output::Named,
+            'o' if value.is_empty() => self.output = FtpOutput::Named,
             'o' => self.output_to(value),
             'N' => self.name = Some(value),
             'U' => self.user_agent = Some(value),
@@ -183,18 +183,18 @@ impl Args {
 }
 
 /// The letters of a grammar, and their effect on the arguments.
-pub(super) struct Letters {
+pub(super) struct OptionLetters {
     /// The letters that take a value.
     pub(super) valued: &'static str,
     /// Applies a letter without a value.
-    pub(super) set: fn(&mut Args, char) -> Result<(), String>,
+    pub(super) set: fn(&mut FtpArgs, char) -> Result<(), String>,
     /// Applies a letter with its value.
-    pub(super) give: fn(&mut Args, char, String) -> Result<(), String>,
+    pub(super) give: fn(&mut FtpArgs, char, String) -> Result<(), String>,
 }
 
 /// Reads a command line as getopt(3) does, but options may also come after URLs.
-pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &Letters) -> Result<Args, String> {
-    let mut args = Args::default();
+pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &OptionLetters) -> Result<FtpArgs, String> {
+    let mut args = FtpArgs::default();
     let mut idle = IDLE;
     let words = &mut words.into_iter() as &mut dyn Iterator<Item = OsString>;
     while let Some(word) = words.next() {
@@ -243,8 +243,8 @@ pub(super) fn seconds(text: &str, option: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Args, String> {
-        Args::parse(line.split(' ').map(OsString::from))
+    fn parse(line: &str) -> Result<FtpArgs, String> {
+        FtpArgs::parse(line.split(' ').map(OsString::from))
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(args.urls, ["http://h/", "https://i/"]);
         assert_eq!(
             (args.output, args.goes_on, args.verbose, args.meter),
-            (Output::Stdout, true, Some(false), Some(false))
+            (FtpOutput::Stdout, true, Some(false), Some(false))
         );
         assert_eq!((args.name.as_deref(), args.user_agent.as_deref()), (Some("me"), Some("agent/1")));
         assert_eq!((args.connect_timeout, args.family), (Some(Duration::from_secs(5)), Some(4)));
@@ -265,9 +265,9 @@ mod tests {
     fn openbsd_s_letters_t_and_u_take_no_value() {
         let args = parse("-Tu -o file http://h/a").unwrap();
         assert!(args.newer && args.drops_date);
-        assert_eq!((args.output, args.urls), (Output::File("file".into()), vec!["http://h/a".to_owned()]));
+        assert_eq!((args.output, args.urls), (FtpOutput::File("file".into()), vec!["http://h/a".to_owned()]));
         let words = ["-o", "", "http://h/a"].map(OsString::from);
-        assert_eq!(Args::parse(words).unwrap().output, Output::Named);
+        assert_eq!(FtpArgs::parse(words).unwrap().output, FtpOutput::Named);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::args::{self, Args, Letters, seconds};
+use super::args::{self, FtpArgs, OptionLetters, seconds};
 
 /// Letters that take a value; `B` (a buffer's size) and `N` (a netrc file) mean nothing here.
 const VALUED: &str = "BNoSTw";
@@ -30,8 +30,8 @@ const WAIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// What is wrong with it, in one line.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
-    let mut args = args::parse(words, &Letters { valued: VALUED, set, give })?;
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
+    let mut args = args::parse(words, &OptionLetters { valued: VALUED, set, give })?;
     if args.urls.is_empty() {
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }
@@ -42,7 +42,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, String> 
     Ok(args)
 }
 
-fn set(args: &mut Args, letter: char) -> Result<(), String> {
+fn set(args: &mut FtpArgs, letter: char) -> Result<(), String> {
     let fetch = args.fetch.get_or_insert_default();
     match letter {
         '4' => args.family = Some(4),
@@ -61,7 +61,7 @@ fn set(args: &mut Args, letter: char) -> Result<(), String> {
     Ok(())
 }
 
-fn give(args: &mut Args, letter: char, value: String) -> Result<(), String> {
+fn give(args: &mut FtpArgs, letter: char, value: String) -> Result<(), String> {
     let fetch = args.fetch.get_or_insert_default();
     match letter {
         'S' => fetch.length = Some(value.parse().map_err(|_| format!("invalid size ({value})"))?),
@@ -75,10 +75,10 @@ fn give(args: &mut Args, letter: char, value: String) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::args::Output;
+    use super::super::args::FtpOutput;
     use super::*;
 
-    fn read(line: &str) -> Result<Args, String> {
+    fn read(line: &str) -> Result<FtpArgs, String> {
         parse(line.split(' ').map(OsString::from))
     }
 
@@ -87,7 +87,7 @@ mod tests {
         let args = read("-Fpr -S 77 -o dir/file http://h/file").unwrap();
         let fetch = args.fetch.unwrap();
         assert_eq!((args.goes_on, fetch.length, args.drops_date), (true, Some(77), false));
-        assert_eq!((args.output, args.urls), (Output::File("dir/file".into()), vec!["http://h/file".to_owned()]));
+        assert_eq!((args.output, args.urls), (FtpOutput::File("dir/file".into()), vec!["http://h/file".to_owned()]));
         let args = read("-ApRrq http://h/file").unwrap();
         assert!(args.fetch.unwrap().stays && args.verbose == Some(false));
         assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(WAIT));

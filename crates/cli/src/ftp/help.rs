@@ -1,12 +1,12 @@
 //! `haul ftp --help`, `haul fetch --help`.
 
-use super::Program;
+use super::FtpProgram;
 
 /// The help of a program's grammar.
-pub(super) fn of(program: Program) -> &'static str {
+pub(super) fn of(program: FtpProgram) -> &'static str {
     match program {
-        Program::Ftp => FTP,
-        Program::Fetch => FETCH,
+        FtpProgram::Ftp => FTP,
+        FtpProgram::Fetch => FETCH,
     }
 }
 
@@ -32,7 +32,7 @@ Usage: haul ftp [options] URL ...
   --agent-idle SECONDS   How long that process lives without a call
   --help                 Print this help
 
-Letters that concern the FTP protocol are accepted and mean nothing.
+OptionLetters that concern the FTP protocol are accepted and mean nothing.
 The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
 ";
 
@@ -57,13 +57,13 @@ Usage: haul fetch [options] URL ...
   --agent-idle SECONDS   How long that process lives without a call
   --help                 Print this help
 
-Letters that concern the FTP protocol are accepted and mean nothing.
+OptionLetters that concern the FTP protocol are accepted and mean nothing.
 The guide is docs/package-managers.md; `haul --help` has the options of haul itself.
 ";
 
 #[cfg(test)]
 mod tests {
-    use super::super::args::Args;
+    use super::super::args::FtpArgs;
     use super::super::fetch_args;
     use super::*;
 
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn help_names_letters_that_the_grammar_knows() {
-        for (program, some) in [(Program::Ftp, "CoSTw"), (Program::Fetch, "AaroSTw")] {
+        for (program, some) in [(FtpProgram::Ftp, "CoSTw"), (FtpProgram::Fetch, "AaroSTw")] {
             let named: String = letters(of(program)).collect();
             assert!(some.chars().all(|letter| named.contains(letter)), "{program:?}: {named}");
             for letter in named.chars() {
                 let words = || [format!("-{letter}"), "1".to_owned(), "http://h/".to_owned()].map(Into::into);
                 let parsed = match program {
-                    Program::Ftp => Args::parse(words()),
-                    Program::Fetch => fetch_args::parse(words()),
+                    FtpProgram::Ftp => FtpArgs::parse(words()),
+                    FtpProgram::Fetch => fetch_args::parse(words()),
                 };
                 let told = parsed.err().unwrap_or_default();
                 assert!(!told.contains("unknown option"), "{program:?} {letter}: {told}");

@@ -12,20 +12,21 @@
 //! messages are those of ftp. A reader that stops early is no error, and causes no message.
 //!
 //! ```
-//! use haul_cli::ftp::{Program, called};
+//! use haul_cli::ftp::{FtpProgram, called};
 //!
 //! let words = |words: &[&str]| called(words.iter().map(Into::into).collect());
-//! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some((Program::Ftp, vec!["-V".into(), "u".into()])));
-//! assert_eq!(words(&["haul", "fetch", "u"]), Some((Program::Fetch, vec!["u".into()])));
+//! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some((FtpProgram::Ftp, vec!["-V".into(), "u".into()])));
+//! assert_eq!(words(&["haul", "fetch", "u"]), Some((FtpProgram::Fetch, vec!["u".into()])));
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
 //! ```
 //!
 //! Left out: everything about the FTP protocol.
 
 pub mod args;
+mod copy_file;
 pub mod fetch_args;
 mod help;
-mod local;
+pub(crate) mod signify;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -46,25 +47,26 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
-use crate::files::Stdout;
-use crate::run::carrier::{Carrier, NOT_MODIFIED};
-use crate::run::stamps;
-use crate::usage::one_line;
-use args::{Args, FetchArgs, Output};
+use crate::agent::fetch::AgentFetcher;
+use crate::agent::fetch_sinks::NOT_MODIFIED;
+use crate::file_access::{Stdout, print_error_line};
+use crate::run::report::file_metadata;
+use crate::usage_error::one_line;
+use args::{FetchArgs, FtpArgs, FtpOutput};
 
 /// The longest Retry-After that is obeyed: the user does not see why the program is silent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that haul stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum FtpProgram {
     /// OpenBSD's ftp(1).
     Ftp,
     /// FreeBSD's fetch(1).
     Fetch,
 }
 
-impl Program {
+impl FtpProgram {
     /// Returns the name that messages use.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -81,32 +83,32 @@ impl Program {
 
 /// The arguments, if the program was called by the name of one of these.
 #[must_use]
-pub fn called(mut words: Vec<OsString>) -> Option<(Program, Vec<OsString>)> {
-    if let Some(program) = Program::of(Path::new(words.first()?).file_name()?) {
+pub fn called(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
+    if let Some(program) = FtpProgram::of(Path::new(words.first()?).file_name()?) {
         return Some((program, words.split_off(1)));
     }
-    Program::of(words.get(1)?).map(|program| (program, words.split_off(2)))
+    FtpProgram::of(words.get(1)?).map(|program| (program, words.split_off(2)))
 }
 
 /// Carries out the command line. Returns the exit code: 0, or 1 when something failed.
 #[must_use]
-pub fn run(program: Program, words: Vec<OsString>) -> u8 {
+pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--help") {
         return u8::from(Stdout.write_all(help::of(program).as_bytes()).is_err());
     }
     let args = match program {
-        Program::Ftp => Args::parse(words),
-        Program::Fetch => fetch_args::parse(words),
+        FtpProgram::Ftp => FtpArgs::parse(words),
+        FtpProgram::Fetch => fetch_args::parse(words),
     };
     let mut args = match args {
         Ok(args) => args,
         Err(message) => {
-            say(&format!("{}: {message}", program.name()));
+            print_error_line(&format!("{}: {message}", program.name()));
             return 1;
         }
     };
     args.agent = args.agent.or_else(|| crate::resolve::agent_of(std::env::var_os("HAUL_AGENT")));
-    let fetcher = Fetcher { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
+    let fetcher = FtpClient { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
         Err(error) => {
@@ -116,20 +118,20 @@ pub fn run(program: Program, words: Vec<OsString>) -> u8 {
     }
 }
 
-struct Fetcher {
-    args: Args,
+struct FtpClient {
+    args: FtpArgs,
     name: String,
 }
 
-impl Fetcher {
+impl FtpClient {
     fn run(&self) -> Result<u8> {
         let options = self.options()?;
         let client = Client::new();
         let mut carrier = match &self.args.agent {
-            None => Carrier::alone(&client),
-            Some(agent) => Carrier::with_agent(&client, agent).unwrap_or_else(|refusal| {
+            None => AgentFetcher::alone(&client),
+            Some(agent) => AgentFetcher::with_agent(&client, agent).unwrap_or_else(|refusal| {
                 self.say(&format!("the agent is not used: {}", one_line(&refusal.to_string())));
-                Carrier::alone(&client)
+                AgentFetcher::alone(&client)
             }),
         };
         for url in &self.args.urls {
@@ -191,22 +193,22 @@ impl Fetcher {
         Ok(options)
     }
 
-    fn fetch(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
-        if let Some(path) = local::path(url).filter(|_| self.args.fetch.is_none()) {
+    fn fetch(&self, carrier: &mut AgentFetcher<'_>, options: &RequestOptions, url: &str) -> Result<u8> {
+        if let Some(path) = copy_file::path(url).filter(|_| self.args.fetch.is_none()) {
             return Ok(self.copy(path));
         }
         let target = match Target::parse(url) {
             Ok(target) => target,
             Err(error) => {
-                self.say(&format!("{}: {error}", crate::usage::shown_url(url)));
+                self.say(&format!("{}: {error}", crate::usage_error::shown_url(url)));
                 return Ok(1);
             }
         };
         if self.is_verbose() {
-            say(&format!("Requesting {}", target.to_url()));
+            print_error_line(&format!("Requesting {}", target.to_url()));
         }
         let is_list = target.path().ends_with('/');
-        if is_list && self.args.output == Output::Named && self.args.fetch.is_none() {
+        if is_list && self.args.output == FtpOutput::Named && self.args.fetch.is_none() {
             self.say(&unnamed(&target.to_url()));
             return Ok(1);
         }
@@ -238,7 +240,7 @@ impl Fetcher {
     /// code.
     fn copy(&self, from: &str) -> u8 {
         let started = Instant::now();
-        match local::copy(from, &self.args.output) {
+        match copy_file::copy(from, &self.args.output) {
             Ok(bytes) => {
                 self.tell_rate(bytes, started.elapsed());
                 0
@@ -258,13 +260,19 @@ impl Fetcher {
             && let Some(head) = &outcome.head
             && path.metadata().is_ok_and(|metadata| metadata.is_file())
         {
-            stamps::date(path, head)
+            file_metadata::date(path, head)
                 .map_err(|error| Error::with_source(ErrorKind::Write, path.display().to_string(), error))?;
         }
         Ok(())
     }
 
-    fn fetch_to_file(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str, path: &Path) -> Outcome {
+    fn fetch_to_file(
+        &self,
+        carrier: &mut AgentFetcher<'_>,
+        options: &RequestOptions,
+        url: &str,
+        path: &Path,
+    ) -> Outcome {
         let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
         let mut options = options.clone();
         // sysupgrade and syspatch create the file for a user who may write it, in a directory that
@@ -293,7 +301,7 @@ impl Fetcher {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
         if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
-            self.say(&mismatch(&crate::usage::shown_url(url), expected, &actual.to_string()));
+            self.say(&mismatch(&crate::usage_error::shown_url(url), expected, &actual.to_string()));
             // The file is not the one that the caller expects. But a resumed file belongs to the
             // caller.
             if !self.args.goes_on {
@@ -307,9 +315,9 @@ impl Fetcher {
 
     fn file_for(&self, target: &Target) -> Result<Option<PathBuf>> {
         Ok(match &self.args.output {
-            Output::Stdout => None,
-            Output::File(path) => Some(path.clone()),
-            Output::Named => Some(
+            FtpOutput::Stdout => None,
+            FtpOutput::File(path) => Some(path.clone()),
+            FtpOutput::Named => Some(
                 haul_policy::filename::from_target(target)
                     .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?
                     .into(),
@@ -325,7 +333,7 @@ impl Fetcher {
     fn tell(&self, target: &Target, outcome: &Outcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
-            say(&format!("Redirected to {}", outcome.target.to_url()));
+            print_error_line(&format!("Redirected to {}", outcome.target.to_url()));
         }
         let Err(error) = &outcome.result else {
             self.tell_rate(outcome.facts.body_bytes, outcome.facts.total);
@@ -345,12 +353,12 @@ impl Fetcher {
         if self.is_verbose() {
             let seconds = took.as_secs_f64();
             let rate = bytes as f64 / 1024.0 / seconds.max(1e-6);
-            say(&format!("{bytes} bytes received in {seconds:.2} seconds ({rate:.2} KB/s)"));
+            print_error_line(&format!("{bytes} bytes received in {seconds:.2} seconds ({rate:.2} KB/s)"));
         }
     }
 
     fn say(&self, message: &str) {
-        say(&format!("{}: {message}", self.name));
+        print_error_line(&format!("{}: {message}", self.name));
     }
 }
 
@@ -447,9 +455,4 @@ fn reason(outcome: &Outcome) -> String {
         _ => "",
     };
     usual.to_owned()
-}
-
-/// Prints a line on standard error. A closed standard error is ignored.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }

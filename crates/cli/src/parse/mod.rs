@@ -1,4 +1,4 @@
-//! From arguments to [`LowArgs`]: curl's grammar.
+//! From arguments to [`ParsedArgs`]: curl's grammar.
 //!
 //! `-abc` bundles letters, `-ofile` and `-o file` are the same, so are `--opt value` and
 //! `--opt=value`; `--no-opt` turns a switch off, `--` ends the options, everything else is a URL.
@@ -9,9 +9,9 @@
 //! use haul_cli::{files::SystemFiles, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
-//! let low = parse(args, &mut SystemFiles).unwrap();
-//! assert!(low.global.silent && low.global.show_error);
-//! assert!(!low.groups[0].stages[0].transfer.redirect.follow);
+//! let parsed = parse(args, &mut SystemFiles).unwrap();
+//! assert!(parsed.global.silent && parsed.global.show_error);
+//! assert!(!parsed.groups[0].stages[0].transfer.redirect.follow);
 //! ```
 //!
 //! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option differs
@@ -23,21 +23,21 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::args::{LowArgs, Special};
-use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
-use crate::files::Files;
-use crate::flags::{self, Flag, Takes, unsupported};
+use crate::config_file::{ConfigEntry, ConfigError, ConfigReader, DEPTH_MAX};
+use crate::expand_variables::{self, VariableAssignment, VariableSource, Variables};
+use crate::file_access::FileAccess;
+use crate::flag_value::FlagValue;
+use crate::flags::{self, Flag, FlagSyntax, unsupported};
+use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::persona::Persona;
 use crate::process_list::{self, SecretTail};
-use crate::urls;
-use crate::usage::{Place, Reason, UsageError, printable};
-use crate::value::FlagValue;
-use crate::variables::{self, Assignment, Source, Variables};
+use crate::url_list;
+use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 
 mod stdin;
 
 /// Parses the arguments after the program's name, as `haul`.
-pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
+pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
@@ -45,12 +45,12 @@ where
 }
 
 /// Parses the arguments after the program's name, and before them the persona's own config file.
-pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
+pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
     let mut parser = Parser {
-        args: LowArgs::of(persona),
+        args: ParsedArgs::of(persona),
         files,
         depth: 0,
         opened_by: None,
@@ -73,8 +73,9 @@ where
             options = false;
         } else {
             let next = args.peek().map(|next| next.as_encoded_bytes());
-            let used =
-                parser.option(written, next).map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))))?;
+            let used = parser
+                .option(written, next)
+                .map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown))))?;
             if used {
                 args.next();
                 number += 1;
@@ -82,7 +83,7 @@ where
             if let Some(length) = parser.secret.take() {
                 parser.args.secrets.push(SecretTail { argument: number, length });
             }
-            if parser.args.special.is_some() {
+            if parser.args.info.is_some() {
                 break;
             }
         }
@@ -105,8 +106,8 @@ fn is_session_option(word: &str) -> bool {
 }
 
 struct Parser<'f> {
-    args: LowArgs,
-    files: &'f mut dyn Files,
+    args: ParsedArgs,
+    files: &'f mut dyn FileAccess,
     /// The number of open config files.
     depth: usize,
     /// The option that named the first of them; none for the default one.
@@ -117,30 +118,30 @@ struct Parser<'f> {
 }
 
 /// The error of an option, with the part of the option that may be shown.
-enum Refusal {
+enum OptionError {
     Here {
         shown: Vec<u8>,
-        reason: Reason,
+        reason: UsageReason,
     },
     /// In a config file that the option names.
     Deeper(UsageError),
 }
 
-impl Refusal {
-    fn at(self, place: impl FnOnce(&[u8]) -> Place) -> UsageError {
+impl OptionError {
+    fn at(self, place: impl FnOnce(&[u8]) -> ArgPosition) -> UsageError {
         match self {
-            Refusal::Here { shown, reason } => UsageError::new(place(&shown), reason),
-            Refusal::Deeper(error) => error,
+            OptionError::Here { shown, reason } => UsageError::new(place(&shown), reason),
+            OptionError::Deeper(error) => error,
         }
     }
 }
 
 impl Parser<'_> {
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
-        let place = || Place::Option("--url".to_owned());
-        let url = &*urls::as_text(written);
+        let place = || ArgPosition::Option("--url".to_owned());
+        let url = &*url_list::as_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
-            return Err(UsageError::new(place(), Reason::Blank));
+            return Err(UsageError::new(place(), UsageReason::Blank));
         }
         if self.args.global.persona == Persona::Haul && is_session_option(url) {
             return Ok(());
@@ -154,13 +155,13 @@ impl Parser<'_> {
     }
 
     /// Reads a list of URLs as curl does: at once, one by one, and without globs.
-    fn list(&mut self, path: &Path) -> Result<(), Reason> {
-        let unreadable = |error: &std::io::Error| Reason::read(path, error);
+    fn list(&mut self, path: &Path) -> Result<(), UsageReason> {
+        let unreadable = |error: &std::io::Error| UsageReason::read(path, error);
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
-            if let Some(url) = urls::in_line(&line) {
-                self.args.group().urls.push_listed(&urls::as_text(url));
+            if let Some(url) = url_list::in_line(&line) {
+                self.args.group().urls.push_listed(&url_list::as_text(url));
             }
             line.clear();
         }
@@ -168,7 +169,7 @@ impl Parser<'_> {
     }
 
     /// Carries out one argument that begins with a dash; `true` if it used `next` as its value.
-    fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+    fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         match written.strip_prefix(b"--") {
             Some(long) => self.long(written, long, next),
             None => self.bundle(written, next),
@@ -176,19 +177,19 @@ impl Parser<'_> {
     }
 
     /// Reads a long option without its dashes; messages show `written`.
-    fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+    fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
             Some(at) => (&long[..at], Some(&long[at + 1..])),
             None => (long, None),
         };
         let shown = &written[..written.len() - long.len() + name.len()];
-        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
         if let Some(name) = name.strip_prefix(b"expand-") {
             let (flag, _) = find(name).map_err(here)?;
-            if !matches!(flag.spec().takes, Takes::Value(_)) {
-                return Err(here(Reason::bad_use("only an option with a value can be expanded")));
+            if !matches!(flag.spec().syntax, FlagSyntax::Value(_)) {
+                return Err(here(UsageReason::bad_use("only an option with a value can be expanded")));
             }
-            let Some(text) = attached.or(next) else { return Err(here(Reason::RequiresParameter)) };
+            let Some(text) = attached.or(next) else { return Err(here(UsageReason::RequiresParameter)) };
             let text = self.variables.expand(text).map_err(here)?;
             self.apply(flag, true, Some(&text), None, shown)?;
             // The command line has but the names of variables.
@@ -200,10 +201,10 @@ impl Parser<'_> {
     }
 
     /// Carries out a `--variable`.
-    fn assign(&mut self, text: &[u8]) -> Result<(), Reason> {
-        let Some(assignment) = Assignment::parse(text)? else {
+    fn assign(&mut self, text: &[u8]) -> Result<(), UsageReason> {
+        let Some(assignment) = VariableAssignment::parse(text)? else {
             if !self.args.global.persona.is_curl() {
-                return Err(Reason::bad_use("expected NAME=text, NAME@file or %NAME"));
+                return Err(UsageReason::bad_use("expected NAME=text, NAME@file or %NAME"));
             }
             self.args.warn(format!("Bad --variable syntax, skipping: {}", String::from_utf8_lossy(text)));
             return Ok(());
@@ -214,26 +215,26 @@ impl Parser<'_> {
         };
         let value = match (variable, assignment.source) {
             (Some(value), _) => value.into_vec(),
-            (None, Some(Source::Text(text))) => text.to_vec(),
-            (None, Some(Source::File(file))) => {
+            (None, Some(VariableSource::Text(text))) => text.to_vec(),
+            (None, Some(VariableSource::File(file))) => {
                 let mut bytes = Vec::new();
                 let path = Path::new(file);
                 let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-                read.map_err(|error| Reason::read(path, &error))?;
+                read.map_err(|error| UsageReason::read(path, &error))?;
                 bytes
             }
             (None, None) => {
                 let name = assignment.name;
-                return Err(Reason::bad_use(format!("the environment has no variable {name}")));
+                return Err(UsageReason::bad_use(format!("the environment has no variable {name}")));
             }
         };
-        self.variables.set(assignment.name, variables::part(value, assignment.range));
+        self.variables.set(assignment.name, expand_variables::part(value, assignment.range));
         Ok(())
     }
 
     /// Reads the letters of a bundle after one dash. The first that takes a value takes the rest of
     /// the argument.
-    fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+    fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, OptionError> {
         // A lone dash is a letter that no option has.
         for at in 1..written.len().max(2) {
             let letter = written.get(at).copied().unwrap_or(0);
@@ -241,11 +242,11 @@ impl Parser<'_> {
             let Some(flag) = flags::find_short(letter) else {
                 let name = unsupported::of_letter(letter);
                 let why = name.and_then(|name| unsupported::why(name.as_bytes()));
-                let reason = why.map_or(Reason::Unknown, Reason::Refused);
-                return Err(Refusal::Here { shown: shown.to_vec(), reason });
+                let reason = why.map_or(UsageReason::Unknown, UsageReason::Refused);
+                return Err(OptionError::Here { shown: shown.to_vec(), reason });
             };
             let rest = &written[(at + 1).min(written.len())..];
-            if flag.spec().takes.is_glued() {
+            if flag.spec().syntax.is_glued() {
                 let attached = (!rest.is_empty()).then_some(rest);
                 return self.apply(flag, true, attached, next, shown);
             }
@@ -261,26 +262,26 @@ impl Parser<'_> {
         attached: Option<&[u8]>,
         next: Option<&[u8]>,
         shown: &[u8],
-    ) -> Result<bool, Refusal> {
-        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
-        let takes = flag.spec().takes;
+    ) -> Result<bool, OptionError> {
+        let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
+        let takes = flag.spec().syntax;
         let value = match (takes, attached, next) {
             // curl passes over a value that a switch does not take.
-            (Takes::Switch | Takes::Once, Some(_), _) if !self.args.global.persona.is_curl() => {
-                return Err(here(Reason::TrailingGarbage));
+            (FlagSyntax::Switch | FlagSyntax::Once, Some(_), _) if !self.args.global.persona.is_curl() => {
+                return Err(here(UsageReason::TrailingGarbage));
             }
-            (Takes::Switch | Takes::Once, ..) => FlagValue::Switch(on),
+            (FlagSyntax::Switch | FlagSyntax::Once, ..) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
-            (Takes::Value(name), None, Some(text)) => {
+            (FlagSyntax::Value(name), None, Some(text)) => {
                 if (name.contains("file") || name == "path") && text.len() > 1 && text[0] == b'-' {
                     let text = printable(text);
                     self.args.warn(format!("The filename argument '{text}' looks like a flag."));
                 }
                 FlagValue::Text(text)
             }
-            (Takes::Trailing(_), None, Some(text)) => FlagValue::Text(text),
-            (Takes::Value(_), None, None) => return Err(here(Reason::RequiresParameter)),
-            (Takes::Optional(_) | Takes::Trailing(_), None, _) => FlagValue::Absent,
+            (FlagSyntax::Trailing(_), None, Some(text)) => FlagValue::Text(text),
+            (FlagSyntax::Value(_), None, None) => return Err(here(UsageReason::RequiresParameter)),
+            (FlagSyntax::Optional(_) | FlagSyntax::Trailing(_), None, _) => FlagValue::Absent,
         };
         if let FlagValue::Text(text) = value
             && self.depth == 0
@@ -298,7 +299,7 @@ impl Parser<'_> {
         if let Some(path) = self.args.config.take() {
             self.config(&path, shown)?;
         }
-        let separate = matches!(takes, Takes::Value(_) | Takes::Trailing(_));
+        let separate = matches!(takes, FlagSyntax::Value(_) | FlagSyntax::Trailing(_));
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
@@ -319,8 +320,9 @@ impl Parser<'_> {
             let path = Path::new(&dir).join(name);
             if self.files.open(&path).is_ok() {
                 let read = self.config(&path, b"");
-                let fault = read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown)))).err();
-                if let Some(refused) = fault.as_ref().filter(|fault| matches!(fault.reason(), Reason::Refused(_))) {
+                let fault = read.map_err(|refusal| refusal.at(|shown| ArgPosition::Option(printable(shown)))).err();
+                if let Some(refused) = fault.as_ref().filter(|fault| matches!(fault.reason(), UsageReason::Refused(_)))
+                {
                     return Err(refused.clone());
                 }
                 if fault.is_none() {
@@ -333,12 +335,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), Refusal> {
-        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+    fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), OptionError> {
+        let here = |reason| OptionError::Here { shown: shown.to_vec(), reason };
         if self.depth == DEPTH_MAX {
-            return Err(here(Reason::TooDeep));
+            return Err(here(UsageReason::TooDeep));
         }
-        let source = self.files.open_config(path).map_err(|error| here(Reason::read(path, &error)))?;
+        let source = self.files.open_config(path).map_err(|error| here(UsageReason::read(path, &error)))?;
         let is_stdin = path == Path::new("-");
         let file = match is_stdin {
             true => "<stdin>".to_owned(),
@@ -348,7 +350,7 @@ impl Parser<'_> {
             self.opened_by = (!shown.is_empty()).then(|| printable(shown).into());
         }
         let by = self.opened_by.clone();
-        let place = |line, option: &[u8]| Place::Config {
+        let place = |line, option: &[u8]| ArgPosition::Config {
             by: by.clone(),
             file: file.as_str().into(),
             line,
@@ -360,29 +362,29 @@ impl Parser<'_> {
             let entry = match reader.next_entry() {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break,
-                Err(ConfigError::Io(error)) => return Err(here(Reason::read(path, &error))),
+                Err(ConfigError::Io(error)) => return Err(here(UsageReason::read(path, &error))),
                 Err(ConfigError::LineTooLong(line)) => {
-                    let reason = Reason::bad_use("the line is too long");
-                    return Err(Refusal::Deeper(UsageError::new(place(line, b""), reason)));
+                    let reason = UsageReason::bad_use("the line is too long");
+                    return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
                 Err(ConfigError::Nul(line)) => {
-                    let reason = Reason::bad_use("the line holds a NUL byte");
-                    return Err(Refusal::Deeper(UsageError::new(place(line, b""), reason)));
+                    let reason = UsageReason::bad_use("the line holds a NUL byte");
+                    return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
             };
             if let Some(oddity) = entry.oddity {
                 let option = printable(entry.option);
                 self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
-            self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
+            self.entry(&entry).map_err(|refusal| OptionError::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
             if self.args.global.persona.is_curl() {
                 // curl shows the help and reads on; the rest of what ends a command line says
                 // nothing here.
-                if let Some(Special::Help(subject)) = self.args.special.take() {
+                if let Some(InfoOption::Help(subject)) = self.args.info.take() {
                     self.args.help_first.push(subject);
                 }
             }
-            if self.args.special.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
+            if self.args.info.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
                 break;
             }
         }
@@ -390,7 +392,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry<'_>) -> Result<(), Refusal> {
+    fn entry(&mut self, entry: &ConfigEntry<'_>) -> Result<(), OptionError> {
         let written = entry.option;
         let outcome = match written.first() {
             Some(b'-') => self.option(written, entry.value),
@@ -398,31 +400,31 @@ impl Parser<'_> {
         };
         match outcome {
             // curl passes over an empty group in a config file and refuses it on the command line.
-            Err(Refusal::Here { reason: Reason::MissingUrlBeforeNext, .. }) => Ok(()),
+            Err(OptionError::Here { reason: UsageReason::MissingUrlBeforeNext, .. }) => Ok(()),
             Err(refusal) => Err(refusal),
             Ok(used) if used || entry.value.is_none_or(<[u8]>::is_empty) => Ok(()),
             Ok(_) => {
-                let reason = Reason::TrailingGarbage;
-                Err(Refusal::Here { shown: written.to_vec(), reason })
+                let reason = UsageReason::TrailingGarbage;
+                Err(OptionError::Here { shown: written.to_vec(), reason })
             }
         }
     }
 }
 
 /// The flag of a long name, and whether the name turns it on.
-fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
+fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));
     }
     let positive = name.strip_prefix(b"no-");
     match positive.and_then(flags::find_long) {
-        Some(flag) => match flag.spec().takes {
-            Takes::Switch => Ok((flag, false)),
-            _ => Err(Reason::NotReversible),
+        Some(flag) => match flag.spec().syntax {
+            FlagSyntax::Switch => Ok((flag, false)),
+            _ => Err(UsageReason::NotReversible),
         },
         None => {
             let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));
-            Err(why.map_or(Reason::Unknown, Reason::Refused))
+            Err(why.map_or(UsageReason::Unknown, UsageReason::Refused))
         }
     }
 }

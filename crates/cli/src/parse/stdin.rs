@@ -2,12 +2,12 @@
 //! content. curl reads a file as soon as it meets the option that names it, and programs write
 //! options and content into one pipe.
 
-use crate::config::Entry;
+use crate::config_file::ConfigEntry;
 use crate::flags;
 
 /// Returns true if the option reads the rest of standard input as content, so that no more options
 /// can come from there.
-pub(super) fn is_taken_by(entry: &Entry<'_>) -> bool {
+pub(super) fn is_taken_by(entry: &ConfigEntry<'_>) -> bool {
     let Some(value) = entry.value else { return false };
     // Nearly every line, and there may be millions.
     if memchr::memmem::find(value, b"@-").is_none() && memchr::memmem::find(value, b"<-").is_none() {
@@ -35,7 +35,7 @@ pub(super) fn is_taken_by(entry: &Entry<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ConfigReader;
+    use crate::config_file::ConfigReader;
 
     #[test]
     fn options_that_read_standard_input_are_told_from_those_that_look_like_it() {

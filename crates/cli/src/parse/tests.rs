@@ -4,48 +4,48 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::args::{Special, TextOrFile};
-use crate::plan::{ContinueAt, Output, StatsFormat, TlsVersion};
-use crate::urls::UrlSource;
+use crate::parsed_args::{InfoOption, TextOrFile};
+use crate::plan::{ContinueAt, OutputArg, StatsFormat, TlsVersion};
+use crate::url_list::UrlSource;
 
 #[derive(Default)]
-struct Memory(HashMap<PathBuf, String>);
+struct MemoryFiles(HashMap<PathBuf, String>);
 
-impl Memory {
+impl MemoryFiles {
     fn with(mut self, path: &str, text: &str) -> Self {
         self.0.insert(path.into(), text.to_owned());
         self
     }
 }
 
-impl Files for Memory {
+impl FileAccess for MemoryFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(io::Cursor::new(text.clone())))
     }
 }
 
-fn read(args: &[&str], files: Memory) -> Result<LowArgs, UsageError> {
+fn read(args: &[&str], files: MemoryFiles) -> Result<ParsedArgs, UsageError> {
     let mut files = files;
     parse(args.iter().map(Into::into), &mut files)
 }
 
-fn ok(args: &[&str]) -> LowArgs {
-    read(args, Memory::default()).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+fn ok(args: &[&str]) -> ParsedArgs {
+    read(args, MemoryFiles::default()).unwrap_or_else(|error| panic!("{args:?}: {error}"))
 }
 
 fn first_line(args: &[&str]) -> String {
-    let error = read(args, Memory::default()).expect_err("the command line is wrong");
+    let error = read(args, MemoryFiles::default()).expect_err("the command line is wrong");
     error.to_string().lines().next().expect("an error has a line").to_owned()
 }
 
-fn urls(low: &LowArgs, group: usize) -> Vec<UrlSource<'_>> {
-    low.groups[group].urls.iter().collect()
+fn urls(parsed: &ParsedArgs, group: usize) -> Vec<UrlSource<'_>> {
+    parsed.groups[group].urls.iter().collect()
 }
 
 #[test]
 fn letters_bundle_and_values_glue() {
-    let file = |name: &str| Output::File(name.into());
+    let file = |name: &str| OutputArg::File(name.into());
     for args in [
         &["-sSkofile"][..],
         &["-sSko", "file"],
@@ -53,32 +53,32 @@ fn letters_bundle_and_values_glue() {
         &["-sS", "-k", "--output=file"],
         &["--silent", "--show-error", "--insecure", "--output", "file"],
     ] {
-        let low = ok(args);
-        assert!(low.global.silent && low.global.show_error, "{args:?}");
-        assert!(low.groups[0].stages[0].transfer.tls.insecure, "{args:?}");
-        assert_eq!(low.groups[0].outputs, [file("file")], "{args:?}");
+        let parsed = ok(args);
+        assert!(parsed.global.silent && parsed.global.show_error, "{args:?}");
+        assert!(parsed.groups[0].stages[0].transfer.tls.insecure, "{args:?}");
+        assert_eq!(parsed.groups[0].outputs, [file("file")], "{args:?}");
     }
     assert_eq!(ok(&["-o=x"]).groups[0].outputs, [file("=x")]);
     assert_eq!(ok(&["-o-s"]).groups[0].outputs, [file("-s")]);
-    assert_eq!(ok(&["-o-"]).groups[0].outputs, [Output::Stdout]);
+    assert_eq!(ok(&["-o-"]).groups[0].outputs, [OutputArg::Stdout]);
     assert_eq!(ok(&["--output=a=b"]).groups[0].outputs, [file("a=b")]);
-    assert_eq!(ok(&["-so", "-"]).groups[0].outputs, [Output::Stdout]);
+    assert_eq!(ok(&["-so", "-"]).groups[0].outputs, [OutputArg::Stdout]);
 }
 
 #[test]
 fn no_turns_switches_off() {
-    let low = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
-    let transfer = &low.groups[0].stages[0].transfer;
-    assert!(!transfer.redirect.follow && !transfer.fail && !transfer.tls.insecure && !low.global.progress);
+    let parsed = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
+    let transfer = &parsed.groups[0].stages[0].transfer;
+    assert!(!transfer.redirect.follow && !transfer.fail && !transfer.tls.insecure && !parsed.global.progress);
     assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.redirect.follow);
 }
 
 #[test]
 fn urls_stand_anywhere_and_two_dashes_end_the_options() {
-    let low = ok(&["a", "-s", "b", "--url", "c", "--", "-s", "--", "--next"]);
+    let parsed = ok(&["a", "-s", "b", "--url", "c", "--", "-s", "--", "--next"]);
     let text = ["a", "b", "c", "-s", "--", "--next"];
-    assert_eq!(urls(&low, 0), text.map(UrlSource::Argument));
-    assert_eq!(low.groups.len(), 1);
+    assert_eq!(urls(&parsed, 0), text.map(UrlSource::Argument));
+    assert_eq!(parsed.groups.len(), 1);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn refusals_are_in_the_words_of_curl() {
 
 #[test]
 fn what_only_haul_lacks_is_said() {
-    let version = crate::usage::VERSION;
+    let version = crate::persona::VERSION;
     for (option, why) in [
         ("--http3", "HTTP/3 is not implemented yet"),
         ("--no-epsv", "it belongs to FTP, and haul speaks only HTTP"),
@@ -153,10 +153,10 @@ fn no_message_repeats_a_value() {
         &["--socks5=secret:x"],
         &["-Fsecret"],
     ] {
-        let error = read(args, Memory::default()).expect_err("the value is refused");
+        let error = read(args, MemoryFiles::default()).expect_err("the value is refused");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    let files = Memory::default().with("c", "user = \"secret\\n\"\n");
+    let files = MemoryFiles::default().with("c", "user = \"secret\\n\"\n");
     let error = read(&["-Kc"], files).expect_err("the value is refused");
     assert!(error.to_string().starts_with("haul: c:1: error: 'user' is badly used"), "{error}");
     assert!(!error.to_string().contains("secret"), "{error}");
@@ -164,38 +164,38 @@ fn no_message_repeats_a_value() {
 
 #[test]
 fn optional_values_are_only_glued() {
-    let low = ok(&["--stats", "json"]);
-    assert_eq!(low.global.stats, Some(StatsFormat::Text));
-    assert_eq!(urls(&low, 0), [UrlSource::Argument("json")]);
+    let parsed = ok(&["--stats", "json"]);
+    assert_eq!(parsed.global.stats, Some(StatsFormat::Text));
+    assert_eq!(urls(&parsed, 0), [UrlSource::Argument("json")]);
     assert_eq!(ok(&["--stats=json"]).global.stats, Some(StatsFormat::Json));
     assert!(first_line(&["--stats=xml"]).contains("badly used"));
 }
 
 #[test]
 fn help_and_version_end_the_parsing() {
-    assert_eq!(ok(&["-h"]).special, Some(Special::Help(None)));
-    assert_eq!(ok(&["--help", "all", "--foo"]).special, Some(Special::Help(Some("all".into()))));
-    assert_eq!(ok(&["-sh", "--output"]).special, Some(Special::Help(Some("--output".into()))));
-    assert_eq!(ok(&["-V", "--foo"]).special, Some(Special::Version));
+    assert_eq!(ok(&["-h"]).info, Some(InfoOption::Help(None)));
+    assert_eq!(ok(&["--help", "all", "--foo"]).info, Some(InfoOption::Help(Some("all".into()))));
+    assert_eq!(ok(&["-sh", "--output"]).info, Some(InfoOption::Help(Some("--output".into()))));
+    assert_eq!(ok(&["-V", "--foo"]).info, Some(InfoOption::Version));
 }
 
 #[test]
 fn next_resets_what_belongs_to_a_group() {
     let args = ["-s", "-k", "-oa", "u", "-:", "v", "--next", "-I", "w", "--threads", "3"];
-    let low = ok(&args);
-    assert_eq!(low.groups.len(), 3);
-    assert!(low.groups[0].stages[0].transfer.tls.insecure);
-    assert!(!low.groups[1].stages[0].transfer.tls.insecure);
-    assert!(low.groups[1].outputs.is_empty());
-    assert!(low.groups[2].stages[0].request.head);
-    assert!(low.global.silent);
-    assert_eq!(low.global.threads, Some(3));
-    assert_eq!(urls(&low, 1), [UrlSource::Argument("v")]);
+    let parsed = ok(&args);
+    assert_eq!(parsed.groups.len(), 3);
+    assert!(parsed.groups[0].stages[0].transfer.tls.insecure);
+    assert!(!parsed.groups[1].stages[0].transfer.tls.insecure);
+    assert!(parsed.groups[1].outputs.is_empty());
+    assert!(parsed.groups[2].stages[0].request.head);
+    assert!(parsed.global.silent);
+    assert_eq!(parsed.global.threads, Some(3));
+    assert_eq!(urls(&parsed, 1), [UrlSource::Argument("v")]);
 }
 
 #[test]
 fn options_belong_to_the_stage_that_the_last_then_opened() {
-    let low = ok(&[
+    let parsed = ok(&[
         "u",
         "-A",
         "one",
@@ -219,7 +219,7 @@ fn options_belong_to_the_stage_that_the_last_then_opened() {
         "--unique",
         "--sort",
     ]);
-    let [first, second] = &low.groups[0].stages[..] else { panic!("two stages") };
+    let [first, second] = &parsed.groups[0].stages[..] else { panic!("two stages") };
     assert!(first.template.is_none());
     let template = second.template.as_ref().expect("--then has a template");
     assert_eq!(template.expand(b"A").as_deref(), Ok("http://h/A"));
@@ -249,42 +249,42 @@ fn then_needs_matches() {
 fn config_files_are_read_in_place() {
     let text =
         "# list\nurl = \"http://h/1\"\n-o one\n\nurl=http://h/2\noutput: \"two\"\nno-location\n--max-time 4\n-sS\n";
-    let low = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], Memory::default().with("c", text));
-    let low = low.expect("the file is right");
-    assert_eq!(urls(&low, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
-    let names = ["zero", "one", "two"].map(|name| Output::File(name.into()));
-    assert_eq!(low.groups[0].outputs, names);
-    let transfer = &low.groups[0].stages[0].transfer;
+    let parsed = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], MemoryFiles::default().with("c", text));
+    let parsed = parsed.expect("the file is right");
+    assert_eq!(urls(&parsed, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
+    let names = ["zero", "one", "two"].map(|name| OutputArg::File(name.into()));
+    assert_eq!(parsed.groups[0].outputs, names);
+    let transfer = &parsed.groups[0].stages[0].transfer;
     assert!(!transfer.redirect.follow);
     assert_eq!(transfer.max_time, Some(Duration::from_secs(4)));
-    assert!(low.global.silent && low.global.show_error);
+    assert!(parsed.global.silent && parsed.global.show_error);
 }
 
 #[test]
 fn config_files_hold_groups_and_stages() {
     let text = "next\nurl = a\nnext\nurl = b\nextract = \"x+\"\nthen = \"http://h/{}\"\n--next\nurl = c\n";
-    let low = read(&["-K-"], Memory::default().with("-", text)).expect("the file is right");
-    assert_eq!(low.groups.len(), 3);
-    assert_eq!(low.groups[1].stages.len(), 2);
-    assert_eq!(urls(&low, 2), [UrlSource::Argument("c")]);
+    let parsed = read(&["-K-"], MemoryFiles::default().with("-", text)).expect("the file is right");
+    assert_eq!(parsed.groups.len(), 3);
+    assert_eq!(parsed.groups[1].stages.len(), 2);
+    assert_eq!(urls(&parsed, 2), [UrlSource::Argument("c")]);
 }
 
 #[test]
 fn config_files_nest_to_a_depth() {
-    let mut files = Memory::default();
+    let mut files = MemoryFiles::default();
     for depth in 0..5 {
         files = files.with(&format!("c{depth}"), &format!("config = c{}\n", depth + 1));
     }
-    let mut deep = Memory(files.0.clone());
+    let mut deep = MemoryFiles(files.0.clone());
     deep = deep.with("c5", "url = u");
     let error = read(&["-K", "c0"], deep).expect_err("six deep");
-    assert_eq!(*error.reason(), Reason::TooDeep);
-    let low = read(&["-K", "c0"], files.with("c4", "url = u")).expect("five deep");
-    assert_eq!(urls(&low, 0), [UrlSource::Argument("u")]);
-    let own = Memory::default().with("c", "-K c");
-    assert_eq!(*read(&["-K", "c"], own).expect_err("its own").reason(), Reason::TooDeep);
+    assert_eq!(*error.reason(), UsageReason::TooDeep);
+    let parsed = read(&["-K", "c0"], files.with("c4", "url = u")).expect("five deep");
+    assert_eq!(urls(&parsed, 0), [UrlSource::Argument("u")]);
+    let own = MemoryFiles::default().with("c", "-K c");
+    assert_eq!(*read(&["-K", "c"], own).expect_err("its own").reason(), UsageReason::TooDeep);
     // Depth is not a count: files beside each other are fine.
-    let side = Memory::default().with("a", "url = a");
+    let side = MemoryFiles::default().with("a", "url = a");
     assert_eq!(read(&["-Ka"; 20], side).expect("beside").groups[0].urls.len(), 20);
 }
 
@@ -301,11 +301,11 @@ fn config_errors_name_file_and_line() {
         ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
     ];
     for (text, expected) in cases {
-        let error = read(&["-K", "c"], Memory::default().with("c", text)).expect_err(text);
+        let error = read(&["-K", "c"], MemoryFiles::default().with("c", text)).expect_err(text);
         assert!(error.to_string().starts_with(expected), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
-    let error = read(&["-K", "none"], Memory::default()).expect_err("no such file");
+    let error = read(&["-K", "none"], MemoryFiles::default()).expect_err("no such file");
     assert_eq!(error.exit_code(), 26);
     let line = error.to_string().lines().nth(1).map(str::to_owned);
     assert_eq!(line.as_deref(), Some("haul: option -K: error encountered when reading a file"));
@@ -314,27 +314,27 @@ fn config_errors_name_file_and_line() {
 #[test]
 fn config_oddities_warn() {
     let text = "url = http://h/a b\nurl = \"http://h/\n";
-    let low = read(&["-K", "c"], Memory::default().with("c", text)).expect("taken as in curl");
-    assert_eq!(low.warnings.len(), 2);
-    assert!(low.warnings[0].starts_with("c:1 Option 'url' uses argument with unquoted whitespace. "));
-    assert_eq!(urls(&low, 0), ["http://h/a", "http://h/"].map(UrlSource::Argument));
+    let parsed = read(&["-K", "c"], MemoryFiles::default().with("c", text)).expect("taken as in curl");
+    assert_eq!(parsed.warnings.len(), 2);
+    assert!(parsed.warnings[0].starts_with("c:1 Option 'url' uses argument with unquoted whitespace. "));
+    assert_eq!(urls(&parsed, 0), ["http://h/a", "http://h/"].map(UrlSource::Argument));
     let many = "url = a b\n".repeat(100_000);
-    let low = read(&["-K", "c"], Memory::default().with("c", &many)).expect("taken as in curl");
-    assert_eq!(low.groups[0].urls.len(), 100_000);
-    assert_eq!(low.warnings.len(), 100);
+    let parsed = read(&["-K", "c"], MemoryFiles::default().with("c", &many)).expect("taken as in curl");
+    assert_eq!(parsed.groups[0].urls.len(), 100_000);
+    assert_eq!(parsed.warnings.len(), 100);
 }
 
 #[test]
 fn file_names_that_look_like_flags_warn() {
-    let low = ok(&["-o", "--foo", "u"]);
-    assert_eq!(low.warnings, ["The filename argument '--foo' looks like a flag."]);
+    let parsed = ok(&["-o", "--foo", "u"]);
+    assert_eq!(parsed.warnings, ["The filename argument '--foo' looks like a flag."]);
     assert!(ok(&["-o", "-", "u"]).warnings.is_empty());
     assert!(ok(&["-d", "-x", "u"]).warnings.is_empty());
 }
 
 #[test]
 fn values_of_single_flags() {
-    let low = ok(&[
+    let parsed = ok(&[
         "-bone=1",
         "-b",
         "two=2",
@@ -365,7 +365,7 @@ fn values_of_single_flags() {
         "--json",
         "@-",
     ]);
-    let stage = &low.groups[0].stages[0];
+    let stage = &parsed.groups[0].stages[0];
     assert_eq!(stage.request.cookie.as_deref(), Some(&b"one=1; two=2"[..]));
     assert_eq!(stage.request.referer.as_deref(), Some(&b"http://r/"[..]));
     assert!(stage.request.auto_referer);
@@ -376,8 +376,8 @@ fn values_of_single_flags() {
     assert_eq!(stage.transfer.connect_timeout, Duration::from_secs(300));
     assert_eq!((stage.transfer.limit_rate, stage.transfer.split), (Some(3 << 19), Some(16)));
     assert_eq!(stage.request.continue_at, Some(ContinueAt::Offset(7)));
-    assert_eq!(low.groups[0].create_file_mode, Some(0o640));
-    assert_eq!((low.global.max_memory, low.global.pipeline), (2 << 20, 32));
+    assert_eq!(parsed.groups[0].create_file_mode, Some(0o640));
+    assert_eq!((parsed.global.max_memory, parsed.global.pipeline), (2 << 20, 32));
     assert_eq!(stage.write_out, Some(TextOrFile::File("f".into())));
     assert_eq!(stage.request.data[0].text, TextOrFile::File("-".into()));
     assert!(first_line(&["-X", "GET /"]).contains("token"));
@@ -391,13 +391,13 @@ fn bytes_pass_where_they_may() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let arg = |bytes: &'static [u8]| OsStr::from_bytes(bytes).to_owned();
-    let low = parse([arg(b"-d\xff"), arg(b"-HA: \xe4"), arg(b"-D\xff")], &mut Memory::default());
-    let low = low.expect("these are bytes");
-    let data = &low.groups[0].stages[0].request.data[0];
+    let parsed = parse([arg(b"-d\xff"), arg(b"-HA: \xe4"), arg(b"-D\xff")], &mut MemoryFiles::default());
+    let parsed = parsed.expect("these are bytes");
+    let data = &parsed.groups[0].stages[0].request.data[0];
     assert_eq!(data.text, TextOrFile::Text(vec![0xff]));
-    let low = parse([arg(b"http://h/\xc3\xa9\xff")], &mut Memory::default()).expect("a URL has them encoded");
-    assert_eq!(low.groups[0].urls.iter().next(), Some(UrlSource::Argument("http://h/\u{e9}%FF")));
+    let parsed = parse([arg(b"http://h/\xc3\xa9\xff")], &mut MemoryFiles::default()).expect("a URL has them encoded");
+    assert_eq!(parsed.groups[0].urls.iter().next(), Some(UrlSource::Argument("http://h/\u{e9}%FF")));
     for text in [&b"--extract=\xff"[..], b"--\xff"] {
-        assert!(parse([OsStr::from_bytes(text).to_owned()], &mut Memory::default()).is_err());
+        assert!(parse([OsStr::from_bytes(text).to_owned()], &mut MemoryFiles::default()).is_err());
     }
 }

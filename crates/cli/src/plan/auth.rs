@@ -47,12 +47,12 @@ pub struct AuthArgs {
     /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
     pub signature: Option<Arc<SigV4>>,
     /// `-n` and its like.
-    pub netrc: Netrc,
+    pub netrc: NetrcArg,
 }
 
 impl Default for AuthArgs {
     fn default() -> Self {
-        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, signature: None, netrc: Netrc::Off }
+        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, signature: None, netrc: NetrcArg::Off }
     }
 }
 
@@ -63,9 +63,9 @@ impl AuthArgs {
             user: self.user.as_ref(),
             bearer: self.bearer.as_ref().map(Secret::expose),
             netrc: match &self.netrc {
-                Netrc::Off | Netrc::Missing => auth::Netrc::Off,
-                Netrc::Optional(text) => auth::Netrc::Optional(text),
-                Netrc::Required(text) => auth::Netrc::Required(text),
+                NetrcArg::Off | NetrcArg::Missing => auth::Netrc::Off,
+                NetrcArg::Optional(text) => auth::Netrc::Optional(text),
+                NetrcArg::Required(text) => auth::Netrc::Required(text),
             },
         }
     }
@@ -73,7 +73,7 @@ impl AuthArgs {
 
 /// The text of the netrc file, if it is used. `Debug` does not show the text.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub enum Netrc {
+pub enum NetrcArg {
     /// The netrc file is not used.
     #[default]
     Off,
@@ -86,13 +86,13 @@ pub enum Netrc {
     Missing,
 }
 
-impl std::fmt::Debug for Netrc {
+impl std::fmt::Debug for NetrcArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Netrc::Off => "Off",
-            Netrc::Optional(_) => "Optional(..)",
-            Netrc::Required(_) => "Required(..)",
-            Netrc::Missing => "Missing",
+            NetrcArg::Off => "Off",
+            NetrcArg::Optional(_) => "Optional(..)",
+            NetrcArg::Required(_) => "Required(..)",
+            NetrcArg::Missing => "Missing",
         })
     }
 }

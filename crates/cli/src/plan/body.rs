@@ -1,12 +1,12 @@
 //! Request bodies: where their bytes are.
 //!
 //! ```
-//! use haul_cli::plan::{Form, PartArg, PartContent, Source};
+//! use haul_cli::plan::{FormArg, PartArg, PartContent, BodySource};
 //! use haul_policy::multipart::{Boundary, Layout, Piece};
 //!
-//! let file = PartContent::Source(Source::File("a.txt".into()));
-//! let form = Form { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..Form::default() };
-//! assert_eq!(form.sources(), [&Source::File("a.txt".into())]);
+//! let file = PartContent::Source(BodySource::File("a.txt".into()));
+//! let form = FormArg { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..FormArg::default() };
+//! assert_eq!(form.sources(), [&BodySource::File("a.txt".into())]);
 //! let layout = Layout::new(&form.parts_of(&[Some(7)]), &Boundary::new([0; 16]), form.escape).unwrap();
 //! assert!(matches!(layout.pieces[1], Piece::Source { index: 0, length: Some(7) }));
 //! ```
@@ -15,72 +15,72 @@ use std::path::PathBuf;
 
 use haul_policy::multipart::{Content, Escape, Part};
 
-use super::by_value::ByValue;
-use crate::form::Encoder;
+use super::value_template::ValueTemplate;
+use crate::form::PartEncoder;
 
 /// A request's body. `Debug` shows no byte of it.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum BodyArg {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// Bytes behind `--then` that depend on the value that led to the page.
-    ByValue(ByValue),
+    ByValue(ValueTemplate),
     /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
     File(PathBuf),
     /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent
     /// again.
     Stdin,
     /// `-F`; its `Content-Type` is the layout's, unless `fields` have one.
-    Multipart(Form),
+    Multipart(FormArg),
 }
 
-impl Body {
+impl BodyArg {
     /// The bytes, where they are in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Body::Bytes(bytes) => Some(bytes),
-            Body::ByValue(_) | Body::File(_) | Body::Stdin | Body::Multipart(_) => None,
+            BodyArg::Bytes(bytes) => Some(bytes),
+            BodyArg::ByValue(_) | BodyArg::File(_) | BodyArg::Stdin | BodyArg::Multipart(_) => None,
         }
     }
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for BodyArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Body::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
-            Body::ByValue(text) => text.fmt(f),
-            Body::File(path) => write!(f, "File({path:?})"),
-            Body::Stdin => f.write_str("Stdin"),
-            Body::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),
+            BodyArg::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            BodyArg::ByValue(text) => text.fmt(f),
+            BodyArg::File(path) => write!(f, "File({path:?})"),
+            BodyArg::Stdin => f.write_str("Stdin"),
+            BodyArg::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),
         }
     }
 }
 
 /// The form that `-F` and `--form-string` make (RFC 7578).
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct FormArg {
     /// The parts of the form, in order.
     pub parts: Vec<PartArg>,
     /// `--form-escape`.
     pub escape: Escape,
 }
 
-impl Form {
+impl FormArg {
     /// The sources to read, in the order of the body. A place may occur twice.
-    pub fn sources(&self) -> Vec<&Source> {
+    pub fn sources(&self) -> Vec<&BodySource> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
         sources
     }
 
-    /// The parts as the layout takes them. `lengths` are those of [`Form::sources`] by index; one
+    /// The parts as the layout takes them. `lengths` are those of [`FormArg::sources`] by index; one
     /// that is missing is unknown.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<Part> {
         convert(&self.parts, lengths, &mut 0)
     }
 }
 
-fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p Source>) {
+fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p BodySource>) {
     for part in parts {
         match &part.content {
             PartContent::Bytes(_) => {}
@@ -121,7 +121,7 @@ pub struct PartArg {
     /// Further header lines, without line ends.
     pub headers: Vec<Vec<u8>>,
     /// The encoder of the content when the body is made; `headers` name it.
-    pub encoder: Option<Encoder>,
+    pub encoder: Option<PartEncoder>,
     /// The content of the part.
     pub content: PartContent,
 }
@@ -145,14 +145,14 @@ pub enum PartContent {
     /// Bytes that are sent as they are.
     Bytes(Vec<u8>),
     /// The sources that are read when the body is sent.
-    Source(Source),
+    Source(BodySource),
     /// Several: `=@a,b` and `=(`.
     Mixed(Vec<PartArg>),
 }
 
 /// A source from which bytes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum BodySource {
     /// A file. One that is no regular file (a pipe) has no known length and can be read once.
     File(PathBuf),
     /// Standard input; at most one part of a form has it.

@@ -1,6 +1,6 @@
 //! The plan: a command line with everything resolved that needs no network.
 //!
-//! [`crate::resolve::resolve`] makes it from [`crate::args::LowArgs`]: files that options name are
+//! [`crate::resolve::resolve`] makes it from [`crate::parsed_args::ParsedArgs`]: files that options name are
 //! read, outputs stand beside their URLs, defaults are filled in, contradictions are refused.
 //! The engine's side of the program reads the plan and nothing else.
 //!
@@ -8,25 +8,25 @@
 //! use haul_cli::{files::SystemFiles, parse::parse, plan::Output, resolve::resolve};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
-//! let low = parse(args, &mut SystemFiles).unwrap();
-//! let plan = resolve(low, &mut SystemFiles).unwrap();
+//! let parsed = parse(args, &mut SystemFiles).unwrap();
+//! let plan = resolve(parsed, &mut SystemFiles).unwrap();
 //! let operation = &plan.operations[0];
-//! assert_eq!(operation.output_of(0), &Output::File("a".into()));
-//! assert_eq!(operation.output_of(1), &Output::Stdout);
+//! assert_eq!(operation.output_of(0), &OutputArg::File("a".into()));
+//! assert_eq!(operation.output_of(1), &OutputArg::Stdout);
 //! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
 mod auth;
 mod body;
-mod by_value;
-mod client_cert;
+mod client_certificate;
 mod connection;
 mod proxy;
 mod redirect;
-mod state;
+mod state_files;
 mod trace;
 mod transfer;
 mod upload;
+mod value_template;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -38,30 +38,30 @@ use haul_policy::template::Template;
 use crate::persona::Persona;
 
 pub use crate::agent::AgentArgs;
-pub use crate::checksum::Checksum;
-pub use crate::urls::{UrlList, UrlSource};
+pub use crate::checksum::ChecksumArg;
+pub use crate::url_list::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
-pub use auth::{AuthArgs, Netrc, Secret};
-pub use body::{Body, Form, PartArg, PartContent, Source};
-pub use by_value::{ByValue, ValueForm};
-pub use client_cert::{CertFormat, ClientCert};
+pub use auth::{AuthArgs, NetrcArg, Secret};
+pub use body::{BodyArg, BodySource, FormArg, PartArg, PartContent};
+pub use client_certificate::{CertFormat, ClientCert};
 pub use connection::{ConnectionArgs, Interface, KeepaliveArgs, UnixSocket};
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use redirect::RedirectArgs;
-pub use state::{CookieArgs, Store};
+pub use state_files::{CookieArgs, StoreArg};
 pub use trace::{TraceArgs, TraceForm};
 pub use transfer::{
     ConnectToArg, HttpVersion, IpVersion, ResolveArg, RetryArgs, Slowest, TlsArgs, TlsVersion, TransferArgs,
 };
-pub use upload::{Upload, append_query, name_upload};
+pub use upload::{UploadArg, append_query, name_upload};
+pub use value_template::{ValueEncoding, ValueTemplate};
 
 /// The plan of one run of the program.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// The groups that `--next` separates, carried out one after the other. Never empty.
     pub operations: Vec<Operation>,
     /// The settings of the whole run.
-    pub global: Global,
+    pub global: GlobalArgs,
     /// The warnings before the run starts. Each is one `Warning: ` line, unless the run is silent.
     pub warnings: Vec<String>,
     /// The number of leading warnings that a silent run prints too.
@@ -72,7 +72,7 @@ pub struct Plan {
 
 /// Settings of the whole run; `--next` does not reset them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Global {
+pub struct GlobalArgs {
     /// The program whose defaults and messages the run has.
     pub persona: Persona,
     /// `-s`: neither progress nor messages.
@@ -114,9 +114,9 @@ pub struct Global {
     pub agent_idle: Duration,
 }
 
-impl Default for Global {
+impl Default for GlobalArgs {
     fn default() -> Self {
-        Global {
+        GlobalArgs {
             persona: Persona::Haul,
             silent: false,
             show_error: false,
@@ -140,7 +140,22 @@ impl Default for Global {
     }
 }
 
-impl Global {
+impl GlobalArgs {
+    /// Returns the settings of a run of this program before any option.
+    pub fn of(persona: Persona) -> Self {
+        match persona {
+            Persona::Haul => GlobalArgs::default(),
+            // curl has no limit for one host unless an option sets one.
+            Persona::Curl => GlobalArgs {
+                persona,
+                parallel: false,
+                parallel_max: 50,
+                parallel_max_host: usize::from(u16::MAX),
+                ..GlobalArgs::default()
+            },
+        }
+    }
+
     /// Returns true if notes are printed: only where haul stands in for curl, and a trace is on.
     pub fn shows_notes(&self) -> bool {
         self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
@@ -169,19 +184,19 @@ pub struct Operation {
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`, by index; see [`Operation::output_of`].
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputArg>,
     /// The output of sources beyond `outputs`.
-    pub output_default: Output,
+    pub output_default: OutputArg,
     /// `-T`, by index of `urls`; see [`Operation::upload_of`].
-    pub uploads: Vec<Upload>,
+    pub uploads: Vec<UploadArg>,
     /// `--output-dir`: where relative file names are put.
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: make missing directories of an output.
     pub create_dirs: bool,
-    /// `-J`: the name that `Content-Disposition` gives takes the place of [`Output::RemoteName`]'s.
+    /// `-J`: the name that `Content-Disposition` gives takes the place of [`OutputArg::RemoteName`]'s.
     pub remote_header_name: bool,
     /// The treatment of an output file that exists already.
-    pub existing: Existing,
+    pub existing: ExistingFile,
     /// `--remove-on-error`: nothing of a failed transfer stays on the disk.
     pub remove_on_error: bool,
     /// `--fsync`: a file is on the disk before its transfer is done.
@@ -196,9 +211,9 @@ pub struct Operation {
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask;
     /// `None` is `0o666`.
     pub create_file_mode: Option<u32>,
-    /// `--checksum`: the expected digest, or the list of digests. A [`Checksum::Digest`] requires
+    /// `--checksum`: the expected digest, or the list of digests. A [`ChecksumArg::Digest`] requires
     /// that there is one URL.
-    pub checksum: Option<Checksum>,
+    pub checksum: Option<ChecksumArg>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
 }
@@ -207,26 +222,26 @@ impl Operation {
     /// Returns the output of the source at this index.
     ///
     /// The outputs of later stages are in [`StageArgs::output`].
-    pub fn output_of(&self, index: usize) -> &Output {
+    pub fn output_of(&self, index: usize) -> &OutputArg {
         match self.outputs.get(index) {
             Some(output) => output,
-            None if self.urls.is_listed(index) && self.stages.len() == 1 => &Output::RemoteName,
+            None if self.urls.is_listed(index) && self.stages.len() == 1 => &OutputArg::RemoteName,
             None => &self.output_default,
         }
     }
 
     /// Returns the treatment of an output's existing file. The output that discards content is
     /// always replaced.
-    pub fn existing_of(&self, output: &Output) -> Existing {
+    pub fn existing_of(&self, output: &OutputArg) -> ExistingFile {
         match output {
-            Output::Null => Existing::Replace,
+            OutputArg::Null => ExistingFile::Replace,
             _ => self.existing,
         }
     }
 
     /// The output that all pages of the last stage share, standard output included; `None` if each
     /// page has its own.
-    pub fn shared_output(&self) -> Option<&Output> {
+    pub fn shared_output(&self) -> Option<&OutputArg> {
         let output = match self.stages.as_slice() {
             [stage] if self.urls.len() > 1 || stage.extract.is_empty() => return None,
             [_] => self.output_of(0),
@@ -234,9 +249,9 @@ impl Operation {
             [] => return None,
         };
         let is_shared = match output {
-            Output::File(name) => !has_placeholder(name.as_bytes(), self.stages.len() > 1),
-            Output::RemoteName => false,
-            Output::Stdout | Output::Null => true,
+            OutputArg::File(name) => !has_placeholder(name.as_bytes(), self.stages.len() > 1),
+            OutputArg::RemoteName => false,
+            OutputArg::Stdout | OutputArg::Null => true,
         };
         is_shared.then_some(output)
     }
@@ -248,14 +263,14 @@ impl Operation {
 
     /// Returns the upload to the source at this index, in the first stage; `None` for a plain
     /// request.
-    pub fn upload_of(&self, index: usize) -> Option<&Upload> {
-        self.uploads.get(index).filter(|upload| **upload != Upload::Nothing)
+    pub fn upload_of(&self, index: usize) -> Option<&UploadArg> {
+        self.uploads.get(index).filter(|upload| **upload != UploadArg::Nothing)
     }
 }
 
 /// The destination of bodies, or of the text extracted from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputArg {
     /// Standard output.
     Stdout,
     /// `-o`: a file name in which `#1` stands for the first glob's value.
@@ -266,7 +281,7 @@ pub enum Output {
     Null,
 }
 
-impl Output {
+impl OutputArg {
     /// Returns true if the output is standard output, by any of its names.
     pub fn is_stdout(&self) -> bool {
         match self {
@@ -288,7 +303,7 @@ fn has_placeholder(name: &[u8], by_value: bool) -> bool {
 
 /// The treatment of an output file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFile {
     /// Replaces the file; but if its name came from `Content-Disposition`, the transfer fails (exit
     /// 23). The default.
     #[default]
@@ -325,7 +340,7 @@ pub struct StageArgs {
     pub report: ReportArgs,
     /// The destination of the pages, in a stage that `--then` opened. The first stage uses the
     /// operation's outputs.
-    pub output: Output,
+    pub output: OutputArg,
     /// `--extract`: print matches of these, or feed them to the next stage, instead of bodies.
     pub extract: Vec<String>,
     /// `--extract-bytes`: search the bytes of bodies, not their text.
@@ -374,7 +389,7 @@ pub struct RequestArgs {
     /// The credentials for the servers.
     pub auth: AuthArgs,
     /// The body. Never beside uploads.
-    pub body: Option<Body>,
+    pub body: Option<BodyArg>,
     /// The fields behind `--then` whose values hold `{}` for the value that led to the page.
     pub fields_by_value: Vec<(String, Vec<u8>)>,
     /// The body's `Content-Type`, unless `fields` have one; a form's is the layout's.
@@ -416,7 +431,7 @@ impl std::fmt::Debug for RequestArgs {
 impl RequestArgs {
     /// The method for a source with or without an upload: an upload is a PUT unless `-X` says
     /// otherwise.
-    pub fn method_for(&self, upload: Option<&Upload>) -> &str {
+    pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {
         let is_given = self.custom_method || self.is_post.is_some();
         match upload {
             Some(_) if !is_given => "PUT",

@@ -1,11 +1,11 @@
 //! The transfer settings: limits, retries, addresses, TLS.
 //!
 //! ```
-//! use haul_cli::plan::{Global, TransferArgs};
+//! use haul_cli::plan::{GlobalArgs, TransferArgs};
 //!
 //! let transfer = TransferArgs { speed_limit: 1000, ..TransferArgs::default() };
 //! assert!(transfer.slowest().is_none(), "slow for how long?");
-//! assert_eq!(transfer.connections(&Global::default()), 6);
+//! assert_eq!(transfer.connections(&GlobalArgs::default()), 6);
 //! ```
 
 use std::net::IpAddr;
@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use haul::request::Liberties;
 
-use super::{ClientCert, ConnectionArgs, CookieArgs, Global, RedirectArgs, Store};
+use super::{ClientCert, ConnectionArgs, CookieArgs, GlobalArgs, RedirectArgs, StoreArg};
+use crate::persona::Persona;
 
 /// The transfer settings of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +25,9 @@ pub struct TransferArgs {
     /// Cookies, `-b TEXT` apart.
     pub cookies: CookieArgs,
     /// `--hsts`: which hosts are reached by https alone (RFC 6797).
-    pub hsts: Store,
+    pub hsts: StoreArg,
     /// `--alt-svc`: where else origins are served (RFC 7838).
-    pub alt_svc: Store,
+    pub alt_svc: StoreArg,
     /// A status of 400 or more is a failure (exit 22) without a body. Default on.
     pub fail: bool,
     /// `--fail-with-body`: the failure's body is still delivered.
@@ -78,8 +79,8 @@ impl Default for TransferArgs {
         TransferArgs {
             redirect: RedirectArgs::default(),
             cookies: CookieArgs::default(),
-            hsts: Store::Off,
-            alt_svc: Store::Off,
+            hsts: StoreArg::Off,
+            alt_svc: StoreArg::Off,
             fail: true,
             fail_with_body: false,
             liberties: Liberties::default(),
@@ -105,8 +106,21 @@ impl Default for TransferArgs {
 }
 
 impl TransferArgs {
+    /// Returns the transfer settings of a stage before any option.
+    pub fn of(persona: Persona) -> Self {
+        let mut transfer = TransferArgs::default();
+        if persona.is_curl() {
+            transfer.redirect.follow = false;
+            transfer.fail = false;
+            transfer.cookies.as_curl = true;
+            transfer.split = Some(1);
+            transfer.retry = RetryArgs { count: 0, ..RetryArgs::default() };
+        }
+        transfer
+    }
+
     /// Most connections for one body: `--split`, else as many as one host may have. Never 0.
-    pub fn connections(&self, global: &Global) -> usize {
+    pub fn connections(&self, global: &GlobalArgs) -> usize {
         self.split.unwrap_or(global.parallel_max_host)
     }
 

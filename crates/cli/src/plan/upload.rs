@@ -17,7 +17,7 @@ use haul_policy::urlencode::percent;
 
 /// The upload of one `-T`, which belongs to the URL at its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Upload {
+pub enum UploadArg {
     /// `-T ''`: this URL is fetched as if there were no `-T`.
     Nothing,
     /// Standard input, with no known length.

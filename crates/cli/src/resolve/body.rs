@@ -6,50 +6,51 @@ use haul_policy::multipart::{Escape, content_type_of};
 use haul_policy::urlencode;
 
 use super::identity::at;
-use super::{Resolver, misused};
-use crate::args::{DataKind, DataLow, TextOrFile};
-use crate::flags::field::refuse_controls;
-use crate::form::{ContentLow, FormLow, LineLow, PartLow};
-use crate::plan::{Body, ByValue, Form, PartArg, PartContent, Source, ValueForm};
-use crate::usage::{Reason, UsageError};
+use super::{PlanResolver, misused};
+use crate::flags::header_field::refuse_controls;
+use crate::form::{ParsedContent, ParsedForm, ParsedHeaderLine, ParsedPart};
+use crate::parsed_args::{DataKind, ParsedData, TextOrFile};
+use crate::plan::{BodyArg, BodySource, FormArg, PartArg, PartContent, ValueEncoding, ValueTemplate};
+use crate::usage_error::{UsageError, UsageReason};
 
 /// From which size on a file is streamed and not held, in bytes.
 const STREAMED_FROM: u64 = 1 << 20;
 
-impl Resolver<'_> {
+impl PlanResolver<'_> {
     /// The body that `-d` and its like make. With a form, `{}` in their texts stands for the value
     /// that a page was found by.
-    pub(super) fn data(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<Body, UsageError> {
-        if let [DataLow { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] = data.as_slice()
+    pub(super) fn data(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<BodyArg, UsageError> {
+        if let [ParsedData { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] =
+            data.as_slice()
         {
             let size = (path != Path::new("-")).then(|| self.size(path, data[0].kind.option())).transpose()?;
             if size.flatten().is_some_and(|size| size >= STREAMED_FROM) {
-                return Ok(Body::File(path.clone()));
+                return Ok(BodyArg::File(path.clone()));
             }
         }
         let joined = self.joined(data, form)?;
         Ok(match joined.text() {
-            Some(bytes) => Body::Bytes(bytes.to_vec()),
-            None => Body::ByValue(joined),
+            Some(bytes) => BodyArg::Bytes(bytes.to_vec()),
+            None => BodyArg::ByValue(joined),
         })
     }
 
     /// Joins the content of all `-d` options and their like.
-    fn joined(&mut self, data: Vec<DataLow>, form: Option<ValueForm>) -> Result<ByValue, UsageError> {
-        let mut all = ByValue::default();
-        for DataLow { kind, name, text } in data {
+    fn joined(&mut self, data: Vec<ParsedData>, form: Option<ValueEncoding>) -> Result<ValueTemplate, UsageError> {
+        let mut all = ValueTemplate::default();
+        for ParsedData { kind, name, text } in data {
             let is_file = matches!(text, TextOrFile::File(_));
             let mut bytes = self.text(text, kind.option())?;
             if is_file && kind == DataKind::Data {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
             let mut text = match form.filter(|_| !is_file) {
-                Some(_) if kind == DataKind::UrlEncode => ByValue::of(&bytes, ValueForm::Form),
-                Some(form) => ByValue::of(&bytes, form),
-                None => ByValue::literal(&bytes),
+                Some(_) if kind == DataKind::UrlEncode => ValueTemplate::of(&bytes, ValueEncoding::Form),
+                Some(form) => ValueTemplate::of(&bytes, form),
+                None => ValueTemplate::literal(&bytes),
             };
             if kind == DataKind::UrlEncode {
-                let mut named = ByValue::default();
+                let mut named = ValueTemplate::default();
                 if let Some(name) = name {
                     named.push_text(&[&name, &b"="[..]].concat());
                 }
@@ -71,13 +72,13 @@ impl Resolver<'_> {
     /// where it came from a file.
     pub(super) fn query(
         &mut self,
-        query: Vec<DataLow>,
-        get: Vec<DataLow>,
+        query: Vec<ParsedData>,
+        get: Vec<ParsedData>,
         is_later: bool,
     ) -> Result<Option<String>, UsageError> {
         let mut texts = Vec::new();
         for data in [query, get] {
-            let text = self.joined(data, is_later.then_some(ValueForm::Form))?;
+            let text = self.joined(data, is_later.then_some(ValueEncoding::Form))?;
             texts.push(text.map_texts(|text| in_query(text, is_later)).template());
         }
         texts.retain(|text| !text.is_empty());
@@ -85,30 +86,30 @@ impl Resolver<'_> {
         Ok(Some(query).filter(|query| !query.is_empty()))
     }
 
-    pub(super) fn form(&mut self, low: FormLow) -> Result<Form, UsageError> {
-        let escape = if low.backslash { Escape::Backslash } else { Escape::Percent };
-        let form = Form { parts: self.parts(low.into_parts())?, escape };
-        let stdins = form.sources().iter().filter(|source| ***source == Source::Stdin).count();
+    pub(super) fn form(&mut self, parsed: ParsedForm) -> Result<FormArg, UsageError> {
+        let escape = if parsed.backslash { Escape::Backslash } else { Escape::Percent };
+        let form = FormArg { parts: self.parts(parsed.into_parts())?, escape };
+        let stdins = form.sources().iter().filter(|source| ***source == BodySource::Stdin).count();
         if stdins > 1 {
             return Err(misused("--form", "standard input can be read once only"));
         }
         Ok(form)
     }
 
-    fn parts(&mut self, low: Vec<PartLow>) -> Result<Vec<PartArg>, UsageError> {
-        low.into_iter().map(|part| self.part(part)).collect()
+    fn parts(&mut self, parsed: Vec<ParsedPart>) -> Result<Vec<PartArg>, UsageError> {
+        parsed.into_iter().map(|part| self.part(part)).collect()
     }
 
-    fn part(&mut self, low: PartLow) -> Result<PartArg, UsageError> {
-        let mut filename = low.filename;
+    fn part(&mut self, parsed: ParsedPart) -> Result<PartArg, UsageError> {
+        let mut filename = parsed.filename;
         let mut guessed = filename.as_deref().and_then(known_type);
-        let content = match low.content {
-            ContentLow::Bytes(bytes) => PartContent::Bytes(bytes),
-            ContentLow::List(parts) => {
+        let content = match parsed.content {
+            ParsedContent::Bytes(bytes) => PartContent::Bytes(bytes),
+            ParsedContent::List(parts) => {
                 guessed = None;
                 PartContent::Mixed(self.parts(parts)?)
             }
-            ContentLow::File { path, named } => {
+            ParsedContent::File { path, named } => {
                 let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
                 let is_stdin = path == Path::new("-");
                 guessed = match (named, is_stdin) {
@@ -122,24 +123,24 @@ impl Resolver<'_> {
                     filename = filename.or(Some(own));
                 }
                 // curl holds standard input in memory, so that the form's length is known.
-                if is_stdin && (self.persona.is_curl() || low.encoder.is_some()) {
+                if is_stdin && (self.persona.is_curl() || parsed.encoder.is_some()) {
                     PartContent::Bytes(self.file(&path, "--form")?)
                 } else {
                     PartContent::Source(self.source(path)?)
                 }
             }
         };
-        let encoder = low.encoder.filter(|_| !matches!(content, PartContent::Mixed(_)));
-        let mut headers = self.lines(low.headers)?;
+        let encoder = parsed.encoder.filter(|_| !matches!(content, PartContent::Mixed(_)));
+        let mut headers = self.lines(parsed.headers)?;
         if let Some(encoder) = encoder
             && !headers.iter().any(|line| is_named(line, "Content-Transfer-Encoding"))
         {
             headers.insert(0, format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
         }
         Ok(PartArg {
-            name: low.name,
+            name: parsed.name,
             filename,
-            content_type: low.content_type.or(guessed.map(str::to_owned)),
+            content_type: parsed.content_type.or(guessed.map(str::to_owned)),
             headers,
             encoder,
             content,
@@ -149,36 +150,36 @@ impl Resolver<'_> {
     /// Refuses a file that cannot be read now: half of a command's requests are not to be sent
     /// before that is found. To curl it is the end of the transfer that sends the form, which `-s`
     /// and `-w` are about.
-    fn source(&mut self, path: PathBuf) -> Result<Source, UsageError> {
+    fn source(&mut self, path: PathBuf) -> Result<BodySource, UsageError> {
         if path == Path::new("-") {
-            return Ok(Source::Stdin);
+            return Ok(BodySource::Stdin);
         }
         if !self.persona.is_curl() {
             self.size(&path, "--form")?;
         }
-        Ok(Source::File(path))
+        Ok(BodySource::File(path))
     }
 
     pub(super) fn size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {
-        self.files.size(path).map_err(|error| at(option, Reason::read(path, &error)))
+        self.files.size(path).map_err(|error| at(option, UsageReason::read(path, &error)))
     }
 
-    fn lines(&mut self, low: Vec<LineLow>) -> Result<Vec<Vec<u8>>, UsageError> {
+    fn lines(&mut self, parsed: Vec<ParsedHeaderLine>) -> Result<Vec<Vec<u8>>, UsageError> {
         let mut lines = Vec::new();
-        for line in low {
+        for line in parsed {
             let path = match line {
-                LineLow::Text(line) => {
+                ParsedHeaderLine::Text(line) => {
                     lines.push(line);
                     continue;
                 }
-                LineLow::File(path) => path,
+                ParsedHeaderLine::File(path) => path,
             };
             let first = lines.len();
             let text = match self.file(&path, "--form") {
                 Ok(text) => text,
                 // In curl, a file that cannot be read adds no lines, and is no error.
                 Err(error) if self.persona.is_curl() => {
-                    if let Reason::Read { path, error } = error.reason() {
+                    if let UsageReason::Read { path, error } = error.reason() {
                         self.warnings.push(format!("Cannot read from {path}: {error}"));
                     }
                     continue;

@@ -1,17 +1,21 @@
 //! Conditions for a reply: newer than a date, another entity tag.
 
-use super::{Resolver, has_field, misused};
-use crate::args::RequestLow;
+use super::{PlanResolver, has_field, misused};
 use crate::date;
+use crate::parsed_args::ParsedRequest;
 use crate::plan::{FieldArg, TimeCond};
-use crate::usage::UsageError;
+use crate::usage_error::UsageError;
 use std::path::Path;
 
-impl Resolver<'_> {
+impl PlanResolver<'_> {
     /// Adds the field of `--etag-compare`. As in curl, it follows the user's own fields.
-    pub(super) fn conditions(&mut self, low: &mut RequestLow, fields: &mut Vec<FieldArg>) -> Result<(), UsageError> {
+    pub(super) fn conditions(
+        &mut self,
+        parsed: &mut ParsedRequest,
+        fields: &mut Vec<FieldArg>,
+    ) -> Result<(), UsageError> {
         let set = |name: &str, value: &[u8]| FieldArg::Set { name: name.to_owned(), value: value.to_vec() };
-        if let Some(path) = low.etag_compare.take() {
+        if let Some(path) = parsed.etag_compare.take() {
             let text = match self.files.size(&path) {
                 Ok(_) => self.file(&path, "--etag-compare")?,
                 Err(_) => Vec::new(),

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use haul_policy::glob::{Glob, template_names};
 
 use super::misused;
-use crate::args::{Group, RequestLow, StageLow};
-use crate::checksum::Checksum;
+use crate::checksum::ChecksumArg;
+use crate::parsed_args::{OptionGroup, ParsedRequest, ParsedStage};
 use crate::persona::Persona;
-use crate::plan::{ContinueAt, Output, Upload, UrlSource};
-use crate::usage::{Place, Reason, UsageError};
+use crate::plan::{ContinueAt, OutputArg, UploadArg, UrlSource};
+use crate::usage_error::{ArgPosition, UsageError, UsageReason};
 
 /// Refuses options that contradict each other, and warns about options without effect.
-pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+pub(super) fn check(group: &OptionGroup, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for stage in &group.stages {
         check_continued(group, stage, persona)?;
         check_connection(stage, warnings)?;
@@ -28,13 +28,13 @@ pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>)
 /// The method that the options stand for; in curl's words where there are two.
 ///
 /// Under haul's own name a form or an upload may have the data of `-G` in its URL.
-pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
-    let data_in_url = low.get && !low.data.is_empty() && !low.head && persona.is_curl();
+pub(super) fn method(parsed: &ParsedRequest, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
+    let data_in_url = parsed.get && !parsed.data.is_empty() && !parsed.head && persona.is_curl();
     let asked = [
-        (low.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (parsed.head, "HEAD", "HEAD (-I, --head)", "--head"),
         (data_in_url, "GET", "GET (-G, --get)", "--get"),
-        (!low.data.is_empty() && !low.get, "POST", "POST (-d, --data)", "--data"),
-        (!low.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
+        (!parsed.data.is_empty() && !parsed.get, "POST", "POST (-d, --data)", "--data"),
+        (!parsed.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
         (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),
     ];
     let mut asked = asked.iter().filter(|(applies, ..)| *applies);
@@ -50,12 +50,12 @@ pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Resul
 }
 
 /// Refuses `-C` with options that choose other bytes of the content, or another use of the file.
-fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<(), UsageError> {
+fn check_continued(group: &OptionGroup, stage: &ParsedStage, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
     // of options for heads and files (Vagrant); behind `>>` that is a second copy of what is there.
     let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
-    let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
+    let has_no_size = is_left_over || group.outputs.contains(&OutputArg::Stdout);
     // To curl a file that is not there, or has nothing in it, is no contradiction to content
     // either: that shows when it is opened.
     let begins_at_0 = from == ContinueAt::Offset(0) || from == ContinueAt::OutputSize && persona.is_curl();
@@ -82,7 +82,7 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
 }
 
 /// Connection settings that are impossible or have no effect.
-fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
             warnings.push(format!("--{prefix}key does nothing without --{prefix}cert"));
@@ -94,10 +94,10 @@ fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), 
     Ok(())
 }
 
-fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+fn check_names(group: &OptionGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     let outputs = group.stages.iter().flat_map(|stage| &stage.outputs).chain(&group.outputs);
     let has_remote_name =
-        !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == Output::RemoteName);
+        !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == OutputArg::RemoteName);
     if group.remote_header_name && !has_remote_name {
         warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
     }
@@ -108,8 +108,8 @@ fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageErr
 }
 
 /// Refuses `-T` with options that take values from responses.
-fn check_uploads(group: &Group) -> Result<(), UsageError> {
-    let is_upload = |upload: &Upload| *upload != Upload::Nothing;
+fn check_uploads(group: &OptionGroup) -> Result<(), UsageError> {
+    let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || !group.stages[0].extract.is_empty();
     match takes_values && group.uploads.iter().any(is_upload) {
         true => Err(misused(
@@ -121,15 +121,15 @@ fn check_uploads(group: &Group) -> Result<(), UsageError> {
 }
 
 /// An output that calls a glob by a name which none of its URL's, or of its upload's, has.
-fn check_glob_names(group: &Group) -> Result<(), UsageError> {
+fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());
     }
     for (at, output) in group.outputs.iter().enumerate() {
-        let Output::File(template) = output else { continue };
+        let OutputArg::File(template) = output else { continue };
         let Some(UrlSource::Argument(url)) = group.urls.get(at).filter(|_| !group.urls.is_listed(at)) else { continue };
         let upload = match group.uploads.get(at) {
-            Some(Upload::File(file)) => file.to_string_lossy(),
+            Some(UploadArg::File(file)) => file.to_string_lossy(),
             _ => Cow::Borrowed(""),
         };
         let template = template.to_string_lossy();
@@ -138,7 +138,10 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
             let has_name = |glob: &str| Glob::parse(glob).map_or(true, |glob| glob.has_name(name));
             if !has_name(url) && !has_name(&upload) {
                 let template = template.clone().into_owned();
-                return Err(UsageError::new(Place::Option("--output".into()), Reason::GlobName { template, position }));
+                return Err(UsageError::new(
+                    ArgPosition::Option("--output".into()),
+                    UsageReason::GlobName { template, position },
+                ));
             }
         }
     }
@@ -146,7 +149,7 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
 }
 
 /// Settings that fit only one URL.
-fn check_entity_tag(group: &Group, persona: Persona) -> Result<(), UsageError> {
+fn check_entity_tag(group: &OptionGroup, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
         (Some(_), _) => Some("--etag-save"),
@@ -162,7 +165,7 @@ fn check_entity_tag(group: &Group, persona: Persona) -> Result<(), UsageError> {
     }
 }
 
-fn check_checksum(group: &Group) -> Result<(), UsageError> {
+fn check_checksum(group: &OptionGroup) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
     if group.stages.iter().any(|stage| !stage.extract.is_empty()) {
         return Err(misused("--checksum", "what is extracted has no checksum"));
@@ -171,14 +174,14 @@ fn check_checksum(group: &Group) -> Result<(), UsageError> {
         return Err(misused("--checksum", "a reply to HEAD has no body"));
     }
     match checksum {
-        Checksum::Digest(_) if !is_one_url(group) => {
+        ChecksumArg::Digest(_) if !is_one_url(group) => {
             Err(misused("--checksum", "one checksum for several URLs, name a list instead"))
         }
-        Checksum::Digest(_) | Checksum::From(_) => Ok(()),
+        ChecksumArg::Digest(_) | ChecksumArg::From(_) => Ok(()),
     }
 }
 
-fn is_one_url(group: &Group) -> bool {
+fn is_one_url(group: &OptionGroup) -> bool {
     match group.urls.get(0) {
         Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
             // A malformed glob is reported when the URL is used.

@@ -1,4 +1,4 @@
-//! Resolves the parsed options to a plan: [`LowArgs`] to [`Plan`].
+//! Resolves the parsed options to a plan: [`ParsedArgs`] to [`RunPlan`].
 //!
 //! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords,
 //! fills in what haul sends by itself, pairs outputs with URLs, and refuses what contradicts
@@ -11,7 +11,7 @@
 //! let plan = resolve(parse(args, &mut SystemFiles).unwrap(), &mut SystemFiles).unwrap();
 //! let request = &plan.operations[0].stages[0].request;
 //! assert_eq!(request.method, "POST");
-//! assert_eq!(request.body, Some(Body::Bytes(b"a=1&b=2".to_vec())));
+//! assert_eq!(request.body, Some(BodyArg::Bytes(b"a=1&b=2".to_vec())));
 //! ```
 
 mod body;
@@ -25,31 +25,32 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::agent::{AgentArgs, IDLE};
-use crate::args::{DataKind, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
-use crate::files::Files;
-use crate::flags::field;
+use crate::file_access::FileAccess;
+use crate::flags::header_field;
+use crate::parsed_args::{DataKind, OptionGroup, ParsedArgs, ParsedHeader, ParsedRequest, ParsedStage, TextOrFile};
 use crate::persona::Persona;
 use crate::plan::{
-    Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
-    ValueForm,
+    BodyArg, ContinueAt, ExistingFile, FieldArg, Operation, OutputArg, ReportArgs, RequestArgs, RunPlan, StageArgs,
+    UploadArg, ValueEncoding,
 };
-use crate::usage::{Place, Reason, UsageError, printable};
+use crate::usage_error::{ArgPosition, UsageError, UsageReason, printable};
 use crate::write_out::WriteOut;
 
-/// Resolves a command line. The caller handles [`LowArgs::special`] before.
-pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
+/// Resolves a command line. The caller handles [`ParsedArgs::info`] before.
+pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
     // curl says them as it reads, and so before it reads of a -s.
-    let outspoken = if low.global.persona.is_curl() { low.warnings.len() } else { 0 };
-    let mut resolver = Resolver { files, warnings: low.warnings, notes: low.notes, persona: low.global.persona };
-    let operations = low.groups.into_iter().map(|group| resolver.group(group));
+    let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
+    let mut resolver =
+        PlanResolver { files, warnings: parsed.warnings, notes: parsed.notes, persona: parsed.global.persona };
+    let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
-    let mut global = low.global;
+    let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
-    Ok(Plan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
+    Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
 }
 
-struct Resolver<'f> {
-    files: &'f mut dyn Files,
+struct PlanResolver<'f> {
+    files: &'f mut dyn FileAccess,
     warnings: Vec<String>,
     notes: Vec<String>,
     persona: Persona,
@@ -67,14 +68,14 @@ pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
     Some(AgentArgs { socket, idle: IDLE })
 }
 
-impl Resolver<'_> {
+impl PlanResolver<'_> {
     fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
         given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
     }
 
-    fn group(&mut self, mut group: Group) -> Result<Operation, UsageError> {
+    fn group(&mut self, mut group: OptionGroup) -> Result<Operation, UsageError> {
         if group.urls.is_empty() {
-            return Err(UsageError::new(Place::Whole, Reason::NoUrl));
+            return Err(UsageError::new(ArgPosition::Whole, UsageReason::NoUrl));
         }
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         if self.persona.is_curl() {
@@ -83,34 +84,34 @@ impl Resolver<'_> {
         let mut outputs = std::mem::take(&mut group.outputs);
         let uploads = self.uploads(std::mem::take(&mut group.uploads), &group.urls, group.globoff)?;
         let default_of = |index| match group.is_remote_named(index) {
-            true => Output::RemoteName,
-            false => Output::Stdout,
+            true => OutputArg::RemoteName,
+            false => OutputArg::Stdout,
         };
         let mut output_default = default_of(group.urls.len());
         if group.stages.len() > 1 {
             // It is about what is output: the pages of the last stage.
-            output_default = Output::Stdout;
-            if outputs.contains(&Output::Stdout) {
+            output_default = OutputArg::Stdout;
+            if outputs.contains(&OutputArg::Stdout) {
                 return Err(misused("--output", FED_TO_STDOUT));
             }
         }
         if outputs.len() > group.urls.len() {
             // `--no-remote-name` more than needed asks for nothing.
-            if outputs[group.urls.len()..].iter().any(|output| *output != Output::Stdout) {
+            if outputs[group.urls.len()..].iter().any(|output| *output != OutputArg::Stdout) {
                 self.warnings.push("Got more output options than URLs".to_owned());
             }
             outputs.truncate(group.urls.len());
         } else if group.stages.len() == 1 && group.remote_name_all.iter().any(|(from, _)| *from > 0) {
             let is_listed = |index| group.urls.is_listed(index);
-            let default_of = |index| if is_listed(index) { Output::RemoteName } else { default_of(index) };
+            let default_of = |index| if is_listed(index) { OutputArg::RemoteName } else { default_of(index) };
             outputs.extend((outputs.len()..group.urls.len()).map(default_of));
         }
         let last = group.stages.len() - 1;
         if last > 0 && group.is_remote_named(usize::MAX) && group.stages[last].outputs.is_empty() {
-            group.stages[last].outputs.push(Output::RemoteName);
+            group.stages[last].outputs.push(OutputArg::RemoteName);
         }
         let stages = group.stages.into_iter().enumerate();
-        let has_uploads = uploads.iter().any(|upload| *upload != Upload::Nothing);
+        let has_uploads = uploads.iter().any(|upload| *upload != UploadArg::Nothing);
         let stages = stages.map(|(at, stage)| self.stage(stage, at == last, at == 0 && has_uploads));
         let operation = Operation {
             stages: stages.collect::<Result<_, _>>()?,
@@ -123,10 +124,10 @@ impl Resolver<'_> {
             create_dirs: group.create_dirs,
             remote_header_name: group.remote_header_name,
             existing: match group.clobber {
-                _ if group.skip_existing => Existing::Skip,
-                Some(true) => Existing::Replace,
-                Some(false) => Existing::Number,
-                None => Existing::ReplaceOwn,
+                _ if group.skip_existing => ExistingFile::Skip,
+                Some(true) => ExistingFile::Replace,
+                Some(false) => ExistingFile::Number,
+                None => ExistingFile::ReplaceOwn,
             },
             remove_on_error: group.remove_on_error,
             fsync: group.fsync,
@@ -141,19 +142,19 @@ impl Resolver<'_> {
     }
 
     /// The output of a stage that `--then` opened.
-    fn output(&mut self, mut outputs: Vec<Output>, is_last: bool) -> Result<Output, UsageError> {
+    fn output(&mut self, mut outputs: Vec<OutputArg>, is_last: bool) -> Result<OutputArg, UsageError> {
         if outputs.len() > 1 {
             self.warnings.push("Only the last -o of a stage behind --then counts".to_owned());
         }
         match outputs.pop() {
-            Some(Output::Stdout) if !is_last => Err(misused("--output", FED_TO_STDOUT)),
+            Some(OutputArg::Stdout) if !is_last => Err(misused("--output", FED_TO_STDOUT)),
             // Named by the user, it takes what is no text on a terminal, too.
-            Some(Output::Stdout) => Ok(Output::File("-".into())),
-            output => Ok(output.unwrap_or(Output::Stdout)),
+            Some(OutputArg::Stdout) => Ok(OutputArg::File("-".into())),
+            output => Ok(output.unwrap_or(OutputArg::Stdout)),
         }
     }
 
-    fn stage(&mut self, mut stage: StageLow, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
+    fn stage(&mut self, mut stage: ParsedStage, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
         if stage.extract.is_empty() {
             let options =
                 [(stage.unique, "--unique"), (stage.sort, "--sort"), (stage.extract_bytes, "--extract-bytes")];
@@ -211,20 +212,20 @@ impl Resolver<'_> {
         })
     }
 
-    fn request(&mut self, mut low: RequestLow, uploads: bool, is_later: bool) -> Result<RequestArgs, UsageError> {
-        let own_method = conflicts::method(&low, uploads, self.persona)?;
-        let custom_method = low.method.is_some() && !low.follow;
-        let is_post = (low.method.is_some() && low.follow).then_some(own_method == "POST");
-        self.note_method(&low, own_method, uploads);
-        let method = low.method.take().unwrap_or_else(|| own_method.to_owned());
-        let (data, get) = match low.get {
-            true => (Vec::new(), std::mem::take(&mut low.data)),
-            false => (std::mem::take(&mut low.data), Vec::new()),
+    fn request(&mut self, mut parsed: ParsedRequest, uploads: bool, is_later: bool) -> Result<RequestArgs, UsageError> {
+        let own_method = conflicts::method(&parsed, uploads, self.persona)?;
+        let custom_method = parsed.method.is_some() && !parsed.follow;
+        let is_post = (parsed.method.is_some() && parsed.follow).then_some(own_method == "POST");
+        self.note_method(&parsed, own_method, uploads);
+        let method = parsed.method.take().unwrap_or_else(|| own_method.to_owned());
+        let (data, get) = match parsed.get {
+            true => (Vec::new(), std::mem::take(&mut parsed.data)),
+            false => (std::mem::take(&mut parsed.data), Vec::new()),
         };
         let is_json = data.iter().chain(&get).any(|data| data.kind == DataKind::Json);
-        let fields_by_value = if is_later { by_value(&low.fields) } else { Vec::new() };
-        let mut fields = self.fields(std::mem::take(&mut low.fields), "--header")?;
-        if low.continue_at.is_some() && has_field(&fields, "Range") {
+        let fields_by_value = if is_later { by_value(&parsed.fields) } else { Vec::new() };
+        let mut fields = self.fields(std::mem::take(&mut parsed.fields), "--header")?;
+        if parsed.continue_at.is_some() && has_field(&fields, "Range") {
             return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
         }
         if is_json {
@@ -238,46 +239,46 @@ impl Resolver<'_> {
         let in_chunks = |field: &FieldArg| matches!(field, FieldArg::Set { value, .. } if is_chunked(value));
         let mut framing = fields.iter().filter(|field| field.name().eq_ignore_ascii_case("Transfer-Encoding"));
         let is_empty = framing.any(in_chunks);
-        self.conditions(&mut low, &mut fields)?;
-        let time_cond = self.time_cond(low.time_cond.take(), &mut fields)?;
-        let auth = self.auth(&mut low, &fields)?;
+        self.conditions(&mut parsed, &mut fields)?;
+        let time_cond = self.time_cond(parsed.time_cond.take(), &mut fields)?;
+        let auth = self.auth(&mut parsed, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
-        let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
+        let user_agent = parsed.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
         let keep = |name: &str| !has_field(&fields, name);
         Ok(RequestArgs {
             method,
             custom_method,
             is_post,
-            head: low.head,
+            head: parsed.head,
             user_agent: Some(user_agent).filter(|own| !own.is_empty() && keep("User-Agent")),
-            referer: low.referer.filter(|_| keep("Referer")),
-            auto_referer: low.auto_referer && keep("Referer"),
+            referer: parsed.referer.filter(|_| keep("Referer")),
+            auto_referer: parsed.auto_referer && keep("Referer"),
             auth,
-            cookie: low.cookie,
-            range: low.range.filter(|_| keep("Range")),
-            continue_at: low.continue_at,
-            body: if !low.form.is_empty() {
-                Some(Body::Multipart(self.form(low.form)?))
+            cookie: parsed.cookie,
+            range: parsed.range.filter(|_| keep("Range")),
+            continue_at: parsed.continue_at,
+            body: if !parsed.form.is_empty() {
+                Some(BodyArg::Multipart(self.form(parsed.form)?))
             } else if !data.is_empty() {
                 Some(self.data(data, is_later.then(|| value_form(&fields)))?)
             } else {
-                is_empty.then(|| Body::Bytes(Vec::new()))
+                is_empty.then(|| BodyArg::Bytes(Vec::new()))
             },
             content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
-            request_target: low.request_target,
+            request_target: parsed.request_target,
             time_cond,
-            etag_save: low.etag_save,
-            no_user_in_url: low.no_user_in_url,
-            query: self.query(low.query, get, is_later)?,
+            etag_save: parsed.etag_save,
+            no_user_in_url: parsed.no_user_in_url,
+            query: self.query(parsed.query, get, is_later)?,
             fields_by_value,
             fields,
         })
     }
 
     /// curl's note about a needless `-X`.
-    fn note_method(&mut self, low: &RequestLow, own: &str, uploads: bool) {
+    fn note_method(&mut self, parsed: &ParsedRequest, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
-        match low.method.as_deref().filter(|_| self.persona.is_curl()) {
+        match parsed.method.as_deref().filter(|_| self.persona.is_curl()) {
             Some(method) if method.eq_ignore_ascii_case(own) => {
                 self.notes.push(format!("Unnecessary use of -X or --request, {own} is already inferred."));
             }
@@ -290,21 +291,21 @@ impl Resolver<'_> {
         }
     }
 
-    fn fields(&mut self, low: Vec<HeaderLow>, option: &str) -> Result<Vec<FieldArg>, UsageError> {
-        let mut fields = Vec::with_capacity(low.len());
-        for header in low {
+    fn fields(&mut self, parsed: Vec<ParsedHeader>, option: &str) -> Result<Vec<FieldArg>, UsageError> {
+        let mut fields = Vec::with_capacity(parsed.len());
+        for header in parsed {
             let path = match header {
-                HeaderLow::Field(field) => {
+                ParsedHeader::Field(field) => {
                     fields.push(field);
                     continue;
                 }
-                HeaderLow::File(path) => path,
+                ParsedHeader::File(path) => path,
             };
             let text = self.file(&path, option)?;
             for line in text.split(|&byte| byte == b'\n') {
                 let line = line.trim_ascii();
-                let refuse = |reason| UsageError::new(Place::Option(option.into()), reason);
-                match field::parse(line).map_err(refuse)? {
+                let refuse = |reason| UsageError::new(ArgPosition::Option(option.into()), reason);
+                match header_field::parse(line).map_err(refuse)? {
                     Some(field) => fields.push(field),
                     None if line.is_empty() => {}
                     None => self
@@ -317,7 +318,7 @@ impl Resolver<'_> {
     }
 
     /// Checks that the files of certificates and passwords exist, before anything is done.
-    fn files_there(&mut self, group: &Group) -> Result<(), UsageError> {
+    fn files_there(&mut self, group: &OptionGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
             let named = [
@@ -352,8 +353,8 @@ impl Resolver<'_> {
         match read {
             Ok(_) => Ok(bytes),
             Err(error) => {
-                let reason = Reason::read(path, &error);
-                Err(UsageError::new(Place::Option(option.to_owned()), reason))
+                let reason = UsageReason::read(path, &error);
+                Err(UsageError::new(ArgPosition::Option(option.to_owned()), reason))
             }
         }
     }
@@ -380,30 +381,30 @@ fn check_values(operation: &Operation) -> Result<(), UsageError> {
 }
 
 /// The fields given in so many words whose values hold `{}`.
-fn by_value(fields: &[HeaderLow]) -> Vec<(String, Vec<u8>)> {
+fn by_value(fields: &[ParsedHeader]) -> Vec<(String, Vec<u8>)> {
     let set = fields.iter().filter_map(|field| match field {
-        HeaderLow::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),
+        ParsedHeader::Field(FieldArg::Set { name, value }) => Some((name.clone(), value.clone())),
         _ => None,
     });
     set.filter(|(_, value)| value.windows(2).any(|pair| pair == b"{}")).collect()
 }
 
 /// Returns the encoding of a value in a body of the type that these fields name.
-fn value_form(fields: &[FieldArg]) -> ValueForm {
+fn value_form(fields: &[FieldArg]) -> ValueEncoding {
     let is_type = |field: &&FieldArg| field.name().eq_ignore_ascii_case("Content-Type");
-    let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueForm::Form };
+    let Some(FieldArg::Set { value, .. }) = fields.iter().find(is_type) else { return ValueEncoding::Form };
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
     let media_type = value.split(';').next().unwrap_or_default().trim();
     match media_type {
-        "application/x-www-form-urlencoded" => ValueForm::Form,
-        _ if media_type.ends_with("json") => ValueForm::Json,
-        _ if media_type.ends_with("xml") || media_type.ends_with("html") => ValueForm::Markup,
-        _ => ValueForm::Plain,
+        "application/x-www-form-urlencoded" => ValueEncoding::Form,
+        _ if media_type.ends_with("json") => ValueEncoding::Json,
+        _ if media_type.ends_with("xml") || media_type.ends_with("html") => ValueEncoding::Markup,
+        _ => ValueEncoding::Plain,
     }
 }
 
 fn misused(option: &str, text: &str) -> UsageError {
-    UsageError::new(Place::Option(option.to_owned()), Reason::bad_use(text))
+    UsageError::new(ArgPosition::Option(option.to_owned()), UsageReason::bad_use(text))
 }
 
 fn has_field(fields: &[FieldArg], name: &str) -> bool {

@@ -4,31 +4,31 @@ use std::path::Path;
 
 use haul_policy::glob::Glob;
 
-use super::{Resolver, misused};
-use crate::plan::{Upload, UrlList};
-use crate::usage::UsageError;
+use super::{PlanResolver, misused};
+use crate::plan::{UploadArg, UrlList};
+use crate::usage_error::UsageError;
 
 /// The number of files of one `-T` glob that are checked before the first one is sent.
 const CHECKED_MAX: u64 = 10_000;
 
-impl Resolver<'_> {
+impl PlanResolver<'_> {
     pub(super) fn uploads(
         &mut self,
-        mut uploads: Vec<Upload>,
+        mut uploads: Vec<UploadArg>,
         urls: &UrlList,
         globoff: bool,
-    ) -> Result<Vec<Upload>, UsageError> {
+    ) -> Result<Vec<UploadArg>, UsageError> {
         if uploads.len() > urls.len() {
             self.warnings.push("Got more uploads than URLs".to_owned());
             uploads.truncate(urls.len());
         }
-        if uploads.iter().filter(|upload| matches!(upload, Upload::Stdin { .. })).count() > 1 {
+        if uploads.iter().filter(|upload| matches!(upload, UploadArg::Stdin { .. })).count() > 1 {
             return Err(misused("--upload-file", "standard input can be read once only"));
         }
         // curl looks when a file's turn comes: those before one that is missing have gone out then.
         let looked_at = if self.persona.is_curl() { &[][..] } else { &uploads[..] };
         for upload in looked_at {
-            let Upload::File(name) = upload else { continue };
+            let UploadArg::File(name) = upload else { continue };
             let Some(text) = name.to_str().filter(|_| !globoff) else {
                 self.size(Path::new(name), "--upload-file")?;
                 continue;

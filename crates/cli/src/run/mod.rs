@@ -1,7 +1,7 @@
 //! Carrying a plan out: the engine's side of the program.
 //!
 //! ```text
-//! Plan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
+//! RunPlan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
 //!                                                ─▶ serial  one after the other: uploads, curl without -Z
 //!                                                            (and local: file: URLs)
 //!                                                ─▶ many    URLs, globs, lists, stages: the fleet
@@ -11,38 +11,13 @@
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event
 //! loop.
 
-mod bar;
-mod by_agent;
-mod by_value;
-mod carried;
-pub(crate) mod carrier;
-mod checksum;
-mod local;
-mod many;
-mod meter;
-mod numbers;
-mod options;
-mod output_names;
-mod pins;
-mod place;
-mod progress;
-mod rate;
-mod report;
-mod serial;
-mod signals;
-mod single;
-mod sources;
-pub(crate) mod stamps;
-mod stats;
-mod stores;
-mod told;
-mod trace;
-mod ways;
-mod words;
+mod engine_options;
+pub(crate) mod report;
+mod transfers;
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,35 +26,38 @@ use haul::fleet::StartRate;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{Glob, GlobValues};
 
-use crate::plan::{Operation, Output, Plan, StageArgs, TraceForm, UrlSource};
-use progress::Progress;
-use report::{Before, Reporter};
-use signals::Signals;
-use stores::Stores;
+use crate::file_access::print_error_line;
+use crate::plan::{Operation, OutputArg, RunPlan, StageArgs, TraceForm, UrlSource};
+use report::progress::ProgressReporter;
+use report::reporter::{Reporter, RunTotals};
+use report::{error_message, statistics};
+use transfers::signals::Signals;
+use transfers::state_stores::StateStores;
+use transfers::{parallel, sequential, single_url};
 
 /// Carries the plan out; the answer is the exit code.
-pub fn run(plan: Plan) -> u8 {
+pub fn run(plan: RunPlan) -> u8 {
     if let Some(path) = &plan.global.stderr
         && let Err(error) = divert(path)
     {
-        say(&format!("Warning: failed to open {}: {error}", path.display()));
+        print_error_line(&format!("Warning: failed to open {}: {error}", path.display()));
     }
     let warned = if plan.global.silent { plan.outspoken } else { plan.warnings.len() };
     for warning in &plan.warnings[..warned] {
-        say(&format!("Warning: {warning}"));
+        print_error_line(&format!("Warning: {warning}"));
     }
     for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
-        say(&format!("Note: {note}"));
+        print_error_line(&format!("Note: {note}"));
     }
     let client = Client::new();
-    let progress = Arc::new(Progress::new(&plan.global));
-    let mut stores = Stores::default();
+    let progress = Arc::new(ProgressReporter::new(&plan.global));
+    let mut stores = StateStores::default();
     let mut exit_code = 0;
     let signals = has_last_words(&plan).then(Signals::watch).flatten();
-    let mut before = Before {
+    let mut before = RunTotals {
         interrupt: signals.as_ref().map(Signals::interrupt),
         pace: plan.global.pace.map(StartRate::new),
-        ..Before::default()
+        ..RunTotals::default()
     };
     for operation in &plan.operations {
         progress.operation_begins(prints(&plan, operation));
@@ -94,11 +72,11 @@ pub fn run(plan: Plan) -> u8 {
         progress.clear();
         let waits = |error: &Error| {
             if plan.global.shows_errors() {
-                say(&format!("Warning: {error}; haul waits until it is free"));
+                print_error_line(&format!("Warning: {error}; haul waits until it is free"));
             }
         };
         let mut lost = stores.save(operation, &waits);
-        if !serial::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
+        if !sequential::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
             lost.extend(stores.print(operation));
         }
         let lost = tell_lost(&plan, &progress, &lost);
@@ -114,7 +92,7 @@ pub fn run(plan: Plan) -> u8 {
     progress.clear();
     if let Some(format) = plan.global.stats {
         client.close_idle();
-        stats::print(&client.stats().totals(), progress.elapsed(), format);
+        statistics::print(&client.stats().totals(), progress.elapsed(), format);
     }
     if let Some(signals) = signals {
         signals.end();
@@ -124,14 +102,14 @@ pub fn run(plan: Plan) -> u8 {
 
 /// Returns true if a run prints something at its end that Ctrl-C must not suppress: statistics, or
 /// sorted values.
-fn has_last_words(plan: &Plan) -> bool {
+fn has_last_words(plan: &RunPlan) -> bool {
     let sorts = |operation: &Operation| operation.stages.last().is_some_and(|stage| stage.sort);
     plan.global.stats.is_some() || plan.operations.iter().any(sorts)
 }
 
 /// Returns true if an operation prints to the terminal while it runs: a progress line would disturb
 /// that output.
-fn prints(plan: &Plan, operation: &Operation) -> bool {
+fn prints(plan: &RunPlan, operation: &Operation) -> bool {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
     let traces = trace.form != TraceForm::Off && trace.file.as_deref().is_none_or(is_standard);
@@ -146,7 +124,7 @@ fn prints(plan: &Plan, operation: &Operation) -> bool {
     let tells = |stage: &StageArgs| {
         let report = &stage.report;
         let cookies = stage.transfer.cookies.jar.as_deref();
-        let feeds_heads = report.include && stage.output == Output::Stdout;
+        let feeds_heads = report.include && stage.output == OutputArg::Stdout;
         report.write_out.is_some()
             || feeds_heads
             || [report.dump_header.as_deref(), cookies].contains(&Some(Path::new("-")))
@@ -166,24 +144,24 @@ fn divert(path: &Path) -> std::io::Result<()> {
 
 fn carry_out(
     client: &Client,
-    plan: &Plan,
+    plan: &RunPlan,
     operation: &Operation,
-    progress: &Arc<Progress>,
-    stores: &mut Stores,
-    before: Before,
+    progress: &Arc<ProgressReporter>,
+    stores: &mut StateStores,
+    before: RunTotals,
 ) -> ControlFlow<u8, u8> {
     stores.begin(operation);
     let operation = &*heads_in_turn(plan, operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
-        let code = match single_url(operation) {
-            _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
+        let code = match only_url(operation) {
+            _ if sequential::is_wanted(plan, operation) => sequential::run(client, plan, operation, &reporter, stores),
             Some(url) => {
                 reporter.wait_for_pace();
-                let job = single::Job { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
-                single::run(client, &plan.global, operation, job, &reporter, stores)
+                let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
+                single_url::run(client, &plan.global, operation, job, &reporter, stores)
             }
-            None => many::run(client, plan, operation, &reporter, stores),
+            None => parallel::run(client, plan, operation, &reporter, stores),
         };
         code.map(|code| reporter.exit_code(code))
     });
@@ -201,8 +179,8 @@ fn carry_out(
 
 /// Writes each head of `-D -` before its own body (`-i`), if many URLs send bodies to standard
 /// output too. A head that is written as it arrives could land in another body.
-fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation> {
-    let one_by_one = single_url(operation).is_some() || serial::is_wanted(plan, operation);
+fn heads_in_turn<'o>(plan: &RunPlan, operation: &'o Operation) -> Cow<'o, Operation> {
+    let one_by_one = only_url(operation).is_some() || sequential::is_wanted(plan, operation);
     let mut in_turn = Cow::Borrowed(operation);
     let to_stdout = match operation.shared_output() {
         Some(output) => output.is_stdout(),
@@ -223,28 +201,28 @@ fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation
 }
 
 /// Prints the error that kept a transfer from beginning. Returns its exit code.
-fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
+fn tell(plan: &RunPlan, progress: &ProgressReporter, error: &Error) -> u8 {
     progress.clear();
     // Whoever closed the pipe has seen enough, and knows.
     let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
     let is_known = error.is_interrupted() || error.kind() == ErrorKind::Write && closed;
     if plan.global.shows_errors() && !is_known {
-        say(&words::line(plan.global.persona, error, None));
+        print_error_line(&error_message::line(plan.global.persona, error, None));
     }
     error.exit_code()
 }
 
 /// Prints the errors of outputs besides the content. Returns the exit code of the first one.
-fn tell_lost(plan: &Plan, progress: &Progress, lost: &[Error]) -> u8 {
+fn tell_lost(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.clear();
-        say(&words::beside(plan.global.persona, error));
+        print_error_line(&error_message::beside(plan.global.persona, error));
     }
     lost.first().map_or(0, Error::exit_code)
 }
 
 /// The URL, if there is just one and nothing is extracted.
-fn single_url(operation: &Operation) -> Option<&str> {
+fn only_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
@@ -259,11 +237,6 @@ fn single_url(operation: &Operation) -> Option<&str> {
 /// The glob of an argument.
 fn glob(url: &str) -> haul::Result<Glob> {
     Glob::parse(url).map_err(|flaw| {
-        Error::with_source(ErrorKind::Url, "the URL is no glob", flaw).with_url(crate::usage::shown_url(url))
+        Error::with_source(ErrorKind::Url, "the URL is no glob", flaw).with_url(crate::usage_error::shown_url(url))
     })
-}
-
-/// Prints a line on standard error. A closed standard error is ignored.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -3,9 +3,9 @@
 use haul::Head;
 
 use super::{TransferFacts, Variable};
+use crate::expand_variables::json as escaped;
+use crate::persona::VERSION;
 use crate::persona::{CURL_VERSION, Persona};
-use crate::usage::VERSION;
-use crate::variables::json as escaped;
 
 /// Writes every fact with its name. Numbers are JSON numbers. Unknown facts are null, except where
 /// curl writes an empty text.

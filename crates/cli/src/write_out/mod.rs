@@ -18,8 +18,8 @@ mod certificates;
 mod json;
 mod render;
 mod time;
+pub(crate) mod url_spelling;
 mod variable;
-pub(crate) mod written;
 
 pub use render::TransferFacts;
 pub use variable::Variable;
@@ -27,17 +27,17 @@ pub use variable::Variable;
 use std::path::PathBuf;
 
 use crate::persona::Persona;
-use crate::usage::printable;
+use crate::usage_error::printable;
 
 /// A parsed `-w` format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOut {
-    tokens: Vec<Token>,
+    tokens: Vec<FormatToken>,
 }
 
 /// One piece of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Token {
+pub enum FormatToken {
     /// Bytes printed as they are.
     Text(Vec<u8>),
     /// A fact of the transfer.
@@ -54,14 +54,14 @@ pub enum Token {
     /// `%time{format}`: the current time.
     Time(String),
     /// `%{stdout}`, `%{stderr}`, `%output{file}`: where the following goes.
-    Stream(Stream),
+    Stream(OutputStream),
     /// `%{onerror}`: the end, unless the transfer failed.
     OnError,
 }
 
 /// The destination of a piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -72,7 +72,7 @@ pub enum Stream {
 
 /// The output of a format, by destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct RenderedOutput {
     /// For standard output.
     pub stdout: Vec<u8>,
     /// For standard error.
@@ -81,12 +81,12 @@ pub struct Printed {
     pub files: Vec<(PathBuf, bool, Vec<u8>)>,
 }
 
-impl Printed {
-    fn of(&mut self, stream: &Stream) -> &mut Vec<u8> {
+impl RenderedOutput {
+    fn of(&mut self, stream: &OutputStream) -> &mut Vec<u8> {
         match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
-            Stream::File(path, adds) => {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+            OutputStream::File(path, adds) => {
                 if self.files.last().is_none_or(|(other, ..)| other != path) {
                     self.files.push((path.clone(), *adds, Vec::new()));
                 }
@@ -100,19 +100,22 @@ impl Printed {
 impl WriteOut {
     /// Returns true if the format prints the result of the certificate's verification.
     pub fn tells_of_certificate(&self) -> bool {
-        self.tokens.iter().any(|token| matches!(token, Token::Json | Token::Variable(Variable::VerifyResult)))
+        self.tokens
+            .iter()
+            .any(|token| matches!(token, FormatToken::Json | FormatToken::Variable(Variable::VerifyResult)))
     }
 
     /// Returns true if the format prints the certificates themselves.
     pub fn shows_certificates(&self) -> bool {
-        let shows =
-            |token: &Token| matches!(token, Token::Json | Token::Variable(Variable::Certs | Variable::NumCerts));
+        let shows = |token: &FormatToken| {
+            matches!(token, FormatToken::Json | FormatToken::Variable(Variable::Certs | Variable::NumCerts))
+        };
         self.tokens.iter().any(shows)
     }
 
     /// Parses a format. Returns it with warnings about unknown names, which print as nothing.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
-        let mut tokens = Tokens::default();
+        let mut tokens = FormatTokens::default();
         let mut warnings = Vec::new();
         let mut rest = format;
         while let Some((&byte, after)) = rest.split_first() {
@@ -166,37 +169,37 @@ impl WriteOut {
     /// Returns true if the format prints fields of the redirects that were followed, besides the
     /// last response.
     pub fn looks_back(&self) -> bool {
-        self.tokens.iter().any(|token| matches!(token, Token::Fields(..)))
+        self.tokens.iter().any(|token| matches!(token, FormatToken::Fields(..)))
     }
 
     /// The pieces in order.
-    pub fn tokens(&self) -> &[Token] {
+    pub fn tokens(&self) -> &[FormatToken] {
         &self.tokens
     }
 
     /// Formats the facts of a transfer.
-    pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> Printed {
-        let mut printed = Printed::default();
-        let mut stream = &Stream::Stdout;
+    pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> RenderedOutput {
+        let mut printed = RenderedOutput::default();
+        let mut stream = &OutputStream::Stdout;
         for token in &self.tokens {
             let into = printed.of(stream);
             match token {
-                Token::Text(text) => into.extend_from_slice(text),
-                Token::Variable(variable) => facts.append(*variable, into),
-                Token::Json => json::facts(facts, persona, into),
-                Token::HeaderJson => json::fields(facts.head, into),
-                Token::Field(name) => {
+                FormatToken::Text(text) => into.extend_from_slice(text),
+                FormatToken::Variable(variable) => facts.append(*variable, into),
+                FormatToken::Json => json::facts(facts, persona, into),
+                FormatToken::HeaderJson => json::fields(facts.head, into),
+                FormatToken::Field(name) => {
                     into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
                 }
-                Token::Fields(name, separator) => facts.append_all(name, separator, into),
-                Token::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
-                Token::Stream(other) => {
+                FormatToken::Fields(name, separator) => facts.append_all(name, separator, into),
+                FormatToken::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
+                FormatToken::Stream(other) => {
                     stream = other;
                     // The file is made even if nothing follows.
                     printed.of(stream);
                 }
-                Token::OnError if facts.exit_code == 0 => return printed,
-                Token::OnError => {}
+                FormatToken::OnError if facts.exit_code == 0 => return printed,
+                FormatToken::OnError => {}
             }
         }
         printed
@@ -204,7 +207,7 @@ impl WriteOut {
 }
 
 /// Splits off `%header{name}`, `%output{file}` or `%time{format}` at the beginning of the text.
-fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
+fn with_argument(text: &[u8]) -> Option<(FormatToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.
         let is_end = |at: &usize| rest[*at] == b'}' && !rest[..*at].ends_with(b"\\");
@@ -217,9 +220,9 @@ fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
     };
     let (name, rest) = split(rest, rest.iter().position(|&byte| byte == b'}')?)?;
     let token = match (is_time, name.strip_prefix(">>")) {
-        (true, _) => Token::Time(name.to_owned()),
-        (false, Some(name)) => Token::Stream(Stream::File(name.into(), true)),
-        (false, None) => Token::Stream(Stream::File(name.into(), false)),
+        (true, _) => FormatToken::Time(name.to_owned()),
+        (false, Some(name)) => FormatToken::Stream(OutputStream::File(name.into(), true)),
+        (false, None) => FormatToken::Stream(OutputStream::File(name.into(), false)),
     };
     Some((token, rest))
 }
@@ -228,10 +231,10 @@ fn split(text: &[u8], close: usize) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(&text[..close]).ok()?, &text[close + 1..]))
 }
 
-fn field(text: &str) -> Token {
+fn field(text: &str) -> FormatToken {
     match text.split_once(':') {
-        Some((name, what)) if what.starts_with("all:") => Token::Fields(name.to_owned(), unescaped(&what[4..])),
-        _ => Token::Field(text.to_owned()),
+        Some((name, what)) if what.starts_with("all:") => FormatToken::Fields(name.to_owned(), unescaped(&what[4..])),
+        _ => FormatToken::Field(text.to_owned()),
     }
 }
 
@@ -256,32 +259,32 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-fn named(name: &[u8]) -> Option<Token> {
+fn named(name: &[u8]) -> Option<FormatToken> {
     Some(match name {
-        b"stdout" => Token::Stream(Stream::Stdout),
-        b"stderr" => Token::Stream(Stream::Stderr),
-        b"onerror" => Token::OnError,
-        b"json" => Token::Json,
-        b"header_json" => Token::HeaderJson,
-        name => Token::Variable(Variable::named(name)?),
+        b"stdout" => FormatToken::Stream(OutputStream::Stdout),
+        b"stderr" => FormatToken::Stream(OutputStream::Stderr),
+        b"onerror" => FormatToken::OnError,
+        b"json" => FormatToken::Json,
+        b"header_json" => FormatToken::HeaderJson,
+        name => FormatToken::Variable(Variable::named(name)?),
     })
 }
 
 /// Joins neighbouring text into one token.
 #[derive(Default)]
-struct Tokens {
-    all: Vec<Token>,
+struct FormatTokens {
+    all: Vec<FormatToken>,
 }
 
-impl Tokens {
+impl FormatTokens {
     fn text(&mut self, text: &[u8]) {
         match self.all.last_mut() {
-            Some(Token::Text(last)) => last.extend_from_slice(text),
-            _ => self.all.push(Token::Text(text.to_vec())),
+            Some(FormatToken::Text(last)) => last.extend_from_slice(text),
+            _ => self.all.push(FormatToken::Text(text.to_vec())),
         }
     }
 
-    fn push(&mut self, token: Token) {
+    fn push(&mut self, token: FormatToken) {
         self.all.push(token);
     }
 }
@@ -368,15 +371,15 @@ mod tests {
     #[test]
     fn arguments_end_at_their_brace() {
         let tokens = |format: &str| WriteOut::parse(format.as_bytes()).0.tokens().to_vec();
-        let all = |name: &str, separator: &str| vec![Token::Fields(name.to_owned(), separator.to_owned())];
-        assert_eq!(tokens("%header{x}"), [Token::Field("x".to_owned())]);
+        let all = |name: &str, separator: &str| vec![FormatToken::Fields(name.to_owned(), separator.to_owned())];
+        assert_eq!(tokens("%header{x}"), [FormatToken::Field("x".to_owned())]);
         assert_eq!(tokens("%header{x:all:, }"), all("x", ", "));
         assert_eq!(tokens(r"%header{x:all:\}\n\q}"), all("x", "}\n\\q"));
         assert_eq!(tokens("%header{x:all:}"), all("x", ""));
-        assert_eq!(tokens("%header{x:any:,}"), [Token::Field("x:any:,".to_owned())]);
-        assert_eq!(tokens("%time{%H:%M}"), [Token::Time("%H:%M".to_owned())]);
-        assert_eq!(tokens("%time{%H"), [Token::Text(b"%time{%H".to_vec())]);
-        assert_eq!(tokens(r"%header{x\}"), [Token::Text(br"%header{x\}".to_vec())]);
+        assert_eq!(tokens("%header{x:any:,}"), [FormatToken::Field("x:any:,".to_owned())]);
+        assert_eq!(tokens("%time{%H:%M}"), [FormatToken::Time("%H:%M".to_owned())]);
+        assert_eq!(tokens("%time{%H"), [FormatToken::Text(b"%time{%H".to_vec())]);
+        assert_eq!(tokens(r"%header{x\}"), [FormatToken::Text(br"%header{x\}".to_vec())]);
     }
 
     #[test]
@@ -392,7 +395,7 @@ mod tests {
     #[test]
     fn a_percent_that_begins_nothing_takes_what_follows_with_it() {
         let (format, warnings) = WriteOut::parse(b"100%\\n%x%%\\n%");
-        assert_eq!(format.tokens(), [Token::Text(b"100%\\n%x%\n%".to_vec())]);
+        assert_eq!(format.tokens(), [FormatToken::Text(b"100%\\n%x%\n%".to_vec())]);
         assert!(warnings.is_empty());
     }
 
@@ -400,6 +403,6 @@ mod tests {
     fn unknown_names_warn_and_print_nothing() {
         let (format, warnings) = WriteOut::parse(b"a%{nope\x1b}b%{}c");
         assert_eq!(warnings, ["unknown --write-out variable: 'nope?'", "unknown --write-out variable: ''",],);
-        assert_eq!(format.tokens(), [Token::Text(b"abc".to_vec())]);
+        assert_eq!(format.tokens(), [FormatToken::Text(b"abc".to_vec())]);
     }
 }

@@ -8,7 +8,7 @@ use haul::transfer::Redirected;
 use haul::{Head, Target};
 use haul_policy::Host;
 
-use super::{Variable, certificates, written};
+use super::{Variable, certificates, url_spelling};
 
 /// The facts that `-w` can print about one transfer. `Default` is a transfer that failed before it
 /// connected.
@@ -207,7 +207,7 @@ fn seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {
 
 /// A component of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum UrlComponent {
     Fragment,
     Host,
     Path,
@@ -219,43 +219,43 @@ enum Part {
 }
 
 /// Returns the URL component of a variable, and true if it is one of the URL fetched last.
-fn url_part(variable: Variable) -> Option<(Part, bool)> {
+fn url_part(variable: Variable) -> Option<(UrlComponent, bool)> {
     Some(match variable {
-        Variable::UrlFragment => (Part::Fragment, false),
-        Variable::UrlHost => (Part::Host, false),
-        Variable::UrlPath => (Part::Path, false),
-        Variable::UrlPort => (Part::Port, false),
-        Variable::UrlQuery => (Part::Query, false),
-        Variable::UrlScheme => (Part::Scheme, false),
-        Variable::UrlUser => (Part::User, false),
-        Variable::UrlZoneId => (Part::ZoneId, false),
-        Variable::UrleFragment => (Part::Fragment, true),
-        Variable::UrleHost => (Part::Host, true),
-        Variable::UrlePath => (Part::Path, true),
-        Variable::UrlePort => (Part::Port, true),
-        Variable::UrleQuery => (Part::Query, true),
-        Variable::UrleScheme => (Part::Scheme, true),
-        Variable::UrleUser => (Part::User, true),
-        Variable::UrleZoneId => (Part::ZoneId, true),
+        Variable::UrlFragment => (UrlComponent::Fragment, false),
+        Variable::UrlHost => (UrlComponent::Host, false),
+        Variable::UrlPath => (UrlComponent::Path, false),
+        Variable::UrlPort => (UrlComponent::Port, false),
+        Variable::UrlQuery => (UrlComponent::Query, false),
+        Variable::UrlScheme => (UrlComponent::Scheme, false),
+        Variable::UrlUser => (UrlComponent::User, false),
+        Variable::UrlZoneId => (UrlComponent::ZoneId, false),
+        Variable::UrleFragment => (UrlComponent::Fragment, true),
+        Variable::UrleHost => (UrlComponent::Host, true),
+        Variable::UrlePath => (UrlComponent::Path, true),
+        Variable::UrlePort => (UrlComponent::Port, true),
+        Variable::UrleQuery => (UrlComponent::Query, true),
+        Variable::UrleScheme => (UrlComponent::Scheme, true),
+        Variable::UrleUser => (UrlComponent::User, true),
+        Variable::UrleZoneId => (UrlComponent::ZoneId, true),
         _ => return None,
     })
 }
 
-fn parts(url: &str, part: Part) -> String {
+fn parts(url: &str, part: UrlComponent) -> String {
     let Ok(target) = Target::parse(url) else { return String::new() };
     match part {
-        Part::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
-        Part::Host => match target.host() {
+        UrlComponent::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
+        UrlComponent::Host => match target.host() {
             // As curl: an address in brackets, and its zone elsewhere.
             Host::V6(address, _) => format!("[{address}]"),
-            _ => written::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
+            _ => url_spelling::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
         },
-        Part::Path => target.path().to_owned(),
-        Part::Port => target.port().to_string(),
-        Part::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
-        Part::Scheme => target.scheme().as_str().to_owned(),
-        Part::User => written::user(url).to_owned(),
-        Part::ZoneId => match target.host() {
+        UrlComponent::Path => target.path().to_owned(),
+        UrlComponent::Port => target.port().to_string(),
+        UrlComponent::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
+        UrlComponent::Scheme => target.scheme().as_str().to_owned(),
+        UrlComponent::User => url_spelling::user(url).to_owned(),
+        UrlComponent::ZoneId => match target.host() {
             Host::V6(_, Some(zone)) => zone.clone(),
             _ => String::new(),
         },

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use common::{REFUSED, content, haul, skipped};
-use haul_cli::apt::message::Message;
+use haul_cli::apt::message::AptMessage;
 use tempfile::TempDir;
 use testkit::faulty::{Break, Faulty, Plan};
 use testkit::identity::Identity;
@@ -45,7 +45,7 @@ impl AptMethod {
             (100, Some("true"), Some("true"))
         );
         assert_eq!(hello.get("Single-Instance"), None, "apt asks hosts side by side, by a method each");
-        let configuration = Message::new(601, "Configuration");
+        let configuration = AptMessage::new(601, "Configuration");
         method.tell(&items.iter().fold(configuration, |told, item| told.with("Config-Item", item)));
         method
     }
@@ -54,21 +54,21 @@ impl AptMethod {
         self.dir.path().join("file")
     }
 
-    fn tell(&mut self, message: &Message) {
+    fn tell(&mut self, message: &AptMessage) {
         self.to.as_ref().unwrap().write_all(message.to_text().as_bytes()).unwrap();
     }
 
-    fn hear(&mut self) -> Option<Message> {
-        Message::read(&mut self.from).unwrap()
+    fn hear(&mut self) -> Option<AptMessage> {
+        AptMessage::read(&mut self.from).unwrap()
     }
 
     /// What it says of a file, up to its fate.
-    fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<Message> {
+    fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
-        let asked = Message::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
+        let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
         self.tell(&fields.iter().fold(asked, |asked, (name, value)| asked.with(name, value)));
         let mut said = Vec::new();
-        while said.last().is_none_or(|message: &Message| matches!(message.number, 104 | 200)) {
+        while said.last().is_none_or(|message: &AptMessage| matches!(message.number, 104 | 200)) {
             said.push(self.hear().expect("a fate"));
         }
         assert!(said.iter().all(|message| message.get("URI") == Some(url)), "{said:?}");
@@ -88,11 +88,11 @@ impl Drop for AptMethod {
     }
 }
 
-fn numbers(said: &[Message]) -> Vec<u16> {
+fn numbers(said: &[AptMessage]) -> Vec<u16> {
     said.iter().map(|message| message.number).collect()
 }
 
-fn last(said: &[Message]) -> &Message {
+fn last(said: &[AptMessage]) -> &AptMessage {
     said.last().unwrap()
 }
 
@@ -352,7 +352,7 @@ fn files_download_in_parallel_and_report_in_order() {
         let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
         for (number, url) in names.iter().enumerate() {
             let file = method.dir.path().join(number.to_string());
-            method.tell(&Message::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap()));
+            method.tell(&AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap()));
         }
         for number in 0..at_once {
             assert!(peer.saw(number, b"\r\n\r\n"), "{items:?} {number}");
@@ -450,7 +450,8 @@ fn method_exits_when_apt_closes_stdin() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
     let mut method = AptMethod::with(&[]);
     let file = method.file();
-    let asked = Message::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
+    let asked =
+        AptMessage::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
     method.tell(&asked);
     assert_eq!(method.hear().map(|message| message.number), Some(200));
     drop(method.to.take());

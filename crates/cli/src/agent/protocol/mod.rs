@@ -3,37 +3,35 @@
 //! ```text
 //!  call                                   agent
 //!   Call (request, files) + descriptor ──▶
-//!                                      ◀── Began (head, length, validator)     before the first byte is written
+//!                                      ◀── ResponseStart (head, length, validator)     before the first byte is written
 //!                   ╌╌╌ the body goes to the descriptor ╌╌╌
-//!                                      ◀── Done (facts, error)                 the descriptor is closed by then
+//!                                      ◀── CallResult (facts, error)                 the descriptor is closed by then
 //! ```
 //!
-//! A frame is its length in four bytes, its kind in one, and its content ([`wire`](super::wire)).
-//! Nothing here reads or writes a socket: [`Frames`] takes bytes, however they were cut.
+//! A frame is its length in four bytes, its kind in one, and its content ([`encoding`](super::encoding)).
+//! Nothing here reads or writes a socket: [`FrameBuffer`] takes bytes, however they were cut.
 //!
 //! ```
-//! use haul_cli::agent::protocol::{Event, Frames, Order};
+//! use haul_cli::agent::protocol::{AgentMessage, FrameBuffer, CallMessage};
 //!
-//! let bytes = Order::Status.to_frame();
-//! let mut frames = Frames::default();
+//! let bytes = CallMessage::Status.to_frame();
+//! let mut frames = FrameBuffer::default();
 //! frames.push(&bytes[..3]);
 //! assert!(frames.next()?.is_none());
 //! frames.push(&bytes[3..]);
 //! let (kind, content) = frames.next()?.unwrap();
-//! assert_eq!(Order::from_frame(kind, &content)?, Order::Status);
-//! # Ok::<(), haul_cli::agent::wire::Malformed>(())
+//! assert_eq!(CallMessage::from_frame(kind, &content)?, CallMessage::Status);
+//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
 //! ```
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use haul::facts::Facts;
 use haul::{Error, ErrorKind, Head, Version};
 use haul_policy::range::validator::Validator;
 
-use super::wire::{Malformed, Reader, Writer};
+use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
 
 /// The longest frame. The longest contents are a request with all its fields and a head, whose own
 /// limits are far below.
@@ -44,14 +42,14 @@ const HEADER: usize = 5;
 
 /// A message from a call to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Order {
+pub enum CallMessage {
     /// Carry out a request. The descriptor that the body goes to comes with the frame.
     Call {
-        /// The request ([`Request::to_bytes`](super::request::Request::to_bytes)).
+        /// The request ([`AgentRequest::to_bytes`](super::request::AgentRequest::to_bytes)).
         request: Vec<u8>,
         /// The files that must be the same for the agent as for the call: the program, then those
         /// that TLS reads.
-        files: Vec<Stamp>,
+        files: Vec<FileIdentity>,
     },
     /// Asks for the agent's status.
     Status,
@@ -61,22 +59,22 @@ pub enum Order {
 
 /// A message from the agent to a call.
 #[derive(Debug)]
-pub enum Event {
+pub enum AgentMessage {
     /// The response that will be delivered has begun.
-    Began(Began),
+    Began(ResponseStart),
     /// The call is over, and nothing is written any more.
-    Done(Box<Done>),
+    Done(Box<CallResult>),
     /// The agent does not do it; nothing was sent for it, nothing written.
     Refused,
-    /// The answer to [`Order::Status`]: lines for people, `name: value`.
+    /// The answer to [`CallMessage::Status`]: lines for people, `name: value`.
     State(String),
-    /// The answer to [`Order::Stop`].
+    /// The answer to [`CallMessage::Stop`].
     Stops,
 }
 
 /// The beginning of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Began {
+pub struct ResponseStart {
     /// The head of the response, [`Head::raw`].
     pub head: Vec<u8>,
     /// The bytes that will be written, where that is known.
@@ -89,7 +87,7 @@ pub struct Began {
 
 /// The end of a call.
 #[derive(Debug)]
-pub struct Done {
+pub struct CallResult {
     /// Sizes, times, addresses.
     pub facts: Facts,
     /// The URL of the last exchange, without user and password.
@@ -97,27 +95,27 @@ pub struct Done {
     /// The last response's head.
     pub head: Option<Vec<u8>>,
     /// The error of the transfer; `None` if it succeeded.
-    pub error: Option<Failure>,
+    pub error: Option<CallError>,
 }
 
 /// An error on its way to the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct CallError {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
     asked: Option<String>,
 }
 
-impl From<&Error> for Failure {
+impl From<&Error> for CallError {
     fn from(error: &Error) -> Self {
         let (url, asked) = (error.url().map(str::to_owned), error.asked_url().map(str::to_owned));
         Self { kind: error.kind(), message: error.cause(), url, asked }
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<CallError> for Error {
+    fn from(failure: CallError) -> Self {
         let error = Error::new(failure.kind, failure.message);
         let error = match failure.url {
             Some(url) => error.with_url(url),
@@ -132,19 +130,19 @@ impl From<Failure> for Error {
 
 /// The identity of a file: its path and the metadata that show whether it has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileIdentity {
     /// The path of the file.
     pub path: PathBuf,
     /// Device, inode, length and the time of the last change in nanoseconds; all zero if the file
     /// does not exist.
-    pub what: [u64; 4],
+    pub metadata: [u64; 4],
 }
 
-impl Stamp {
+impl FileIdentity {
     /// The file as it is now.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        let what = rustix::fs::stat(path).map_or([0; 4], |stat| {
+        let metadata = rustix::fs::stat(path).map_or([0; 4], |stat| {
             #[allow(
                 clippy::cast_sign_loss,
                 clippy::unnecessary_cast,
@@ -154,7 +152,7 @@ impl Stamp {
             #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "as above")]
             [stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64, changed]
         });
-        Self { path: path.to_owned(), what }
+        Self { path: path.to_owned(), metadata }
     }
 }
 
@@ -213,26 +211,21 @@ mod kind {
     pub(super) const STOPS: u8 = 20;
 }
 
-fn frame(kind: u8, writer: Writer) -> Vec<u8> {
+fn frame(kind: u8, writer: FrameWriter) -> Vec<u8> {
     let content = writer.into_bytes();
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes()[..], &[kind], &content].concat()
 }
 
-impl Order {
+impl CallMessage {
     /// Returns the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = FrameWriter::default();
         let kind = match self {
             Self::Call { request, files } => {
-                writer.list(files, |writer, file| {
-                    writer.path(&file.path);
-                    for number in file.what {
-                        writer.number(number);
-                    }
-                });
-                writer.bytes(request);
+                files.put(&mut writer);
+                request.put(&mut writer);
                 kind::CALL
             }
             Self::Status => kind::STATUS,
@@ -241,53 +234,43 @@ impl Order {
         frame(kind, writer)
     }
 
-    /// From a frame.
+    /// Reads the message of a frame.
     ///
     /// # Errors
-    /// [`Malformed`] when it is no order.
-    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(content);
-        let order = match kind {
+    /// [`MalformedFrame`] for any other frame.
+    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedFrame> {
+        let mut reader = FrameReader::new(content);
+        let message = match kind {
             kind::CALL => {
-                let files = reader.list(|reader| {
-                    let path = reader.path()?;
-                    Ok(Stamp { path, what: [reader.number()?, reader.number()?, reader.number()?, reader.number()?] })
-                })?;
-                Self::Call { files, request: reader.bytes()?.to_vec() }
+                let files = FrameValue::get(&mut reader)?;
+                Self::Call { files, request: FrameValue::get(&mut reader)? }
             }
             kind::STATUS => Self::Status,
             kind::STOP => Self::Stop,
-            _ => return Err(Malformed),
+            _ => return Err(MalformedFrame),
         };
         reader.end()?;
-        Ok(order)
+        Ok(message)
     }
 }
 
-impl Event {
+impl AgentMessage {
     /// Returns the message as a frame.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = FrameWriter::default();
         let kind = match self {
-            Self::Began(began) => {
-                writer.bytes(&began.head).maybe(began.length, Writer::number).maybe(began.total, Writer::number);
-                let validator = began.validator.as_ref().map(Validator::to_bytes);
-                writer.maybe(validator.as_deref(), Writer::bytes);
+            Self::Began(start) => {
+                start.put(&mut writer);
                 kind::BEGAN
             }
-            Self::Done(done) => {
-                put_facts(&mut writer, &done.facts);
-                writer.text(&done.url).maybe(done.head.as_deref(), Writer::bytes);
-                writer.maybe(done.error.as_ref(), |writer, error| {
-                    writer.number(number_of(error.kind)).text(&error.message);
-                    writer.maybe(error.url.as_deref(), Writer::text).maybe(error.asked.as_deref(), Writer::text)
-                });
+            Self::Done(result) => {
+                result.put(&mut writer);
                 kind::DONE
             }
             Self::Refused => kind::REFUSED,
             Self::State(text) => {
-                writer.text(text);
+                text.put(&mut writer);
                 kind::STATE
             }
             Self::Stops => kind::STOPS,
@@ -295,139 +278,90 @@ impl Event {
         frame(kind, writer)
     }
 
-    /// From a frame; times count from `started`.
+    /// Reads the message of a frame. Times count from `started`.
     ///
     /// # Errors
-    /// [`Malformed`] when it is no event.
-    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(content);
-        let event = match kind {
-            kind::BEGAN => Self::Began(Began {
-                head: reader.bytes()?.to_vec(),
-                length: reader.maybe(Reader::number)?,
-                total: reader.maybe(Reader::number)?,
-                validator: reader.maybe(|reader| Validator::from_bytes(reader.bytes()?).ok_or(Malformed))?,
-            }),
-            kind::DONE => Self::Done(Box::new(Done {
-                facts: get_facts(&mut reader, started)?,
-                url: reader.text()?,
-                head: reader.maybe(Reader::bytes)?.map(<[u8]>::to_vec),
-                error: reader.maybe(|reader| {
-                    let number: usize = reader.small()?;
-                    let kind = *KINDS.get(number).ok_or(Malformed)?;
-                    let (message, url, asked) =
-                        (reader.text()?, reader.maybe(Reader::text)?, reader.maybe(Reader::text)?);
-                    Ok(Failure { kind, message, url, asked })
-                })?,
-            })),
+    /// [`MalformedFrame`] for any other frame.
+    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedFrame> {
+        let mut reader = FrameReader::new(content);
+        let message = match kind {
+            kind::BEGAN => Self::Began(FrameValue::get(&mut reader)?),
+            kind::DONE => {
+                let mut result = CallResult::get(&mut reader)?;
+                (result.facts.started, result.facts.now.1) = (started, started);
+                Self::Done(Box::new(result))
+            }
             kind::REFUSED => Self::Refused,
-            kind::STATE => Self::State(reader.text()?),
+            kind::STATE => Self::State(FrameValue::get(&mut reader)?),
             kind::STOPS => Self::Stops,
-            _ => return Err(Malformed),
+            _ => return Err(MalformedFrame),
         };
         reader.end()?;
-        Ok(event)
+        Ok(message)
     }
 }
 
-fn put_facts(writer: &mut Writer, facts: &Facts) {
-    let Facts {
-        started: _,
-        method,
-        referer,
+frame_fields!(FileIdentity { path, metadata });
+frame_fields!(ResponseStart { head, length, total, validator });
+frame_fields!(CallResult { facts, url, head, error });
+frame_fields!(CallError { kind, message, url, asked });
+
+frame_fields! {
+    Facts {
         status,
         connect_status,
-        // It is the head's.
-        version: _,
+        proxy_used,
+        method,
+        referer,
+        certificate_fault,
+        certificates,
         request_bytes,
         upload_bytes,
-        fields,
-        proxy_used,
-        redirected,
         head_bytes,
         body_bytes,
         decoded_bytes,
+        fields,
         redirects,
         retries,
         requests,
-        // Only programs that use the engine itself ask for it.
-        progress: _,
         connects,
         connection,
         peer,
-        certificate_fault,
-        certificates,
         local,
+        redirected,
         resolved,
         connected,
         secured,
         sent,
         first_byte,
         total,
-        // What --stats tells is of this process alone: with it the agent is not used.
-        phases: _,
-        earlier: _,
-        now: _,
-    } = facts;
-    writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
-    writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);
-    writer.maybe(certificate_fault.as_deref(), Writer::text);
-    writer.maybe(certificates.as_deref(), |writer, shown| {
-        writer.list(shown, |writer, certificate| {
-            writer.bytes(certificate);
-        })
-    });
-    for count in [request_bytes, upload_bytes, head_bytes, body_bytes] {
-        writer.number(*count);
     }
-    writer.maybe(*decoded_bytes, Writer::number);
-    for count in [fields, redirects, retries, requests, connects] {
-        writer.number((*count).into());
+    unsent {
+        // The caller's own.
+        started,
+        // It is in the head.
+        version,
+        // Only programs that use the engine itself ask for it.
+        progress,
+        // The figures of --stats are of this process alone: with it the agent is not used.
+        phases,
+        earlier,
+        now,
     }
-    writer.maybe(*connection, Writer::number);
-    for address in [peer, local] {
-        writer.maybe(address.map(|address| address.to_string()).as_deref(), Writer::text);
+    from Facts::new(Instant::now())
+}
+
+impl FrameValue for ErrorKind {
+    fn put(&self, writer: &mut FrameWriter) {
+        number_of(*self).put(writer);
     }
-    for time in [redirected, resolved, connected, secured, sent, first_byte, total] {
-        writer.time(*time);
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        KINDS.get(usize::get(reader)?).copied().ok_or(MalformedFrame)
     }
 }
 
-fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malformed> {
-    let address = |reader: &mut Reader<'_>| reader.text()?.parse::<SocketAddr>().map_err(|_| Malformed);
-    Ok(Facts {
-        status: reader.small()?,
-        connect_status: reader.small()?,
-        proxy_used: reader.flag()?,
-        method: reader.maybe(Reader::text)?.map(Box::from),
-        referer: reader.maybe(Reader::text)?.map(Box::from),
-        certificate_fault: reader.maybe(Reader::text)?.map(Box::from),
-        certificates: reader.maybe(|reader| reader.list(|reader| Ok(reader.bytes()?.to_vec())))?.map(Arc::from),
-        request_bytes: reader.number()?,
-        upload_bytes: reader.number()?,
-        head_bytes: reader.number()?,
-        body_bytes: reader.number()?,
-        decoded_bytes: reader.maybe(Reader::number)?,
-        fields: reader.small()?,
-        redirects: reader.small()?,
-        retries: reader.small()?,
-        requests: reader.small()?,
-        connects: reader.small()?,
-        connection: reader.maybe(Reader::number)?,
-        peer: reader.maybe(address)?,
-        local: reader.maybe(address)?,
-        redirected: reader.time()?,
-        resolved: reader.time()?,
-        connected: reader.time()?,
-        secured: reader.time()?,
-        sent: reader.time()?,
-        first_byte: reader.time()?,
-        total: reader.time()?,
-        ..Facts::new(started)
-    })
-}
-
-impl Done {
+impl CallResult {
     /// The head, and with it the version among the facts.
     #[must_use]
     pub fn take_head(&mut self) -> Option<Head> {
@@ -439,11 +373,11 @@ impl Done {
 
 /// Bytes of a stream on their way to frames.
 #[derive(Debug, Default)]
-pub struct Frames {
+pub struct FrameBuffer {
     bytes: Vec<u8>,
 }
 
-impl Frames {
+impl FrameBuffer {
     /// Bytes that came.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -452,13 +386,13 @@ impl Frames {
     /// Returns the next complete frame: its kind and content.
     ///
     /// # Errors
-    /// [`Malformed`] for a frame that is too long: no later frame can be read.
+    /// [`MalformedFrame`] for a frame that is too long: no later frame can be read.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
-    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, Malformed> {
+    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedFrame> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER) else { return Ok(None) };
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         if length > MAX_FRAME {
-            return Err(Malformed);
+            return Err(MalformedFrame);
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
         let found = (header[4], content.to_vec());

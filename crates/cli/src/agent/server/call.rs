@@ -2,8 +2,8 @@
 //! result is sent.
 //!
 //! ```text
-//!   worker ──▶ CallSink ──▶ Call { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
-//!                 └── Began ─▶ socket                            over: Done when all is written and the descriptor closed
+//!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
+//!                 └── ResponseStart ─▶ socket                            over: CallResult when all is written and the descriptor closed
 //! ```
 
 use std::error::Error as _;
@@ -22,22 +22,22 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::fs::{FileType, fstat};
 
-use crate::agent::protocol::{Began, Done, Event};
+use crate::agent::protocol::{AgentMessage, CallResult, ResponseStart};
 
 /// The longest response that is read to its end although its caller is gone: another connection
 /// would cost more.
 const WORTH_FINISHING: u64 = 256 << 10;
 
 /// A call under way.
-pub(super) struct Call {
+pub(super) struct AgentCall {
     id: u64,
     socket: Arc<UnixStream>,
     registry: Registry,
     token: Token,
-    outlet: Mutex<Outlet>,
+    outlet: Mutex<CallOutput>,
 }
 
-struct Outlet {
+struct CallOutput {
     /// The destination of the body; `None` when the call is over.
     output: Option<Output>,
     /// The output is full: bytes that did not fit wait in it.
@@ -53,9 +53,9 @@ struct Outlet {
     end: Option<Vec<u8>>,
 }
 
-impl Call {
+impl AgentCall {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
-        let outlet = Outlet {
+        let outlet = CallOutput {
             output: Some(Output::new(output)),
             is_full: false,
             is_watched: false,
@@ -72,7 +72,7 @@ impl Call {
         self.id
     }
 
-    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+    fn outlet(&self) -> MutexGuard<'_, CallOutput> {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +94,7 @@ impl Call {
     }
 
     /// Closes the output, so that the rest of the response is read and dropped.
-    fn read_on(&self, outlet: &mut Outlet) {
+    fn read_on(&self, outlet: &mut CallOutput) {
         outlet.is_deserted = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
@@ -123,7 +123,7 @@ impl Call {
     /// Reports the end of the transfer to the caller.
     pub(super) fn is_over(&self, outcome: &Outcome) {
         let error = outcome.result.as_ref().err();
-        let done = Event::Done(Box::new(Done {
+        let done = AgentMessage::Done(Box::new(CallResult {
             facts: (*outcome.facts).clone(),
             url: outcome.target.to_url(),
             head: outcome.head.as_ref().map(|head| head.raw().to_vec()),
@@ -150,7 +150,7 @@ impl Call {
 
     /// Closes the descriptor, then sends the end of the call. A caller that receives the end can
     /// rely on the closed descriptor.
-    fn close(&self, outlet: &mut Outlet) {
+    fn close(&self, outlet: &mut CallOutput) {
         if let Some(output) = outlet.output.take()
             && outlet.is_watched
         {
@@ -173,7 +173,7 @@ impl Call {
         sent
     }
 
-    fn watch(&self, outlet: &mut Outlet) -> bool {
+    fn watch(&self, outlet: &mut CallOutput) -> bool {
         if outlet.is_watched {
             return true;
         }
@@ -185,16 +185,16 @@ impl Call {
 }
 
 /// Writes a body to its call's descriptor.
-pub(super) struct CallSink {
-    call: Arc<Call>,
+pub(super) struct AgentCallSink {
+    call: Arc<AgentCall>,
     /// The descriptor again where bytes can be moved to it: a file. (A pipe would have to be waited
     /// for.)
     file: Option<OwnedFd>,
     written: bool,
 }
 
-impl CallSink {
-    pub(super) fn new(call: &Arc<Call>) -> Self {
+impl AgentCallSink {
+    pub(super) fn new(call: &Arc<AgentCall>) -> Self {
         let outlet = call.outlet();
         let file = outlet.output.as_ref().and_then(|output| {
             let kind = fstat(output).map(|stat| FileType::from_raw_mode(stat.st_mode)).ok()?;
@@ -228,9 +228,9 @@ fn is_broken_pipe(error: &Error) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-impl Sink for CallSink {
+impl Sink for AgentCallSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        let began = Event::Began(Began {
+        let began = AgentMessage::Began(ResponseStart {
             head: begin.head.raw().to_vec(),
             length: begin.length,
             total: begin.total,

@@ -1,7 +1,7 @@
 //! The agent itself: a process that sleeps until a call comes.
 //!
 //! ```text
-//!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ Work ─▶ worker thread (the engine's event loop)
+//!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ TransferQueue ─▶ worker thread (the engine's event loop)
 //!                 no call for `idle` seconds ─▶ end                               connections, TLS, names stay warm
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! pool's keys.
 
 mod call;
-mod work;
+mod transfer_queue;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut, Write};
@@ -31,12 +31,12 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::protocol::{Event, Frames, Order, Stamp};
-use super::request::Request;
-use super::socket::{Place, check_peer};
+use super::protocol::{AgentMessage, CallMessage, FileIdentity, FrameBuffer};
+use super::request::AgentRequest;
+use super::socket::{SocketPath, check_peer};
 use super::spawn;
-use call::{Call, CallSink};
-use work::Work;
+use call::{AgentCall, AgentCallSink};
+use transfer_queue::TransferQueue;
 
 const LISTENER: Token = Token(0);
 
@@ -51,11 +51,11 @@ const READ_ON: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Those of the event loop. What goes wrong with a call is that call's.
-pub fn serve(listener: OwnedFd, place: Place, idle: Duration) -> io::Result<()> {
+pub fn serve(listener: OwnedFd, place: SocketPath, idle: Duration) -> io::Result<()> {
     // Signals of the caller's terminal are not for us. It fails for a leader of a process group:
     // then that is so already.
     let _ = rustix::process::setsid();
-    let work = Arc::new(Work::default());
+    let work = Arc::new(TransferQueue::default());
     let supply: Arc<dyn Scheduler> = work.clone();
     thread::Builder::new().name("haul-agent".to_owned()).spawn(move || {
         // One connection a host would do for most; calls at the same time have one each, or share
@@ -65,19 +65,19 @@ pub fn serve(listener: OwnedFd, place: Place, idle: Duration) -> io::Result<()> 
             supply.abort(error);
         }
     })?;
-    Agent::new(listener, place, idle, work)?.run()
+    AgentServer::new(listener, place, idle, work)?.run()
 }
 
-struct Agent {
+struct AgentServer {
     poll: Poll,
     listener: Option<UnixListener>,
-    place: Place,
+    place: SocketPath,
     inode: u64,
     idle: Duration,
     began: Instant,
-    work: Arc<Work>,
-    peers: HashMap<usize, Peer>,
-    outlets: HashMap<usize, Arc<Call>>,
+    work: Arc<TransferQueue>,
+    peers: HashMap<usize, CallerConnection>,
+    outlets: HashMap<usize, Arc<AgentCall>>,
     /// Calls whose callers are gone while their responses are still read, and until when; the
     /// earliest first.
     deserted: VecDeque<(Instant, u64)>,
@@ -88,23 +88,23 @@ struct Agent {
 }
 
 /// A client at the other end of a socket.
-struct Peer {
+struct CallerConnection {
     socket: Arc<UnixStream>,
-    frames: Frames,
+    frames: FrameBuffer,
     descriptors: VecDeque<OwnedFd>,
-    call: Option<Arc<Call>>,
+    call: Option<Arc<AgentCall>>,
     /// The token of its call's descriptor.
     outlet: usize,
 }
 
-impl Agent {
-    fn new(listener: OwnedFd, place: Place, idle: Duration, work: Arc<Work>) -> io::Result<Self> {
+impl AgentServer {
+    fn new(listener: OwnedFd, place: SocketPath, idle: Duration, work: Arc<TransferQueue>) -> io::Result<Self> {
         let listener = UnixListener::from(listener);
         listener.set_nonblocking(true)?;
         let poll = Poll::new()?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
         let inode = place.inode().unwrap_or(0);
-        let own = Stamp::of(&spawn::program()?);
+        let own = FileIdentity::of(&spawn::program()?);
         Ok(Self {
             poll,
             listener: Some(listener),
@@ -116,7 +116,7 @@ impl Agent {
             peers: HashMap::new(),
             outlets: HashMap::new(),
             deserted: VecDeque::new(),
-            files: HashMap::from([(own.path, own.what)]),
+            files: HashMap::from([(own.path, own.metadata)]),
             next_token: LISTENER.0 + 1,
             next_call: 0,
         })
@@ -190,9 +190,9 @@ impl Agent {
             let watched =
                 self.poll.registry().register(&mut SourceFd(&stream.as_raw_fd()), Token(token), Interest::READABLE);
             if watched.is_ok() {
-                let peer = Peer {
+                let peer = CallerConnection {
                     socket: Arc::new(stream),
-                    frames: Frames::default(),
+                    frames: FrameBuffer::default(),
                     descriptors: VecDeque::new(),
                     call: None,
                     outlet: token + 1,
@@ -209,7 +209,7 @@ impl Agent {
         loop {
             let Some(peer) = self.peers.get_mut(&token) else { return };
             let order = match peer.frames.next() {
-                Ok(Some((kind, content))) => Order::from_frame(kind, &content),
+                Ok(Some((kind, content))) => CallMessage::from_frame(kind, &content),
                 Ok(None) => break,
                 Err(error) => Err(error),
             };
@@ -235,17 +235,17 @@ impl Agent {
     }
 
     /// Carries out a caller's order. Returns `false` to end the connection.
-    fn obey(&mut self, token: usize, order: Order) -> bool {
+    fn obey(&mut self, token: usize, order: CallMessage) -> bool {
         let answer = match order {
-            Order::Call { request, files } => match self.begin(token, &request, &files) {
+            CallMessage::Call { request, files } => match self.begin(token, &request, &files) {
                 Some(true) => return true,
-                Some(false) => Event::Refused,
+                Some(false) => AgentMessage::Refused,
                 None => return false,
             },
-            Order::Status => Event::State(self.state()),
-            Order::Stop => {
+            CallMessage::Status => AgentMessage::State(self.state()),
+            CallMessage::Stop => {
                 self.leave();
-                Event::Stops
+                AgentMessage::Stops
             }
         };
         self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
@@ -253,30 +253,30 @@ impl Agent {
 
     /// Begins a call; `Some(false)` where it has to go without us, `None` for one that makes no
     /// sense.
-    fn begin(&mut self, token: usize, request: &[u8], files: &[Stamp]) -> Option<bool> {
+    fn begin(&mut self, token: usize, request: &[u8], files: &[FileIdentity]) -> Option<bool> {
         let registry = self.poll.registry().try_clone().ok()?;
         let peer = self.peers.get_mut(&token)?;
         if peer.call.as_ref().is_some_and(|call| !call.is_settled()) {
             return None;
         }
         let output = peer.descriptors.pop_front()?;
-        let is_known = |file: &Stamp| self.files.get(&file.path).is_none_or(|known| *known == file.what);
+        let is_known = |file: &FileIdentity| self.files.get(&file.path).is_none_or(|known| *known == file.metadata);
         if !files.iter().all(is_known) {
             // The program, or what TLS trusts, is another by now: what we know is of the past.
             self.leave();
             return Some(false);
         }
-        self.files.extend(files.iter().map(|file| (file.path.clone(), file.what)));
-        let Ok(Request { url, options }) = Request::from_bytes(request) else { return Some(false) };
+        self.files.extend(files.iter().map(|file| (file.path.clone(), file.metadata)));
+        let Ok(AgentRequest { url, options }) = AgentRequest::from_bytes(request) else { return Some(false) };
         let Ok(target) = Target::parse_with(&url, haul_policy::target::Scheme::Http, options.path_as_is) else {
             return Some(false);
         };
         self.next_call += 1;
-        let call = Call::new(self.next_call, Arc::clone(&peer.socket), output, registry, Token(peer.outlet));
+        let call = AgentCall::new(self.next_call, Arc::clone(&peer.socket), output, registry, Token(peer.outlet));
         let call = Arc::new(call);
         peer.call = Some(Arc::clone(&call));
         self.outlets.insert(peer.outlet, Arc::clone(&call));
-        let sink = BodyDelivery::new(Box::new(CallSink::new(&call)));
+        let sink = BodyDelivery::new(Box::new(AgentCallSink::new(&call)));
         let transfer = Transfer::new(target, Arc::new(options), sink, Instant::now(), call.id());
         self.work.begin(&call, transfer).then_some(true)
     }
@@ -296,7 +296,7 @@ impl Agent {
     }
 }
 
-impl Peer {
+impl CallerConnection {
     /// Reads the bytes and descriptors that have arrived. Returns `false` at the end of the
     /// connection.
     fn receive(&mut self) -> bool {

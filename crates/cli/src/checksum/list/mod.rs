@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::{Algorithm, Digest};
+use super::{ChecksumAlgorithm, ExpectedDigest};
 
 /// The longest list worth reading, in bytes. The largest that distributions publish have a tenth of
 /// it.
@@ -53,20 +53,20 @@ impl std::error::Error for NoDigest {}
 /// Building it takes time and memory linear in the text, but for the sort; a look-up takes a few
 /// comparisons.
 #[derive(Debug)]
-pub struct List {
+pub struct ChecksumList {
     /// The text, followed by the unescaped names.
     text: Vec<u8>,
     /// Sorted by the parts of their names, the last part first: names with a common end are
     /// neighbours.
-    entries: Vec<Entry>,
+    entries: Vec<ListEntry>,
     /// The digest of a list that holds nothing else.
-    bare: Option<Sum>,
+    bare: Option<ListedSum>,
 }
 
-impl List {
+impl ChecksumList {
     /// Reads the text of a list of at most [`LIST_MAX`] bytes.
     #[must_use]
-    pub fn new(mut text: Vec<u8>) -> List {
+    pub fn new(mut text: Vec<u8>) -> ChecksumList {
         let begins = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         let (mut entries, mut unescaped) = (Vec::new(), Vec::new());
         let mut lines = 0usize;
@@ -78,8 +78,8 @@ impl List {
             }
             lines += 1;
             match entry(line) {
-                Some(Line { name: None, sum }) => bare = Some(sum),
-                Some(Line { name: Some(name), sum }) => {
+                Some(ListLine { name: None, sum }) => bare = Some(sum),
+                Some(ListLine { name: Some(name), sum }) => {
                     let name = match name {
                         Cow::Borrowed(name) => {
                             let at = name.as_ptr().addr() - text.as_ptr().addr();
@@ -91,14 +91,14 @@ impl List {
                             at..at + name.len()
                         }
                     };
-                    entries.push(Entry { name, sum });
+                    entries.push(ListEntry { name, sum });
                 }
                 None => {}
             }
         }
         text.append(&mut unescaped);
-        entries.sort_by(|a: &Entry, b: &Entry| parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()])));
-        List { text, entries, bare: bare.filter(|_| lines == 1) }
+        entries.sort_by(|a: &ListEntry, b: &ListEntry| parts(&text[a.name.clone()]).cmp(parts(&text[b.name.clone()])));
+        ChecksumList { text, entries, bare: bare.filter(|_| lines == 1) }
     }
 
     /// Returns the digest of the file at this path, which may be that of a URL.
@@ -109,10 +109,10 @@ impl List {
     ///
     /// # Errors
     /// [`NoDigest`]: the list has no digest for the file, or not exactly one.
-    pub fn pick(&self, path: &str) -> Result<Digest, NoDigest> {
+    pub fn pick(&self, path: &str) -> Result<ExpectedDigest, NoDigest> {
         match &self.bare {
-            Some(Sum::Known(digest)) => return Ok(digest.clone()),
-            Some(Sum::Md5) => return Err(NoDigest::Md5Only),
+            Some(ListedSum::Known(digest)) => return Ok(digest.clone()),
+            Some(ListedSum::Md5) => return Err(NoDigest::Md5Only),
             None => {}
         }
         if self.entries.is_empty() {
@@ -148,14 +148,14 @@ impl List {
     }
 
     /// The entries that have so many parts at the end of this path.
-    fn ending_in(&self, path: &str, common: usize) -> &[Entry] {
+    fn ending_in(&self, path: &str, common: usize) -> &[ListEntry] {
         let end = || parts(path.as_bytes()).take(common);
         let from = self.entries.partition_point(|entry| parts(self.name(entry)).take(common).lt(end()));
         let rest = &self.entries[from..];
         &rest[..rest.partition_point(|entry| parts(self.name(entry)).take(common).eq(end()))]
     }
 
-    fn name(&self, entry: &Entry) -> &[u8] {
+    fn name(&self, entry: &ListEntry) -> &[u8] {
         &self.text[entry.name.clone()]
     }
 }
@@ -167,17 +167,17 @@ fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A checksum and the place of its file's name in the text.
 #[derive(Debug)]
-struct Entry {
+struct ListEntry {
     name: Range<usize>,
-    sum: Sum,
+    sum: ListedSum,
 }
 
 /// The strongest digest of these entries, if they agree about it.
-fn digest_of(entries: &[Entry]) -> Option<Result<Digest, NoDigest>> {
-    let mut digests = [None; Algorithm::ALL.len()];
+fn digest_of(entries: &[ListEntry]) -> Option<Result<ExpectedDigest, NoDigest>> {
+    let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
     for entry in entries {
-        let Sum::Known(digest) = &entry.sum else {
+        let ListedSum::Known(digest) = &entry.sum else {
             has_md5 = true;
             continue;
         };
@@ -191,35 +191,35 @@ fn digest_of(entries: &[Entry]) -> Option<Result<Digest, NoDigest>> {
 }
 
 /// A line that holds a checksum.
-struct Line<'a> {
+struct ListLine<'a> {
     /// `None` if there is none, or if it is standard input.
     name: Option<Cow<'a, [u8]>>,
-    sum: Sum,
+    sum: ListedSum,
 }
 
 #[derive(Debug)]
-enum Sum {
-    Known(Digest),
+enum ListedSum {
+    Known(ExpectedDigest),
     Md5,
 }
 
-impl Sum {
+impl ListedSum {
     /// Digits without an algorithm: their number tells.
-    fn from_hex(hex: &[u8]) -> Option<Sum> {
+    fn from_hex(hex: &[u8]) -> Option<ListedSum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
-            return Some(Sum::Md5);
+            return Some(ListedSum::Md5);
         }
-        let algorithm = Algorithm::of_length(hex.len() / 2)?;
-        Digest::from_hex(algorithm, hex).map(Sum::Known)
+        let algorithm = ChecksumAlgorithm::of_length(hex.len() / 2)?;
+        ExpectedDigest::from_hex(algorithm, hex).map(ListedSum::Known)
     }
 }
 
-fn entry(line: &[u8]) -> Option<Line<'_>> {
+fn entry(line: &[u8]) -> Option<ListLine<'_>> {
     tagged(line).or_else(|| plain(line))
 }
 
 /// `SHA256 (name) = HEX`.
-fn tagged(line: &[u8]) -> Option<Line<'_>> {
+fn tagged(line: &[u8]) -> Option<ListLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let open = line.iter().position(|&byte| byte == b'(')?;
     // From the end: a name may hold parentheses.
@@ -227,23 +227,23 @@ fn tagged(line: &[u8]) -> Option<Line<'_>> {
     let tag = std::str::from_utf8(line[..open].trim_ascii()).ok()?;
     let name = line.get(open + 1..close)?;
     let hex = line[close + 1..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-    let sum = match Algorithm::named(tag) {
-        Some(algorithm) => Sum::Known(Digest::from_hex(algorithm, hex)?),
-        None if tag.eq_ignore_ascii_case("md5") => match Sum::from_hex(hex)? {
-            Sum::Md5 => Sum::Md5,
-            Sum::Known(_) => return None,
+    let sum = match ChecksumAlgorithm::named(tag) {
+        Some(algorithm) => ListedSum::Known(ExpectedDigest::from_hex(algorithm, hex)?),
+        None if tag.eq_ignore_ascii_case("md5") => match ListedSum::from_hex(hex)? {
+            ListedSum::Md5 => ListedSum::Md5,
+            ListedSum::Known(_) => return None,
         },
         None => return None,
     };
     let name = if is_escaped { unescape(name) } else { Cow::Borrowed(name) };
-    Some(Line { name: Some(name), sum })
+    Some(ListLine { name: Some(name), sum })
 }
 
 /// `HEX  name`, `HEX *name`, `HEX`.
-fn plain(line: &[u8]) -> Option<Line<'_>> {
+fn plain(line: &[u8]) -> Option<ListLine<'_>> {
     let (is_escaped, line) = escaped(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let sum = Sum::from_hex(&line[..end])?;
+    let sum = ListedSum::from_hex(&line[..end])?;
     let name = line[end..].trim_ascii_start();
     // The mark of a file read as binary; a name that does begin with an asterisk has a second one.
     let name = name.strip_prefix(b"*").unwrap_or(name);
@@ -252,7 +252,7 @@ fn plain(line: &[u8]) -> Option<Line<'_>> {
         name if is_escaped => Some(unescape(name)),
         name => Some(Cow::Borrowed(name)),
     };
-    Some(Line { name, sum })
+    Some(ListLine { name, sum })
 }
 
 /// Splits off the backslash at the beginning of a line, which marks an escaped name.

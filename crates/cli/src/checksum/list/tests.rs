@@ -1,27 +1,27 @@
 use super::*;
 
-fn hex(byte: u8, algorithm: Algorithm) -> String {
+fn hex(byte: u8, algorithm: ChecksumAlgorithm) -> String {
     format!("{byte:02x}").repeat(algorithm.length())
 }
 
 fn sha256(byte: u8) -> String {
-    hex(byte, Algorithm::Sha256)
+    hex(byte, ChecksumAlgorithm::Sha256)
 }
 
 /// The byte that the picked digest is made of.
-fn picked(text: &str, name: &str) -> Result<(Algorithm, u8), NoDigest> {
+fn picked(text: &str, name: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
     pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
 }
 
-fn pick(text: &[u8], path: &str) -> Result<Digest, NoDigest> {
-    List::new(text.to_vec()).pick(path)
+fn pick(text: &[u8], path: &str) -> Result<ExpectedDigest, NoDigest> {
+    ChecksumList::new(text.to_vec()).pick(path)
 }
 
-fn one(text: &str) -> Result<(Algorithm, u8), NoDigest> {
+fn one(text: &str) -> Result<(ChecksumAlgorithm, u8), NoDigest> {
     picked(text, "f.iso")
 }
 
-const OURS: Result<(Algorithm, u8), NoDigest> = Ok((Algorithm::Sha256, 0xaa));
+const OURS: Result<(ChecksumAlgorithm, u8), NoDigest> = Ok((ChecksumAlgorithm::Sha256, 0xaa));
 
 #[test]
 fn every_form_is_read() {
@@ -63,19 +63,22 @@ fn a_bare_digest_stands_alone() {
     for text in [format!("{ours}\n{ours}\n"), format!("<html>\n{ours}\n</html>\n"), format!("{ours}\nSorry!\n")] {
         assert_eq!(one(&text), Err(NoDigest::NotAList), "{text}");
     }
-    assert_eq!(one(&format!("{ours}\n{}  f.iso\n", sha256(0xbb))), Ok((Algorithm::Sha256, 0xbb)));
+    assert_eq!(one(&format!("{ours}\n{}  f.iso\n", sha256(0xbb))), Ok((ChecksumAlgorithm::Sha256, 0xbb)));
 }
 
 #[test]
 fn the_number_of_digits_tells_the_algorithm_and_the_strongest_counts() {
     let mut list = String::new();
-    for (at, algorithm) in [Algorithm::Sha512, Algorithm::Sha1, Algorithm::Sha384, Algorithm::Sha256].iter().enumerate()
+    for (at, algorithm) in
+        [ChecksumAlgorithm::Sha512, ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha256]
+            .iter()
+            .enumerate()
     {
         let own = hex(at as u8, *algorithm);
         assert_eq!(one(&format!("{own}  f.iso\n")), Ok((*algorithm, at as u8)));
         list.push_str(&format!("{own}  f.iso\n"));
     }
-    assert_eq!(one(&list), Ok((Algorithm::Sha512, 0)));
+    assert_eq!(one(&list), Ok((ChecksumAlgorithm::Sha512, 0)));
     // A tag that contradicts the length, or names another function of the same length.
     for tag in ["SHA512", "SHA3-256", "BLAKE2s", "SHA512/256", "MD5", ""] {
         let text = format!("{tag} (f.iso) = {}\n", sha256(0xaa));
@@ -93,7 +96,10 @@ fn nothing_is_guessed() {
     assert_eq!(one(&format!("{ours}  f.iso\n{ours}  f.iso\n")), OURS);
     assert_eq!(one(&format!("{ours}  amd64/f.iso\n{other}  arm64/f.iso\n")), Err(NoDigest::Ambiguous));
     assert_eq!(one(&format!("{other}  arm64/f.iso\n{ours}  f.iso\n")), OURS);
-    assert_eq!(picked(&format!("{ours}  amd64/f\n{other}  arm64/f\n"), "arm64/f"), Ok((Algorithm::Sha256, 0xbb)));
+    assert_eq!(
+        picked(&format!("{ours}  amd64/f\n{other}  arm64/f\n"), "arm64/f"),
+        Ok((ChecksumAlgorithm::Sha256, 0xbb))
+    );
     for text in ["", "\n\n", "<html>Not found</html>", "404", "f.iso"] {
         assert_eq!(one(text), Err(NoDigest::NotAList), "{text}");
     }
@@ -111,8 +117,8 @@ fn the_longest_path_suffix_picks_the_entry() {
     for path in ["/pub/12/amd64/f.iso", "/12/amd64/f.iso", "12/amd64/f.iso", "//12//./amd64/f.iso"] {
         assert_eq!(picked(&list, path), OURS, "{path}");
     }
-    assert_eq!(picked(&list, "/pub/11/amd64/f.iso"), Ok((Algorithm::Sha256, 0xcc)));
-    assert_eq!(picked(&list, "/x/arm64/f.iso"), Ok((Algorithm::Sha256, 0xbb)));
+    assert_eq!(picked(&list, "/pub/11/amd64/f.iso"), Ok((ChecksumAlgorithm::Sha256, 0xcc)));
+    assert_eq!(picked(&list, "/x/arm64/f.iso"), Ok((ChecksumAlgorithm::Sha256, 0xbb)));
     assert_eq!(picked(&list, "/x/amd64/f.iso"), Err(NoDigest::Ambiguous));
     assert_eq!(picked(&list, "/f.iso"), Err(NoDigest::Ambiguous));
     // Whole names go before those with further folders; a part is compared as a whole.
@@ -129,7 +135,7 @@ fn a_long_list_answers_for_each_file() {
     const FILES: usize = 60_000;
     let name = |at: usize| format!("{at:05}/index.json");
     let text: String = (0..FILES).map(|at| format!("{at:064x}  {}\n", name(at))).collect();
-    let list = List::new(text.into_bytes());
+    let list = ChecksumList::new(text.into_bytes());
     // With a scan of the list for each file this takes minutes.
     for at in 0..FILES {
         let digest = list.pick(&format!("/pub/{}", name(at))).unwrap();

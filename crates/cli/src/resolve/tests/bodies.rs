@@ -1,14 +1,14 @@
 use super::*;
-use crate::plan::{ContinueAt, Form, Source, append_query};
+use crate::plan::{BodySource, ContinueAt, FormArg, append_query};
 use haul_policy::multipart::{Boundary, Layout, Piece};
 
 fn query(args: &[&str]) -> Option<String> {
     request(&[args, &["u"]].concat()).query
 }
 
-fn form(args: &[&str]) -> Form {
+fn form(args: &[&str]) -> FormArg {
     match request(&[args, &["u"]].concat()).body {
-        Some(Body::Multipart(form)) => form,
+        Some(BodyArg::Multipart(form)) => form,
         other => panic!("{other:?}"),
     }
 }
@@ -34,7 +34,7 @@ fn values_are_percent_encoded_in_five_forms() {
         ("n@body", "n=a%0D%0Ab%00c"),
     ] {
         let body = request(&["-d", "x=1", "--data-urlencode", argument, "u"]).body;
-        assert_eq!(body, Some(Body::Bytes(format!("x=1&{expected}").into_bytes())), "{argument}");
+        assert_eq!(body, Some(BodyArg::Bytes(format!("x=1&{expected}").into_bytes())), "{argument}");
     }
     for (argument, code) in [("n@", 2), ("n@none", 26)] {
         assert_eq!(read(&["--data-urlencode", argument, "u"]).expect_err(argument).exit_code(), code);
@@ -57,11 +57,11 @@ fn data_goes_behind_the_query() {
 
 #[test]
 fn a_large_file_alone_is_streamed() {
-    assert_eq!(request(&["--data-binary", "@big", "u"]).body, Some(Body::File("big".into())));
-    assert_eq!(request(&["--json", "@big", "u"]).body, Some(Body::File("big".into())));
+    assert_eq!(request(&["--data-binary", "@big", "u"]).body, Some(BodyArg::File("big".into())));
+    assert_eq!(request(&["--json", "@big", "u"]).body, Some(BodyArg::File("big".into())));
     for args in [&["-d", "@big", "u"][..], &["--data-binary", "@big", "-d", "", "u"], &["--data-binary", "@body", "u"]]
     {
-        assert!(matches!(request(args).body, Some(Body::Bytes(_))), "{args:?}");
+        assert!(matches!(request(args).body, Some(BodyArg::Bytes(_))), "{args:?}");
     }
     assert_eq!(read(&["--data-binary", "@none", "u"]).expect_err("no file").exit_code(), 26);
 }
@@ -95,8 +95,8 @@ fn forms_are_as_curl_makes_them() {
         "l=@a;type=b",
     ];
     assert_eq!(laid_out(&args), expected);
-    let file = Source::File("body".into());
-    assert_eq!(form(&args).sources(), [&file, &file, &file, &Source::Stdin]);
+    let file = BodySource::File("body".into());
+    assert_eq!(form(&args).sources(), [&file, &file, &file, &BodySource::Stdin]);
     assert!(laid_out(&["--form-escape", "-F", "a\"b=c"]).contains("name=\"a\\\"b\""));
     let list = form(&["-F", "a=@body,big", "-F", "b=(", "-F", "=<body", "-F", "=)"]);
     assert_eq!((list.parts.len(), list.sources().len()), (2, 3));
@@ -116,8 +116,8 @@ fn uploads_pair_with_urls() {
     let request = &operation.stages[0].request;
     let method = |at| request.method_for(operation.upload_of(at)).to_owned();
     assert_eq!([method(0), method(1), method(2), method(3)], ["PUT", "GET", "PUT", "GET"]);
-    assert_eq!(operation.upload_of(0), Some(&Upload::File("body".into())));
-    assert_eq!(operation.upload_of(2), Some(&Upload::Stdin { interleave: false }));
+    assert_eq!(operation.upload_of(0), Some(&UploadArg::File("body".into())));
+    assert_eq!(operation.upload_of(2), Some(&UploadArg::Stdin { interleave: false }));
     let patched = plan(&["-X", "PATCH", "-T", ".", "a"]).operations.remove(0);
     assert_eq!(patched.stages[0].request.method_for(patched.upload_of(0)), "PATCH");
     assert_eq!(plan(&["-T", "body", "-T", "big", "u"]).warnings, ["Got more uploads than URLs"]);

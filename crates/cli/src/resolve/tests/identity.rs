@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{CookieArgs, KeepaliveArgs, Netrc, ProxyArgs, Secret, StageArgs, Store, TransferArgs};
+use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StoreArg, TransferArgs};
 use haul_policy::Target;
 use haul_policy::auth::{Allowed, SigV4};
 
@@ -56,7 +56,7 @@ fn schemes_add_up() {
     assert_eq!(proxy(&["--proxy-anyauth"]).allowed, Allowed::ANY);
     for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {
         let error = read(&[option, "u"]).expect_err(option);
-        assert!(matches!(error.reason(), Reason::Refused(_)) && error.exit_code() == 2, "{error}");
+        assert!(matches!(error.reason(), UsageReason::Refused(_)) && error.exit_code() == 2, "{error}");
     }
 }
 
@@ -71,11 +71,13 @@ fn cookies_given_one_by_one_are_joined_as_in_one_field() {
 fn netrc_is_read_at_once() {
     let netrc = |args: &[&str]| stage(args).request.auth.netrc;
     let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
-    assert!(netrc(&[]) == Netrc::Off && netrc(&["-n", "--no-netrc"]) == Netrc::Off);
-    assert!(netrc(&["-n"]) == Netrc::Required(text()) && netrc(&["--netrc-file", "netrc"]) == Netrc::Required(text()));
-    assert!(netrc(&["--netrc-optional"]) == Netrc::Optional(text()));
-    assert!(netrc(&["--netrc-optional", "--netrc-file", "netrc"]) == Netrc::Optional(text()));
-    assert!(netrc(&["--netrc-optional", "--netrc-file", "none"]) == Netrc::Off);
+    assert!(netrc(&[]) == NetrcArg::Off && netrc(&["-n", "--no-netrc"]) == NetrcArg::Off);
+    assert!(
+        netrc(&["-n"]) == NetrcArg::Required(text()) && netrc(&["--netrc-file", "netrc"]) == NetrcArg::Required(text())
+    );
+    assert!(netrc(&["--netrc-optional"]) == NetrcArg::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "netrc"]) == NetrcArg::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "none"]) == NetrcArg::Off);
     assert_eq!(code(&["--netrc-file", "none"]), 26);
     let shown = format!("{:?}", stage(&["-n", "-u", "me:secret"]));
     assert!(!shown.contains("secret"), "{shown}");
@@ -170,7 +172,7 @@ fn a_later_stage_is_not_told_who_one_is() {
     let cookies =
         CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true, as_curl: false };
     assert_eq!((&first.transfer.cookies, &second.transfer.cookies), (&cookies, &cookies));
-    assert_eq!(second.transfer.hsts, Store::Memory);
+    assert_eq!(second.transfer.hsts, StoreArg::Memory);
     let target = Target::parse("http://h/").expect("a URL");
     assert!(second.proxy.proxy_for(&target).expect("a proxy").is_some());
 }

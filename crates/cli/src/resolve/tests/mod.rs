@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::parse::parse;
+use crate::persona::VERSION;
 use crate::plan::{ConnectToArg, ResolveArg};
-use crate::usage::VERSION;
 use haul_policy::auth::Credentials;
 
 /// `@body`, `@headers`, `@netrc` and `@big` (which reports a size of 5 MiB) exist, so do some
 /// variables, and passwords are typed.
 struct TwoFiles;
 
-impl Files for TwoFiles {
+impl FileAccess for TwoFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.to_str() {
             Some("body") => Ok(Box::new(&b"a\r\nb\0c"[..])),
@@ -46,11 +46,11 @@ impl Files for TwoFiles {
     }
 }
 
-fn read(args: &[&str]) -> Result<Plan, UsageError> {
+fn read(args: &[&str]) -> Result<RunPlan, UsageError> {
     resolve(parse(args.iter().map(Into::into), &mut TwoFiles)?, &mut TwoFiles)
 }
 
-fn plan(args: &[&str]) -> Plan {
+fn plan(args: &[&str]) -> RunPlan {
     read(args).unwrap_or_else(|error| panic!("{args:?}: {error}"))
 }
 
@@ -78,7 +78,7 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!((stage.transfer.retry.count, stage.transfer.redirect.max), (3, Some(50)));
     assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, 6));
     assert_eq!(plan.global.max_memory, 64 << 20);
-    assert_eq!(operation.output_of(0), &Output::Stdout);
+    assert_eq!(operation.output_of(0), &OutputArg::Stdout);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn no_url_is_an_error_in_every_group() {
 fn outputs_pair_with_urls_by_position() {
     let all = plan(&["-O", "u", "-o", "b", "--input-file", "l", "v", "--no-remote-name", "w", "--remote-name-all"]);
     let operation = &all.operations[0];
-    let expected = [Output::RemoteName, Output::File("b".into()), Output::Stdout, Output::RemoteName];
+    let expected = [OutputArg::RemoteName, OutputArg::File("b".into()), OutputArg::Stdout, OutputArg::RemoteName];
     for (at, expected) in expected.iter().enumerate() {
         assert_eq!(operation.output_of(at), expected);
     }
@@ -106,11 +106,11 @@ fn outputs_pair_with_urls_by_position() {
 #[test]
 fn output_belongs_to_the_stage_that_it_follows() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
-    let file = |name: &str| Output::File(name.into());
+    let file = |name: &str| OutputArg::File(name.into());
     let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
-    assert_eq!((first.output_of(0), &first.stages[1].output), (&file("x"), &Output::Stdout));
+    assert_eq!((first.output_of(0), &first.stages[1].output), (&file("x"), &OutputArg::Stdout));
     let later = plan(&[&["u"], &stages[..], &["-o", "x"]].concat()).operations.remove(0);
-    assert_eq!((later.output_of(0), &later.stages[1].output), (&Output::Stdout, &file("x")));
+    assert_eq!((later.output_of(0), &later.stages[1].output), (&OutputArg::Stdout, &file("x")));
     assert_eq!(later.shared_output(), Some(&file("x")));
     for (name, is_shared) in [("x_{}", false), ("x_#1", false), ("x_#<n>", false), ("x#", true), ("-", true)] {
         let operation = plan(&[&["u"], &stages[..], &["-o", name]].concat()).operations.remove(0);
@@ -118,7 +118,7 @@ fn output_belongs_to_the_stage_that_it_follows() {
     }
     for remote in ["-O", "--remote-name-all"] {
         let operation = plan(&[&["u"], &stages[..], &[remote]].concat()).operations.remove(0);
-        assert_eq!((operation.output_of(0), &operation.stages[1].output), (&Output::Stdout, &Output::RemoteName));
+        assert_eq!((operation.output_of(0), &operation.stages[1].output), (&OutputArg::Stdout, &OutputArg::RemoteName));
         assert_eq!(operation.shared_output(), None);
     }
     let two = plan(&[&["u"], &stages[..], &["-o", "y", "-o", "x"]].concat());
@@ -153,11 +153,15 @@ fn texts_behind_then_have_places_for_the_value() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
         let operation = plan(&chain).operations.remove(0);
-        assert_eq!(operation.stages[0].request.body, Some(Body::Bytes(b"{}".to_vec())), "the first stage has no value");
+        assert_eq!(
+            operation.stages[0].request.body,
+            Some(BodyArg::Bytes(b"{}".to_vec())),
+            "the first stage has no value"
+        );
         operation.stages[1].request.clone()
     };
     let filled = |request: &RequestArgs| match &request.body {
-        Some(Body::ByValue(body)) => String::from_utf8(body.filled(b"a\" &<")).unwrap(),
+        Some(BodyArg::ByValue(body)) => String::from_utf8(body.filled(b"a\" &<")).unwrap(),
         other => panic!("{other:?}"),
     };
     for (args, expected) in [
@@ -169,7 +173,7 @@ fn texts_behind_then_have_places_for_the_value() {
     ] {
         assert_eq!(filled(&later(args)), expected, "{args:?}");
     }
-    assert_eq!(later(&["-d", "@body"]).body, Some(Body::Bytes(b"abc".to_vec())));
+    assert_eq!(later(&["-d", "@body"]).body, Some(BodyArg::Bytes(b"abc".to_vec())));
     assert_eq!(later(&["-G", "-d", "a={}", "--url-query", "b={}#"]).query.as_deref(), Some("b={}%23&a={}"));
     let fields = later(&["-H", "X: {}", "-H", "Y: z", "-H", "@headers"]).fields_by_value;
     assert_eq!(fields, [("X".to_owned(), b"{}".to_vec())]);
@@ -196,7 +200,7 @@ fn extracting_stages_ask_for_compressed_bodies() {
 #[test]
 fn bodies_join_as_in_curl() {
     let body = |args: &[&str]| match request(&[args, &["u"]].concat()).body {
-        Some(Body::Bytes(bytes)) => bytes,
+        Some(BodyArg::Bytes(bytes)) => bytes,
         other => panic!("{other:?}"),
     };
     assert_eq!(body(&["-d", "a=1", "--data-binary", "b", "--data-raw", "@c"]), b"a=1&b&@c");

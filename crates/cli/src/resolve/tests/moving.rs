@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::checksum::Checksum;
-use crate::plan::{ContinueAt, Existing, Slowest, TransferArgs};
+use crate::checksum::ChecksumArg;
+use crate::plan::{ContinueAt, ExistingFile, Slowest, TransferArgs};
 
 fn operation(args: &[&str]) -> Operation {
     plan(args).operations.remove(0)
@@ -27,7 +27,7 @@ fn refusal(args: &[&str], option: &str) -> String {
 #[test]
 fn nothing_limits_a_transfer_by_default() {
     let own = operation(&["u"]);
-    assert_eq!((own.existing, own.create_file_mode, &own.checksum), (Existing::ReplaceOwn, None, &None));
+    assert_eq!((own.existing, own.create_file_mode, &own.checksum), (ExistingFile::ReplaceOwn, None, &None));
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
     let transfer = &own.stages[0].transfer;
     assert_eq!((transfer.limit_rate, transfer.slowest(), own.stages[0].request.continue_at), (None, None, None));
@@ -74,17 +74,17 @@ fn limits_of_a_stage_hold_for_the_next() {
 #[test]
 fn what_becomes_of_a_file_that_exists() {
     let existing = |args: &[&str]| operation(&[args, &["-O", "u"]].concat()).existing;
-    assert_eq!(existing(&["--clobber"]), Existing::Replace);
-    assert_eq!(existing(&["--no-clobber"]), Existing::Number);
-    assert_eq!(existing(&["--no-clobber", "--clobber"]), Existing::Replace);
-    assert_eq!(existing(&["--skip-existing"]), Existing::Skip);
-    assert_eq!(existing(&["--skip-existing", "--no-clobber"]), Existing::Skip);
-    assert_eq!(existing(&["--skip-existing", "--no-skip-existing"]), Existing::ReplaceOwn);
+    assert_eq!(existing(&["--clobber"]), ExistingFile::Replace);
+    assert_eq!(existing(&["--no-clobber"]), ExistingFile::Number);
+    assert_eq!(existing(&["--no-clobber", "--clobber"]), ExistingFile::Replace);
+    assert_eq!(existing(&["--skip-existing"]), ExistingFile::Skip);
+    assert_eq!(existing(&["--skip-existing", "--no-clobber"]), ExistingFile::Skip);
+    assert_eq!(existing(&["--skip-existing", "--no-skip-existing"]), ExistingFile::ReplaceOwn);
     let files = operation(&["-JO", "--remove-on-error", "--fsync", "--create-file-mode", "600", "u"]);
     assert!(files.remote_header_name && files.remove_on_error && files.fsync);
     assert_eq!(files.create_file_mode, Some(0o600));
     let groups = plan(&["-JO", "--fsync", "--no-clobber", "u", "--next", "v"]).operations;
-    assert!(!groups[1].remote_header_name && !groups[1].fsync && groups[1].existing == Existing::ReplaceOwn);
+    assert!(!groups[1].remote_header_name && !groups[1].fsync && groups[1].existing == ExistingFile::ReplaceOwn);
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn a_checksum_is_of_one_url_and_a_list_of_many() {
     let digest = digest.as_str();
     for urls in [&["u"][..], &["http://[::1]/x"], &["http://h/{a}"], &["-g", "http://h/[1-3]"]] {
         let own = operation(&[&["--checksum", digest], urls].concat());
-        assert!(matches!(own.checksum, Some(Checksum::Digest(_))), "{urls:?}");
+        assert!(matches!(own.checksum, Some(ChecksumArg::Digest(_))), "{urls:?}");
     }
     for urls in [&["u", "v"][..], &["http://h/[1-3]"], &["--input-file", "l"], &["http://h/{a,b}"]] {
         let text = refusal(&[&["--checksum", digest], urls].concat(), "--checksum");
         assert_eq!(text, "one checksum for several URLs, name a list instead", "{urls:?}");
         let own = operation(&[&["--checksum", "http://h/SHA256SUMS"], urls].concat());
-        assert_eq!(own.checksum, Some(Checksum::From("http://h/SHA256SUMS".to_owned())));
+        assert_eq!(own.checksum, Some(ChecksumArg::From("http://h/SHA256SUMS".to_owned())));
     }
     assert!(refusal(&["--checksum", digest, "-I", "u"], "--checksum").contains("HEAD"));
     assert!(refusal(&["--checksum", digest, "--extract", "a", "u"], "--checksum").contains("extracted"));
@@ -162,10 +162,10 @@ fn a_checksum_is_of_one_url_and_a_list_of_many() {
 fn outputs_that_can_only_be_directories_are_refused() {
     for name in ["/tmp/", "a/", "/", ".", "..", "a/..", "a/.", "#1/"] {
         let error = read(&["-o", name, "u"]).expect_err(name);
-        assert_eq!((error.reason(), error.exit_code()), (&Reason::Directory, 23), "{name}");
+        assert_eq!((error.reason(), error.exit_code()), (&UsageReason::Directory, 23), "{name}");
         assert!(error.to_string().starts_with("haul: option -o: is badly used here (names a directory"), "{error}");
     }
     for name in ["...", ".a", "a.", "/dev/null", "a/#1"] {
-        assert_eq!(operation(&["-o", name, "u"]).output_of(0), &Output::File(name.into()));
+        assert_eq!(operation(&["-o", name, "u"]).output_of(0), &OutputArg::File(name.into()));
     }
 }

@@ -1,0 +1,77 @@
+//! The choice of the requests that go through the agent (`--agent`), and the warning when it cannot
+//! be used.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use haul::sink::file::FileOptions;
+use haul::transfer::Outcome;
+use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+
+use super::fetch::AgentFetcher;
+use super::socket::AgentRefusal;
+use crate::file_access::print_error_line;
+use crate::plan::{GlobalArgs, Operation, append_query};
+
+/// Fetches through the agent if that is requested and possible. `None`: fetch without it.
+///
+/// # Errors
+/// No socket was named, and there is no default one.
+pub(crate) fn fetch(
+    client: &Client,
+    global: &GlobalArgs,
+    operation: &Operation,
+    url: &str,
+    request: &RequestOptions,
+    file: Option<(&Path, FileOptions)>,
+) -> Result<Option<Outcome>> {
+    let Some(args) = &global.agent else { return Ok(None) };
+    let stage = &operation.stages[0];
+    let transfer = &stage.transfer;
+    // Fixed addresses belong to a client, not to a request, and statistics cover only this process.
+    let is_ours = !transfer.resolve.is_empty() || global.stats.is_some() || operation.checksum.is_some();
+    let goes_on = stage.request.continue_at.is_some();
+    // Whether -z wants the body is decided by the head, before anything is written.
+    let is_conditional = stage.request.time_cond.is_some();
+    let watched = is_conditional || request.trace.is_some() || request.include_head || request.body.is_some();
+    // Output to a terminal is checked for binary content.
+    let to_terminal = file.is_none() && std::io::stdout().is_terminal();
+    if is_ours || goes_on || watched || to_terminal {
+        return Ok(None);
+    }
+    let mut carrier = match AgentFetcher::with_agent(client, args) {
+        Ok(carrier) => carrier,
+        Err(refusal @ AgentRefusal::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
+        Err(refusal) => {
+            if !global.silent {
+                print_error_line(&format!(
+                    "Warning: the agent is not used: {}",
+                    crate::usage_error::one_line(&refusal.to_string())
+                ));
+            }
+            return Ok(None);
+        }
+    };
+    // Connections for parts would be this process's own.
+    let mut request = request.clone();
+    request.split.connections = 1;
+    let url = absolute(operation, url);
+    Ok(Some(match file {
+        Some((path, options)) => carrier.fetch_to_file(&url, &request, path, &options),
+        None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd()),
+    }))
+}
+
+/// Returns the complete URL of the request: with its scheme, and the query that the options add.
+fn absolute(operation: &Operation, url: &str) -> String {
+    let stage = &operation.stages[0];
+    let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));
+    let scheme = stage.transfer.redirect.default_scheme;
+    let as_default = Target::parse_with(&text, scheme, true).map(|target| target.scheme());
+    let as_http = Target::parse(&text).map(|target| target.scheme());
+    match (as_default, as_http) {
+        (Ok(meant), Ok(read)) if meant != read => format!("{}://{text}", meant.as_str()),
+        _ => text,
+    }
+}

@@ -1,0 +1,365 @@
+//! The encoding of values in a frame between a call and the agent: numbers take eight bytes, a text
+//! follows its length.
+//!
+//! ```
+//! use haul_cli::agent::encoding::{FrameReader, FrameValue, FrameWriter};
+//!
+//! let mut writer = FrameWriter::default();
+//! (7_u64, Some("seven".to_owned())).put(&mut writer);
+//! let bytes = writer.into_bytes();
+//! let mut reader = FrameReader::new(&bytes);
+//! assert_eq!(<(u64, Option<String>)>::get(&mut reader)?, (7, Some("seven".to_owned())));
+//! reader.end()?;
+//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
+//! ```
+//!
+//! A struct is encoded by a table of its fields ([`frame_fields!`]), which both writes and reads
+//! them: a field is named once, and cannot be forgotten on one side.
+//!
+//! Both ends are one program of one version, so that there are no field numbers and nothing is
+//! optional: bytes that do not fit are [`MalformedFrame`], and the call goes on without the agent.
+//! (A serialiser's derive on the engine's types was the alternative; it would make their private
+//! layout a contract, and cost each build of the engine.)
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The error of bytes that are no valid encoding of the expected value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MalformedFrame;
+
+impl fmt::Display for MalformedFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the agent speaks another language")
+    }
+}
+
+impl std::error::Error for MalformedFrame {}
+
+/// The bytes of values that were written one after the other.
+#[derive(Debug, Default)]
+pub struct FrameWriter {
+    bytes: Vec<u8>,
+}
+
+impl FrameWriter {
+    /// Returns the bytes written so far.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Appends a length and this many bytes.
+    pub fn put_bytes(&mut self, bytes: &[u8]) {
+        (bytes.len() as u64).put(self);
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// The unread rest of encoded bytes. Values are read in the order in which they were written.
+#[derive(Debug)]
+pub struct FrameReader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> FrameReader<'a> {
+    /// Returns a reader of these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], MalformedFrame> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedFrame)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// Reads a length and this many bytes.
+    ///
+    /// # Errors
+    /// [`MalformedFrame`].
+    pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedFrame> {
+        let count = usize::get(self)?;
+        self.take(count)
+    }
+
+    /// Checks that all bytes were read.
+    ///
+    /// # Errors
+    /// [`MalformedFrame`] when there are more.
+    pub fn end(self) -> Result<(), MalformedFrame> {
+        if self.rest.is_empty() { Ok(()) } else { Err(MalformedFrame) }
+    }
+}
+
+/// A value that a frame can hold.
+pub trait FrameValue: Sized {
+    /// Appends the value.
+    fn put(&self, writer: &mut FrameWriter);
+
+    /// Reads the value that [`FrameValue::put`] wrote.
+    ///
+    /// # Errors
+    /// [`MalformedFrame`].
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame>;
+}
+
+/// Implements [`FrameValue`] for a struct by a table of the fields that are sent.
+///
+/// `unsent` lists all other fields: once read, they have the values of the struct after `from`. A
+/// new field fails to compile until it is in one of both lists. A struct that hides its fields
+/// (`non_exhaustive`) is declared `as open` and has no list of unsent fields.
+macro_rules! frame_fields {
+    ($type:ty { $($field:ident),+ $(,)? }) => {
+        impl crate::agent::encoding::FrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+                let Self { $($field),+ } = self;
+                $($field.put(writer);)+
+            }
+
+            fn get(
+                reader: &mut crate::agent::encoding::FrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                Ok(Self { $($field: crate::agent::encoding::FrameValue::get(reader)?),+ })
+            }
+        }
+        frame_fields!(@test $type { $($field),+ });
+    };
+    ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
+        impl crate::agent::encoding::FrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+                let Self { $($field,)+ $($left: _),+ } = self;
+                $($field.put(writer);)+
+            }
+
+            fn get(
+                reader: &mut crate::agent::encoding::FrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                Ok(Self { $($field: crate::agent::encoding::FrameValue::get(reader)?,)+ ..$rest })
+            }
+        }
+        frame_fields!(@test $type { $($field),+ });
+    };
+    ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
+        impl crate::agent::encoding::FrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+                $(self.$field.put(writer);)+
+            }
+
+            fn get(
+                reader: &mut crate::agent::encoding::FrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                let mut value = $rest;
+                $(value.$field = crate::agent::encoding::FrameValue::get(reader)?;)+
+                Ok(value)
+            }
+        }
+        frame_fields!(@test $type { $($field),+ });
+    };
+    (@test $type:ty { $($field:ident),+ }) => {
+        #[cfg(test)]
+        impl crate::agent::encoding::FrameFields for $type {
+            fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
+                vec![$((stringify!($field), crate::agent::encoding::encoded(&self.$field))),+]
+            }
+        }
+    };
+}
+pub(crate) use frame_fields;
+
+/// Implements [`FrameValue`] for an enum without data by a table of its numbers. An enum that hides
+/// variants (`non_exhaustive`) is declared `as open`: a variant that is not in the table is written
+/// as a number that cannot be read.
+macro_rules! frame_numbers {
+    ($type:ty { $($variant:ident = $number:literal),+ $(,)? }) => {
+        frame_numbers!(@impl $type { $($variant = $number),+ } {});
+    };
+    ($type:ty as open { $($variant:ident = $number:literal),+ $(,)? }) => {
+        frame_numbers!(@impl $type { $($variant = $number),+ } { _ => u64::MAX });
+    };
+    (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
+        impl crate::agent::encoding::FrameValue for $type {
+            fn put(&self, writer: &mut crate::agent::encoding::FrameWriter) {
+                let number: u64 = match self {
+                    $(Self::$variant => $number,)+
+                    $($other)*
+                };
+                number.put(writer);
+            }
+
+            fn get(
+                reader: &mut crate::agent::encoding::FrameReader<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedFrame> {
+                match u64::get(reader)? {
+                    $($number => Ok(Self::$variant),)+
+                    _ => Err(crate::agent::encoding::MalformedFrame),
+                }
+            }
+        }
+    };
+}
+pub(crate) use frame_numbers;
+
+/// The encoded fields of a struct with a table, for tests that try each of them.
+#[cfg(test)]
+pub(crate) trait FrameFields {
+    /// Returns the name and the encoding of each field of the table.
+    fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
+}
+
+/// Returns the encoding of one value.
+#[cfg(test)]
+pub(crate) fn encoded(value: &impl FrameValue) -> Vec<u8> {
+    let mut writer = FrameWriter::default();
+    value.put(&mut writer);
+    writer.into_bytes()
+}
+
+impl FrameValue for u64 {
+    fn put(&self, writer: &mut FrameWriter) {
+        writer.bytes.extend_from_slice(&self.to_le_bytes());
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        Ok(u64::from_le_bytes(reader.take(8)?.try_into().map_err(|_| MalformedFrame)?))
+    }
+}
+
+/// Implements [`FrameValue`] for integers that take eight bytes as well.
+macro_rules! small_numbers {
+    ($($type:ty),+) => {
+        $(impl FrameValue for $type {
+            fn put(&self, writer: &mut FrameWriter) {
+                u64::try_from(*self).unwrap_or(u64::MAX).put(writer);
+            }
+
+            fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+                Self::try_from(u64::get(reader)?).map_err(|_| MalformedFrame)
+            }
+        })+
+    };
+}
+small_numbers!(u16, u32, usize);
+
+impl FrameValue for bool {
+    fn put(&self, writer: &mut FrameWriter) {
+        writer.bytes.push(u8::from(*self));
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        match reader.take(1)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(MalformedFrame),
+        }
+    }
+}
+
+/// Implements [`FrameValue`] for types of bytes and of text.
+macro_rules! byte_strings {
+    ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
+        $(impl FrameValue for $type {
+            fn put(&self, writer: &mut FrameWriter) {
+                let $value = self;
+                writer.put_bytes($bytes);
+            }
+
+            fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+                let $read = reader.get_bytes()?;
+                $from
+            }
+        })+
+    };
+}
+byte_strings! {
+    Vec<u8>: |value| value, |bytes| Ok(bytes.to_vec());
+    Arc<[u8]>: |value| value, |bytes| Ok(bytes.into());
+    String: |value| value.as_bytes(), |bytes| text(bytes).map(str::to_owned);
+    Box<str>: |value| value.as_bytes(), |bytes| text(bytes).map(Box::from);
+    PathBuf: |value| value.as_os_str().as_bytes(), |bytes| Ok(OsString::from_vec(bytes.to_vec()).into());
+    SocketAddr: |value| value.to_string().as_bytes(), |bytes| text(bytes)?.parse().map_err(|_| MalformedFrame);
+}
+
+fn text(bytes: &[u8]) -> Result<&str, MalformedFrame> {
+    std::str::from_utf8(bytes).map_err(|_| MalformedFrame)
+}
+
+/// A time span, to the microsecond.
+impl FrameValue for Duration {
+    fn put(&self, writer: &mut FrameWriter) {
+        u64::try_from(self.as_micros()).unwrap_or(u64::MAX).put(writer);
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        u64::get(reader).map(Duration::from_micros)
+    }
+}
+
+/// A flag, then the value if there is one.
+impl<T: FrameValue> FrameValue for Option<T> {
+    fn put(&self, writer: &mut FrameWriter) {
+        self.is_some().put(writer);
+        if let Some(value) = self {
+            value.put(writer);
+        }
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        if bool::get(reader)? { T::get(reader).map(Some) } else { Ok(None) }
+    }
+}
+
+impl<A: FrameValue, B: FrameValue> FrameValue for (A, B) {
+    fn put(&self, writer: &mut FrameWriter) {
+        self.0.put(writer);
+        self.1.put(writer);
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        Ok((A::get(reader)?, B::get(reader)?))
+    }
+}
+
+impl FrameValue for [u64; 4] {
+    fn put(&self, writer: &mut FrameWriter) {
+        self.iter().for_each(|number| number.put(writer));
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        Ok([u64::get(reader)?, u64::get(reader)?, u64::get(reader)?, u64::get(reader)?])
+    }
+}
+
+/// The number of the items, then the items.
+impl<T: FrameValue> FrameValue for Vec<T> {
+    fn put(&self, writer: &mut FrameWriter) {
+        self.len().put(writer);
+        self.iter().for_each(|item| item.put(writer));
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        let count = usize::get(reader)?;
+        // Each item has a byte at least, so that a false count reserves no more than has arrived.
+        if count > reader.rest.len() {
+            return Err(MalformedFrame);
+        }
+        (0..count).map(|_| T::get(reader)).collect()
+    }
+}
+
+impl<T: FrameValue + Clone> FrameValue for Arc<[T]> {
+    fn put(&self, writer: &mut FrameWriter) {
+        self.len().put(writer);
+        self.iter().for_each(|item| item.put(writer));
+    }
+
+    fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
+        Vec::get(reader).map(Arc::from)
+    }
+}

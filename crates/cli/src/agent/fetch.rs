@@ -1,0 +1,417 @@
+//! One GET, through the agent if possible and without it otherwise. The output is the same either
+//! way.
+//!
+//! ```text
+//!  AgentFetcher ─▶ piece ─┬─ by the agent ──── it died ─▶ goes on from the exact byte ─┐
+//!                    └─ by the client of this process ◀───────────────────────────┘
+//! ```
+//!
+//! A reader at the end of a pipe may stop early (a package manager that wants the beginning of a
+//! package). So content that goes to a pipe by the agent, or to such a caller, is fetched in two
+//! pieces: an opening, then the rest once the opening is read and the pipe is still open. A reader
+//! that stops then costs no connection, and hardly a byte.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use haul::facts::Facts;
+use haul::request::Span;
+use haul::sink::Sink;
+use haul::sink::file::{FileOptions, FileSink};
+use haul::sink::output::{Output, Waiting};
+use haul::state::auth::Netrc;
+use haul::transfer::Outcome;
+use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat, makedev, stat};
+use rustix::process::{Resource, getrlimit};
+
+use super::AgentArgs;
+use super::client::{AgentConnection, CallEnd, CallOutcome, OutputDescriptor, for_agent, is_own_file};
+use super::fetch_sinks::{ContentInfo, DeliveredBytes, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator};
+use super::protocol::{CallResult, ResponseStart};
+use super::request::AgentRequest;
+use super::socket::AgentRefusal;
+use crate::ftp::signify;
+
+/// The time that a reader which has read all available bytes may take to close the pipe before more
+/// is fetched: it has a block to check.
+const GRACE: Duration = Duration::from_millis(10);
+/// The longest time between two checks whether the pipe is empty, which no event reports.
+const LONGEST_LOOK: Duration = Duration::from_millis(50);
+
+/// Carries requests out.
+pub(crate) struct AgentFetcher<'a> {
+    client: &'a Client,
+    session: Option<AgentConnection>,
+}
+
+/// A piece of a content that was delivered, or as much of it as came.
+struct FetchedPiece {
+    outcome: Outcome,
+    moved: u64,
+    told: ContentInfo,
+}
+
+impl<'a> AgentFetcher<'a> {
+    /// Without an agent.
+    pub(crate) fn alone(client: &'a Client) -> Self {
+        Self { client, session: None }
+    }
+
+    /// Makes a carrier that uses the agent, and starts the agent if necessary. A call with a limit
+    /// on file sizes (`ulimit -f`) uses no agent: the agent, which would write its files, has no
+    /// such limit, or has inherited it from the call that started it and would apply it to all.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentRefusal> {
+        if getrlimit(Resource::Fsize).current.is_some() {
+            return Ok(Self::alone(client));
+        }
+        Ok(Self { client, session: Some(AgentConnection::open(args)?) })
+    }
+
+    /// Fetches to a descriptor. The reader at the end of a pipe may stop early.
+    pub(crate) fn fetch_to_descriptor(&mut self, url: &str, options: &RequestOptions, out: BorrowedFd<'_>) -> Outcome {
+        let began = Instant::now();
+        let is_plain = options.method == "GET" && options.range.is_none() && !options.decode;
+        if !is_plain || !is_pipe(out) {
+            return self.piece(url, options, None, out).outcome;
+        }
+        let first = self.piece(url, options, Some(Span::Opening(signify::OPENING)), out);
+        let FetchedPiece { mut outcome, moved, told } = first;
+        if outcome.facts.status == 206 && outcome.result.is_ok() {
+            // The carrier added the range itself: the requested content is complete.
+            outcome.facts.status = 200;
+        }
+        let (Ok(()), Some(total), Some(validator)) = (&outcome.result, told.total, told.validator) else {
+            return outcome;
+        };
+        let mut mirror = mirror_of(url, options, &outcome);
+        let mut at = moved;
+        let floor = signify::bytes_before_stop(total);
+        let ends = if at < floor { vec![floor, total] } else { vec![total] };
+        for to in ends {
+            if at >= to {
+                break;
+            }
+            // The reader always gets the bytes it needs to decide whether it wants more.
+            if at >= floor && !wants_more(out) {
+                let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+                outcome.result = Err(Error::with_source(ErrorKind::Write, "nobody reads the output any more", gone));
+                break;
+            }
+            let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+            let Some(options) = with_time_left(options, began) else {
+                outcome.result =
+                    Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+                break;
+            };
+            let next = self.next_piece(url, &mut mirror, &options, span, out);
+            at += next.moved;
+            add(&mut outcome.facts, &next.outcome.facts);
+            outcome.result = next.outcome.result;
+            if outcome.result.is_err() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Fetches a further piece from the mirror that sent the first one: the caller's URL may lead
+    /// to another mirror by now, whose content may differ. If the first mirror does not have the
+    /// content any more, the carrier requests the caller's URL again.
+    fn next_piece(
+        &mut self,
+        url: &str,
+        mirror: &mut Option<String>,
+        options: &RequestOptions,
+        span: Span,
+        out: BorrowedFd<'_>,
+    ) -> FetchedPiece {
+        if let Some(mirror) = mirror.as_deref() {
+            let piece = self.piece(mirror, options, Some(span.clone()), out);
+            if piece.outcome.result.is_ok() || piece.moved > 0 {
+                return piece;
+            }
+        }
+        *mirror = None;
+        self.piece(url, options, Some(span), out)
+    }
+
+    /// Fetches to a file that gets its name when it is complete.
+    pub(crate) fn fetch_to_file(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        path: &Path,
+        how: &FileOptions,
+    ) -> Outcome {
+        let started = Instant::now();
+        let sink = || Box::new(FileSink::with(path, how.clone()));
+        let is_new_or_file = path.metadata().map_or(true, |metadata| metadata.is_file());
+        let target = match parse(url, options) {
+            Ok(target) => target,
+            Err(error) => return Outcome::unsent(nowhere(), error, started),
+        };
+        // What an earlier run left is completed by this process, which knows how.
+        let has_partial = sink().partial(&target).is_some();
+        let may = is_new_or_file && !has_partial && how.append.is_none() && how.checksum.is_none();
+        // What goes nowhere needs no file.
+        if self.session.is_some()
+            && is_null(path)
+            && let Ok(nowhere) = File::options().write(true).open(path)
+        {
+            return self.piece(url, options, None, nowhere.as_fd()).outcome;
+        }
+        let request = AgentRequest { url: url.to_owned(), options: for_agent(options.clone()) };
+        if let Some(session) = self.session.as_mut().filter(|_| may && !how.named_by_response) {
+            let mut file = sink();
+            // An output that cannot be opened causes the same error as without an agent.
+            if let Ok(descriptor) = file.open_descriptor()
+                && is_own_file(descriptor.as_fd())
+                && let Some(carried) = session.call(&request, OutputDescriptor::File(descriptor.as_fd()))
+            {
+                drop(descriptor);
+                if let CallEnd::Done(done) = carried.end {
+                    let mut outcome = finished(*done, carried.began, started);
+                    // A conditional request keeps the existing file if the content is unchanged.
+                    if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
+                        outcome.result = file.finish();
+                    }
+                    return outcome;
+                }
+                // No reader has seen the file yet: the transfer begins anew.
+                self.session = None;
+            }
+        }
+        self.client.fetch(target, Arc::new(options.clone()), Box::new(NotModifiedSink::new(*sink())))
+    }
+
+    fn piece(&mut self, url: &str, options: &RequestOptions, span: Option<Span>, out: BorrowedFd<'_>) -> FetchedPiece {
+        let started = Instant::now();
+        let options = RequestOptions { span, ..options.clone() };
+        if let Some(session) = &mut self.session {
+            let request = AgentRequest { url: url.to_owned(), options: for_agent(options.clone()) };
+            let goal = if is_own_file(out) { OutputDescriptor::File(out) } else { OutputDescriptor::Relayed(out) };
+            match session.call(&request, goal) {
+                None => {}
+                Some(CallOutcome { moved, began, end: CallEnd::Done(done) }) => {
+                    let told = ContentInfo::of(began.as_ref());
+                    return FetchedPiece { outcome: finished(*done, began, started), moved, told };
+                }
+                Some(CallOutcome { moved, began, end: CallEnd::Output(error) }) => {
+                    // The agent hears of it by the end of the connection.
+                    self.session = None;
+                    let told = ContentInfo::of(began.as_ref());
+                    let mut outcome = broken(url, &options, began, moved, started);
+                    outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
+                    return FetchedPiece { outcome, moved, told };
+                }
+                Some(CallOutcome { end: CallEnd::Refused, .. }) => self.session = None,
+                Some(CallOutcome { moved, began, end: CallEnd::Died }) => {
+                    self.session = None;
+                    if let Some(began) = began.filter(|_| moved > 0) {
+                        return self.go_on(url, &options, began, moved, out, started);
+                    }
+                }
+            }
+        }
+        self.directly(url, &options, out, None)
+    }
+
+    /// Goes on where the agent died.
+    fn go_on(
+        &self,
+        url: &str,
+        options: &RequestOptions,
+        began: ResponseStart,
+        moved: u64,
+        out: BorrowedFd<'_>,
+        started: Instant,
+    ) -> FetchedPiece {
+        let told = ContentInfo::of(Some(&began));
+        let mut outcome = broken(url, options, Some(began), moved, started);
+        let head = outcome.head.as_ref();
+        let rest = match (told.total, &told.validator) {
+            (Some(total), Some(validator)) => {
+                let is_part = head.is_some_and(|head| head.status() == 206);
+                let (from, to) = match &options.span {
+                    Some(Span::Rest { from, to, .. }) => (*from, to.unwrap_or(total)),
+                    Some(Span::Opening(bytes)) if is_part => (0, total.min(*bytes)),
+                    _ => (0, total),
+                };
+                let at = from + moved;
+                if at >= to {
+                    return FetchedPiece { outcome, moved, told };
+                }
+                let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+                Some((RequestOptions { span: Some(span), ..options.clone() }, None))
+            }
+            // Decoded content is fetched again, without the part already output, if it is certainly
+            // the same content.
+            _ => head
+                .filter(|_| options.decode)
+                .and_then(strong_validator)
+                .map(|validator| (options.clone(), Some(DeliveredBytes { left: moved, of: validator }))),
+        };
+        let Some((options, skipped)) = rest else {
+            let message = "the agent died, and nothing tells whether the rest would be of the same content";
+            outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
+            return FetchedPiece { outcome, moved, told };
+        };
+        let Some(options) = with_time_left(&options, started) else {
+            outcome.result =
+                Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
+            return FetchedPiece { outcome, moved, told };
+        };
+        let rest = self.directly(url, &options, out, skipped);
+        add(&mut outcome.facts, &rest.outcome.facts);
+        outcome.result = rest.outcome.result;
+        outcome.target = rest.outcome.target;
+        FetchedPiece { outcome, moved: moved + rest.moved, told }
+    }
+
+    fn directly(
+        &self,
+        url: &str,
+        options: &RequestOptions,
+        out: BorrowedFd<'_>,
+        skipped: Option<DeliveredBytes>,
+    ) -> FetchedPiece {
+        let started = Instant::now();
+        let target = match parse(url, options) {
+            Ok(target) => target,
+            Err(error) => {
+                return FetchedPiece {
+                    outcome: Outcome::unsent(nowhere(), error, started),
+                    moved: 0,
+                    told: ContentInfo::default(),
+                };
+            }
+        };
+        let output = match out.try_clone_to_owned() {
+            Ok(output) => output,
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
+                return FetchedPiece {
+                    outcome: Outcome::unsent(nowhere(), error, started),
+                    moved: 0,
+                    told: ContentInfo::default(),
+                };
+            }
+        };
+        let noted = Arc::new(Mutex::new((ContentInfo::default(), 0)));
+        let sink = TrackingSink { sink: Waiting::new(Output::new(output), None), noted: Arc::clone(&noted), skipped };
+        let outcome = self.client.fetch(target, Arc::new(options.clone()), Box::new(sink));
+        let (told, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        FetchedPiece { outcome, moved, told }
+    }
+}
+
+/// The mirror that redirects have led to, if it may be asked by itself: a request with secrets
+/// would take it for their origin.
+fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<String> {
+    let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
+    let is_open = fields.is_empty()
+        && authorization.is_none()
+        && auth.user.is_none()
+        && auth.bearer.is_none()
+        && matches!(auth.netrc, Netrc::Off)
+        && cookie.is_none()
+        && tls.identity.is_none();
+    let has_user = |target: Target| target.userinfo_bytes().is_some();
+    let may = is_open && outcome.facts.redirects > 0 && !parse(url, options).is_ok_and(has_user);
+    may.then(|| outcome.target.to_url())
+}
+
+/// Returns the options with the time that is left for all requests together. `None` if none is
+/// left.
+fn with_time_left(options: &RequestOptions, began: Instant) -> Option<RequestOptions> {
+    let total_time = match options.total_time {
+        Some(limit) => Some(limit.checked_sub(began.elapsed()).filter(|left| !left.is_zero())?),
+        None => None,
+    };
+    Some(RequestOptions { total_time, ..options.clone() })
+}
+
+fn parse(url: &str, options: &RequestOptions) -> Result<Target> {
+    Target::parse_with(url, haul_policy::target::Scheme::Http, options.path_as_is)
+        .map_err(|error| Error::with_source(ErrorKind::Url, "the URL cannot be used", error))
+}
+
+fn nowhere() -> Target {
+    Target::parse("http://invalid/").expect("a URL")
+}
+
+/// The end of a call that the agent carried out.
+fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> Outcome {
+    let head = done.take_head().or_else(|| began.and_then(|began| Head::from_raw(&began.head)));
+    let mut facts = Box::new(done.facts);
+    facts.version = head.as_ref().map(Head::version);
+    facts.total = started.elapsed();
+    let target = Target::parse(&done.url).unwrap_or_else(|_| nowhere());
+    let result = done.error.map_or(Ok(()), |error| Err(error.into()));
+    Outcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+}
+
+/// A call that was not carried out to its end; as far as it is known here.
+fn broken(url: &str, options: &RequestOptions, began: Option<ResponseStart>, moved: u64, started: Instant) -> Outcome {
+    let head = began.and_then(|began| Head::from_raw(&began.head));
+    let facts = Box::new(Facts {
+        status: head.as_ref().map_or(0, Head::status),
+        version: head.as_ref().map(Head::version),
+        body_bytes: moved,
+        total: started.elapsed(),
+        ..Facts::new(started)
+    });
+    let target = parse(url, options).unwrap_or_else(|_| nowhere());
+    Outcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+}
+
+/// Adds the cost of a further request for the same content.
+fn add(facts: &mut Facts, more: &Facts) {
+    facts.body_bytes += more.body_bytes;
+    facts.head_bytes += more.head_bytes;
+    facts.requests += more.requests;
+    facts.connects += more.connects;
+    facts.retries += more.retries;
+    facts.total = facts.started.elapsed();
+}
+
+/// Returns true if the path is the null device.
+fn is_null(path: &Path) -> bool {
+    stat(path).is_ok_and(|stat| {
+        stat.st_rdev == makedev(1, 3) && FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+    })
+}
+
+fn is_pipe(fd: BorrowedFd<'_>) -> bool {
+    fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+}
+
+/// Waits until a pipe is read empty, and a little longer. Returns `false` once its reader is gone.
+fn wants_more(pipe: BorrowedFd<'_>) -> bool {
+    let mut look = Duration::from_millis(1);
+    let mut was_empty = false;
+    loop {
+        let is_empty = rustix::io::ioctl_fionread(pipe).map_or(true, |bytes| bytes == 0);
+        if is_empty && was_empty {
+            return true;
+        }
+        was_empty = is_empty;
+        let wait = if is_empty { GRACE } else { look };
+        look = (look * 2).min(LONGEST_LOOK);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
+        // The only event is the end of the reader, which poll always reports.
+        match poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::empty())], Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            _ => return false,
+        }
+    }
+}

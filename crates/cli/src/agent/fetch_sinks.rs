@@ -1,0 +1,171 @@
+//! The sinks of a fetch that this process makes itself: they note how far the output is, skip bytes
+//! that were already delivered, and keep a file whose content has not changed.
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::buffer::Lease;
+use haul::sink::file::FileSink;
+use haul::sink::output::Waiting;
+use haul::sink::partial::PartialFile;
+use haul::sink::{Begin, Partial, Sink};
+use haul::{Error, ErrorKind, Head, Result, Target};
+use haul_policy::range::validator::Validator;
+
+use super::protocol::ResponseStart;
+
+/// The file that the caller has is still good (RFC 9110 section 15.4.5).
+pub(crate) const NOT_MODIFIED: u16 = 304;
+
+/// The facts about a response's content.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ContentInfo {
+    pub(super) total: Option<u64>,
+    pub(super) validator: Option<Validator>,
+}
+
+impl ContentInfo {
+    pub(super) fn of(began: Option<&ResponseStart>) -> Self {
+        began.map_or_else(Self::default, |began| Self { total: began.total, validator: began.validator.clone() })
+    }
+}
+
+pub(super) fn strong_validator(head: &Head) -> Option<Validator> {
+    Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
+}
+
+/// Bytes that are out already, of the content that this validator names.
+pub(super) struct DeliveredBytes {
+    pub(super) left: u64,
+    pub(super) of: Validator,
+}
+
+/// A sink that notes the response's facts about its content, and the number of bytes written.
+pub(super) struct TrackingSink {
+    pub(super) sink: Waiting,
+    pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
+    pub(super) skipped: Option<DeliveredBytes>,
+}
+
+impl TrackingSink {
+    fn note(&self, note: impl FnOnce(&mut (ContentInfo, u64))) {
+        note(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Sink for TrackingSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        if self.skipped.as_ref().is_some_and(|skipped| strong_validator(begin.head).as_ref() != Some(&skipped.of)) {
+            return Err(Error::new(ErrorKind::Changed, "the content changed while it was fetched"));
+        }
+        self.note(|(told, _)| *told = ContentInfo { total: begin.total, validator: begin.validator.cloned() });
+        self.sink.begin(begin)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        let all = lease.bytes().len();
+        let Some(skipped) = self.skipped.as_mut().filter(|skipped| skipped.left > 0) else {
+            self.sink.bytes(lease)?;
+            self.note(|(_, moved)| *moved += all as u64);
+            return Ok(());
+        };
+        let left_out = usize::try_from(skipped.left).map_or(all, |left| left.min(all));
+        skipped.left -= left_out as u64;
+        self.sink.bytes(Lease::borrowed(&lease.bytes()[left_out..]))?;
+        self.note(|(_, moved)| *moved += (all - left_out) as u64);
+        Ok(())
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.skipped.is_some() {
+            return pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)));
+        }
+        let all: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.sink.pieces(pieces)?;
+        self.note(|(_, moved)| *moved += all as u64);
+        Ok(())
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.skipped.is_some() { None } else { self.sink.direct() }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.note(|(_, moved)| *moved += bytes);
+        self.sink.moved(bytes);
+    }
+
+    fn restart(&mut self) -> bool {
+        self.skipped.is_none() && self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
+    }
+}
+
+/// A file sink that keeps the file if the server reports unchanged content.
+pub(super) struct NotModifiedSink {
+    sink: FileSink,
+    is_unchanged: bool,
+}
+
+impl NotModifiedSink {
+    pub(super) fn new(sink: FileSink) -> Self {
+        Self { sink, is_unchanged: false }
+    }
+}
+
+impl Sink for NotModifiedSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.is_unchanged = begin.head.status() == NOT_MODIFIED;
+        if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.bytes(lease) }
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.pieces(pieces) }
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.is_unchanged { None } else { self.sink.direct() }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.sink.moved(bytes);
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Error {
+        self.sink.cannot_write(error)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        self.sink.partial(target)
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.sink.partial_file()
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.finish() }
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.sink.file_name()
+    }
+}

@@ -1,0 +1,113 @@
+//! The request that a call hands to the agent: a URL and the engine's options, written as bytes and
+//! read back.
+//!
+//! ```
+//! use haul::RequestOptions;
+//! use haul_cli::agent::request::AgentRequest;
+//!
+//! let mut options = RequestOptions { fail: true, ..RequestOptions::default() };
+//! options.tls.verify = false;
+//! let request = AgentRequest { url: "https://example.test/".into(), options };
+//! let bytes = request.to_bytes().expect("it can go by the agent");
+//! let again = AgentRequest::from_bytes(&bytes)?;
+//! assert!(again.options.fail && !again.options.tls.verify);
+//! # Ok::<(), haul_cli::agent::encoding::MalformedFrame>(())
+//! ```
+//!
+//! [`AgentRequest::to_bytes`] returns `None` for a request that cannot be handed over (with content,
+//! a jar, or an observer); the call then runs without the agent. So do settings that the tables of
+//! `fields.rs` do not know: a new field of a struct fails to compile until a table names it;
+//! and where a type of the engine hides its fields, the written value is read back and compared. No
+//! option is ever dropped silently.
+
+mod fields;
+
+use haul::RequestOptions;
+use haul::net::connect::ConnectOptions;
+use haul::request::Liberties;
+use haul::state::auth::Netrc;
+use haul_policy::redirect::Secrets;
+use haul_policy::secrets::{may_send, may_send_as_curl};
+
+use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
+
+/// A request as the agent carries it out.
+#[derive(Debug, Clone)]
+pub struct AgentRequest {
+    /// The URL, absolute. May hold a user and a password.
+    pub url: String,
+    /// The engine's options for the request.
+    pub options: RequestOptions,
+}
+
+frame_fields!(AgentRequest { url, options });
+
+impl AgentRequest {
+    /// Returns the request as bytes; `None` if it cannot go by the agent.
+    #[must_use]
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        if !can_be_sent(&self.options) {
+            return None;
+        }
+        let mut writer = FrameWriter::default();
+        self.put(&mut writer);
+        let bytes = writer.into_bytes();
+        let again = Self::from_bytes(&bytes).ok()?.options;
+        let ours = &self.options;
+        let same = again.tls == ours.tls
+            && again.connect == ours.connect
+            && again.redirects == ours.redirects
+            && again.retry == ours.retry
+            && again.decode_limits == ours.decode_limits
+            && again.proxy.as_ref().map(|proxy| &proxy.tls) == ours.proxy.as_ref().map(|proxy| &proxy.tls);
+        same.then_some(bytes)
+    }
+
+    /// Reads the bytes that [`AgentRequest::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`MalformedFrame`] for any other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedFrame> {
+        let mut reader = FrameReader::new(bytes);
+        let request = Self::get(&mut reader)?;
+        reader.end()?;
+        Ok(request)
+    }
+}
+
+/// Returns true if no option is set that the agent cannot carry out.
+fn can_be_sent(options: &RequestOptions) -> bool {
+    let has_objects = options.jar.is_some()
+        || options.hsts.is_some()
+        || options.alt_svc.is_some()
+        || options.body.is_some()
+        || options.wants.is_some()
+        || options.trace.is_some()
+        || options.interrupt.is_some();
+    // The agent binds all credentials to their origin.
+    let is_handed_on = |name: &str| may_send_as_curl(name, Secrets::Drop) && !may_send(name, Secrets::Drop);
+    let hands_on = options.as_curl.hands_on_fields && options.fields.iter().any(|(name, _)| is_handed_on(name));
+    let is_local = options.include_head
+        || options.keep_history
+        || options.resume_from.is_some()
+        || options.as_curl.retries_whole && options.retry.max > 0
+        || options.liberties != Liberties::default()
+        || options.auth.signature.is_some()
+        || !matches!(options.auth.netrc, Netrc::Off);
+    // The settings of connections that the agent takes over.
+    let ConnectOptions { attempt_delay, timeout, keepalive, .. } = options.connect;
+    let connects_otherwise =
+        options.connect != ConnectOptions { attempt_delay, timeout, keepalive, ..ConnectOptions::default() };
+    let has_special_proxy = options.proxy.as_ref().is_some_and(|options| {
+        let is_socket = options.proxy.as_ref().is_some_and(|proxy| proxy.socket_path().is_some());
+        options.http10
+            || options.preproxy.is_some()
+            || !options.fields.is_empty()
+            || !options.without.is_empty()
+            || is_socket
+    });
+    !(has_objects || hands_on || is_local || connects_otherwise || has_special_proxy)
+}
+
+#[cfg(test)]
+mod tests;

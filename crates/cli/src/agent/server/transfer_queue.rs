@@ -1,0 +1,169 @@
+//! The agent's transfers: the queue of the worker, and the reports to callers when transfers end.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use haul::drive::inbox::{WorkerInbox, WorkerMessage};
+use haul::drive::worker::{Scheduler, SlotUse};
+use haul::transfer::Transfer;
+use haul::{Error, Result};
+use haul_policy::queue::HostId;
+
+use super::call::AgentCall;
+
+/// Transfers on their way to the worker, and the calls that wait for them.
+#[derive(Default)]
+pub(super) struct TransferQueue {
+    state: Mutex<QueueState>,
+    /// The statistics, for people.
+    pub(super) counts: AgentCounters,
+}
+
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<Box<Transfer>>,
+    calls: HashMap<u64, Arc<AgentCall>>,
+    inbox: Option<Arc<WorkerInbox>>,
+    /// The worker is gone: no transfer can run any more.
+    is_over: bool,
+}
+
+/// The statistics since the agent started.
+#[derive(Default)]
+pub(super) struct AgentCounters {
+    /// Calls that were carried out.
+    pub(super) calls: AtomicU64,
+    /// Requests sent for them.
+    pub(super) requests: AtomicU64,
+    /// Connections opened for them.
+    pub(super) connections: AtomicU64,
+}
+
+impl TransferQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a call's transfer to the worker; `false` if it has ended.
+    pub(super) fn begin(&self, call: &Arc<AgentCall>, transfer: Box<Transfer>) -> bool {
+        let mut state = self.lock();
+        if state.is_over {
+            return false;
+        }
+        state.calls.insert(call.id(), Arc::clone(call));
+        state.waiting.push_back(transfer);
+        let inbox = state.inbox.clone();
+        drop(state);
+        if let Some(inbox) = inbox {
+            inbox.send(WorkerMessage::CheckWork);
+        }
+        true
+    }
+
+    /// Ends a call whose caller is gone: drops it if it has not begun, and cancels it otherwise.
+    pub(super) fn abandon(&self, id: u64) {
+        let mut state = self.lock();
+        if let Some(place) = state.waiting.iter().position(|transfer| transfer.scheduling.tag == id) {
+            // The worker has not taken it, and could not find it: it would take it after the
+            // message.
+            let transfer = state.waiting.remove(place);
+            let call = state.calls.remove(&id);
+            drop(state);
+            drop(transfer);
+            if let Some(call) = call {
+                call.cut();
+            }
+        } else if state.calls.contains_key(&id)
+            && let Some(inbox) = &state.inbox
+        {
+            inbox.send(WorkerMessage::Cancel(id));
+        }
+    }
+
+    /// Returns the number of calls under way.
+    pub(super) fn running(&self) -> usize {
+        self.lock().calls.len()
+    }
+}
+
+impl Scheduler for TransferQueue {
+    fn next(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
+        self.lock().waiting.pop_front()
+    }
+
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> SlotUse {
+        SlotUse::Nothing
+    }
+
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+        let (outcome, path) = transfer.into_outcome(result);
+        // It holds the call's descriptor, which must be closed when the call hears that it is over.
+        drop(path);
+        let Some(call) = self.lock().calls.remove(&outcome.tag) else { return };
+        self.counts.calls.fetch_add(1, Ordering::Relaxed);
+        self.counts.requests.fetch_add(outcome.facts.requests.into(), Ordering::Relaxed);
+        self.counts.connections.fetch_add(outcome.facts.connects.into(), Ordering::Relaxed);
+        call.is_over(&outcome);
+    }
+
+    fn out_of_descriptors(&self) {}
+
+    fn next_timeout(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn abort(&self, _error: Error) {
+        // Their callers find the connection closed, and go on by themselves.
+        let mut state = self.lock();
+        state.is_over = true;
+        for (_, call) in state.calls.drain() {
+            call.cut();
+        }
+    }
+
+    fn worker_started(&self, inbox: &Arc<WorkerInbox>) {
+        self.lock().inbox = Some(Arc::clone(inbox));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::net::UnixStream;
+
+    use haul::body::delivery::BodyDelivery;
+    use haul::{RequestOptions, Target};
+    use mio::{Poll, Token};
+
+    use super::super::call::AgentCallSink;
+    use super::*;
+
+    #[test]
+    fn what_was_abandoned_before_it_was_taken_is_never_begun() {
+        let (poll, work) = (Poll::new().expect("a poll"), TransferQueue::default());
+        let call = |id| {
+            let (socket, _) = UnixStream::pair().expect("a pair");
+            let output = File::open("/dev/null").expect("the null device").into();
+            let registry = poll.registry().try_clone().expect("a registry");
+            Arc::new(AgentCall::new(id, Arc::new(socket), output, registry, Token(1)))
+        };
+        let (first, second) = (call(1), call(2));
+        for call in [&first, &second] {
+            let target = Target::parse("http://example.test/").expect("a target");
+            let sink = BodyDelivery::new(Box::new(AgentCallSink::new(call)));
+            let options = Arc::new(RequestOptions::default());
+            assert!(work.begin(call, Transfer::new(target, options, sink, Instant::now(), call.id())));
+        }
+        work.abandon(first.id());
+        assert!(first.is_settled() && !second.is_settled());
+        assert_eq!(work.running(), 1);
+        assert_eq!(work.next(0, Instant::now()).map(|transfer| transfer.scheduling.tag), Some(2));
+        assert!(work.next(0, Instant::now()).is_none());
+    }
+}

@@ -1,0 +1,163 @@
+//! Users and passwords of apt_auth.conf(5): entries as in netrc, whose `machine` may name a scheme,
+//! a port and a path.
+//!
+//! They are read before the method gives up its rights, since only root may read them.
+//!
+//! ```
+//! use haul_cli::apt::auth_conf::{CredentialMatch, find};
+//!
+//! let text = "machine deb.example/private login me password secret";
+//! let ask = |url: &str| find(text, &haul::Target::parse(url).unwrap());
+//! assert_eq!(ask("https://deb.example/private/x.deb"), CredentialMatch::Login("me".into(), "secret".into()));
+//! assert_eq!(ask("https://deb.example/x.deb"), CredentialMatch::Nothing);
+//! assert_eq!(ask("http://deb.example/private/x.deb"), CredentialMatch::InTheClear("deb.example/private".into()));
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use haul::Target;
+
+use super::config::AptConfig;
+
+/// The texts of the files with credentials.
+#[derive(Default)]
+pub struct AptCredentials {
+    files: Vec<(PathBuf, String)>,
+}
+
+/// The result of a search for a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialMatch {
+    /// No entry is about it.
+    Nothing,
+    /// User and password.
+    Login(String, String),
+    /// The entry of this machine would be, but anyone could read it: an entry for plain http has to
+    /// say so.
+    InTheClear(String),
+}
+
+impl AptCredentials {
+    /// Reads `auth.conf`, and the files of `auth.conf.d` in order. Most systems have neither.
+    #[must_use]
+    pub fn read(config: &AptConfig) -> Self {
+        let mut paths: Vec<PathBuf> = config.path("dir::etc::netrc").into_iter().collect();
+        if let Some(entries) = config.path("dir::etc::netrcparts").and_then(|dir| fs::read_dir(dir).ok()) {
+            let mut parts: Vec<PathBuf> =
+                entries.flatten().map(|entry| entry.path()).filter(|path| is_part(path)).collect();
+            parts.sort();
+            paths.append(&mut parts);
+        }
+        let text = |path: PathBuf| fs::read_to_string(&path).ok().map(|text| (path, text));
+        Self { files: paths.into_iter().filter_map(text).collect() }
+    }
+
+    /// User and password for a target; and the warnings there are.
+    #[must_use]
+    pub fn find(&self, target: &Target) -> (Option<(String, String)>, Vec<String>) {
+        let mut warnings = Vec::new();
+        for (path, text) in &self.files {
+            match find(text, target) {
+                CredentialMatch::Login(user, password) => return (Some((user, password)), warnings),
+                CredentialMatch::InTheClear(machine) => warnings.push(format!(
+                    "{}: Credentials for {machine} match, but the protocol is not encrypted. Annotate with {}:// to use.",
+                    path.display(),
+                    target.scheme().as_str(),
+                )),
+                CredentialMatch::Nothing => {}
+            }
+        }
+        (None, warnings)
+    }
+}
+
+/// Returns true if apt reads a file of this name in a directory of parts.
+fn is_part(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let extension = path.extension().map(|extension| extension.to_string_lossy());
+    is_plain && !name.starts_with('.') && extension.is_none_or(|extension| extension == "conf") && path.is_file()
+}
+
+/// The first entry of a text that is about a target.
+#[must_use]
+pub fn find(text: &str, target: &Target) -> CredentialMatch {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let mut words = lines.flat_map(str::split_whitespace).peekable();
+    let mut clear = CredentialMatch::Nothing;
+    while let Some(word) = words.next() {
+        if word != "machine" {
+            continue;
+        }
+        let Some(machine) = words.next() else { break };
+        let (mut user, mut password) = (String::new(), String::new());
+        while let Some(key) = words.next_if(|word| *word != "machine") {
+            match key {
+                "login" => user = words.next().unwrap_or_default().to_owned(),
+                "password" => password = words.next().unwrap_or_default().to_owned(),
+                _ => {}
+            }
+        }
+        let (scheme, place) =
+            machine.split_once("://").map_or((None, machine), |(scheme, place)| (Some(scheme), place));
+        let is_meant = scheme.is_none_or(|scheme| scheme == target.scheme().as_str()) && is_at(place, target);
+        match scheme {
+            _ if !is_meant => {}
+            None if target.scheme().as_str() != "https" => clear = CredentialMatch::InTheClear(place.to_owned()),
+            _ => return CredentialMatch::Login(user, password),
+        }
+    }
+    clear
+}
+
+/// Returns true if a target is at this place: a host, optionally with a port and the beginning of a
+/// path.
+fn is_at(place: &str, target: &Target) -> bool {
+    let host = target.host_text();
+    let with_port = format!("{host}:{}", target.port());
+    if !place.contains('/') {
+        return place == host || place == with_port;
+    }
+    // A port of the target's own has to be named.
+    let bare = target.explicit_port().is_none().then_some(host);
+    let places = [bare, Some(with_port.as_str())];
+    places.into_iter().flatten().any(|from| format!("{from}{}", target.path()).starts_with(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(text: &str, url: &str) -> CredentialMatch {
+        find(text, &Target::parse(url).unwrap())
+    }
+
+    fn login(user: &str, password: &str) -> CredentialMatch {
+        CredentialMatch::Login(user.into(), password.into())
+    }
+
+    #[test]
+    fn the_first_entry_that_fits_counts() {
+        let text =
+            "# machine h login no password no\nmachine h/a\n\tlogin u1 password p1\nmachine h login u2 password p2";
+        assert_eq!(ask(text, "https://h/a/x"), login("u1", "p1"));
+        assert_eq!(ask(text, "https://h/b"), login("u2", "p2"));
+        assert_eq!(ask(text, "https://other/a"), CredentialMatch::Nothing);
+        assert_eq!(ask("machine h login machine password x", "https://h/"), login("machine", "x"));
+    }
+
+    #[test]
+    fn ports_and_schemes_count_where_they_are_said() {
+        assert_eq!(ask("machine h:8443 login u password p", "https://h:8443/"), login("u", "p"));
+        assert_eq!(ask("machine h login u password p", "https://h:8443/"), login("u", "p"));
+        assert_eq!(ask("machine h:8443 login u password p", "https://h/"), CredentialMatch::Nothing);
+        assert_eq!(ask("machine h/a login u password p", "https://h:8443/a"), CredentialMatch::Nothing);
+        assert_eq!(ask("machine h:8443/a login u password p", "https://h:8443/a"), login("u", "p"));
+        assert_eq!(ask("machine http://h login u password p", "http://h/"), login("u", "p"));
+        assert_eq!(ask("machine http://h login u password p", "https://h/"), CredentialMatch::Nothing);
+        assert_eq!(ask("machine h login u password p", "http://h/"), CredentialMatch::InTheClear("h".into()));
+        let both = "machine h login u password p\nmachine http://h login v password w";
+        assert_eq!(ask(both, "http://h/"), login("v", "w"));
+    }
+}

@@ -1,0 +1,213 @@
+//! apt's file while it comes: in its place, so that apt can show how far it is, and with the
+//! server's date from the first byte on, by which the rest can be asked for whatever ends this run.
+
+use std::fs::{File, FileTimes, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use haul::sink::checksum::{Algorithm, Checksum, Hasher};
+use haul::{Error, ErrorKind, Response};
+use haul_policy::range::content_range;
+use md5::{Digest as _, Md5};
+
+use super::message::AptMessage;
+
+/// The digests that apt may check a file against.
+const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
+
+/// The digests that nobody can forge.
+const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
+
+/// The part of a file that an earlier run left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartialDownload {
+    pub(super) size: u64,
+    pub(super) modified: SystemTime,
+}
+
+impl PartialDownload {
+    /// The existing part, if it is not empty.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
+        Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
+    }
+}
+
+/// The fields of a file's digests.
+pub(super) fn digests(path: &Path, asked: &AptMessage) -> io::Result<Vec<(String, String)>> {
+    let mut hashers = FileHashers::new(asked);
+    let size = io::copy(&mut File::open(path)?, &mut hashers)?;
+    Ok(hashers.fields(size))
+}
+
+/// Returns true if the existing file has the expected size and digests. No request is needed then.
+pub(super) fn is_all(path: &Path, size: u64, asked: &AptMessage) -> bool {
+    expected_size(asked) == Some(size) && is_wanted(path, asked)
+}
+
+/// Returns true if the existing file has the expected digests, judged by those that nobody can
+/// forge.
+pub(super) fn is_wanted(path: &Path, asked: &AptMessage) -> bool {
+    let found = digests(path, asked).unwrap_or_default();
+    let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
+    is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
+}
+
+/// Returns true if apt knows a digest of the file that nobody can forge.
+pub(super) fn is_known(asked: &AptMessage) -> bool {
+    TRUSTED.iter().any(|name| expected(asked, name).is_some())
+}
+
+/// The expected size and hashes of the file.
+fn expected<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
+    asked.get(&format!("Expected-{name}"))
+}
+
+fn expected_size(asked: &AptMessage) -> Option<u64> {
+    expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
+}
+
+/// The size that apt wants in place of this one.
+pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
+    expected_size(asked).filter(|expected| *expected != size)
+}
+
+/// Makes sure that there is something of a file that is refused: apt sets it aside, to be looked
+/// at.
+pub(super) fn leave(path: &Path) {
+    let _ = OpenOptions::new().create(true).append(true).open(path);
+}
+
+/// Returns true if a server reports that the content ends after this many bytes.
+pub(super) fn ends_at(response: &Response, size: u64) -> bool {
+    let range = response.head().get("content-range").and_then(content_range::parse);
+    range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
+}
+
+/// Returns true if a response holds the content from this offset on.
+pub(super) fn begins_at(response: &Response, first: u64) -> bool {
+    let range = response.head().get("content-range").and_then(content_range::parse);
+    range.and_then(|range| range.span).is_some_and(|span| span.start == first)
+}
+
+/// Writes the content of a response behind the first `start` bytes of the file. Returns the fields
+/// with the digests of the whole file.
+pub(super) fn take(
+    response: &mut Response,
+    path: &Path,
+    start: u64,
+    date: Option<SystemTime>,
+    asked: &AptMessage,
+) -> Result<Vec<(String, String)>, Error> {
+    let cannot =
+        |error: io::Error| Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
+    let mut writer = DatedFile::open(path, start, date, FileHashers::new(asked)).map_err(cannot)?;
+    let taken = response.copy_to(&mut writer);
+    if taken.is_err() && date.is_none() {
+        // Nothing could tell later whether it is the same content.
+        let _ = std::fs::remove_file(path);
+    }
+    let length = taken?;
+    // Also where nothing was written.
+    writer.date().map_err(cannot)?;
+    Ok(writer.hashers.fields(start + length))
+}
+
+/// A file with a date, and the digests of the bytes written to it.
+struct DatedFile {
+    file: File,
+    hashers: FileHashers,
+    times: Option<FileTimes>,
+}
+
+impl DatedFile {
+    fn open(path: &Path, start: u64, date: Option<SystemTime>, mut hashers: FileHashers) -> io::Result<Self> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(start == 0).open(path)?;
+        if start > 0 {
+            file.set_len(start)?;
+            io::copy(&mut file, &mut hashers)?;
+        }
+        file.seek(SeekFrom::Start(start))?;
+        Ok(Self { file, hashers, times: date.map(|date| FileTimes::new().set_modified(date).set_accessed(date)) })
+    }
+
+    fn date(&self) -> io::Result<()> {
+        self.times.map_or(Ok(()), |times| self.file.set_times(times))
+    }
+}
+
+impl Write for DatedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes)?;
+        self.date()?;
+        self.hashers.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// All digests side by side.
+struct FileHashers(Vec<(&'static str, RunningDigest)>);
+
+/// A digest in the making.
+enum RunningDigest {
+    Md5(Md5),
+    Sha(Hasher),
+}
+
+impl RunningDigest {
+    fn of(name: &str) -> Option<Self> {
+        // Only apt knows the expected hash.
+        let sha = |algorithm, length| Some(Self::Sha(Checksum::new(algorithm, vec![0; length])?.hasher()));
+        match name {
+            "SHA512" => sha(Algorithm::Sha512, 64),
+            "SHA256" => sha(Algorithm::Sha256, 32),
+            "SHA1" => sha(Algorithm::Sha1, 20),
+            _ => Some(Self::Md5(Md5::new())),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Md5(md5) => md5.update(bytes),
+            Self::Sha(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> String {
+        let bytes = match self {
+            Self::Md5(md5) => md5.finalize().to_vec(),
+            Self::Sha(hasher) => hasher.finish(),
+        };
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl FileHashers {
+    /// Makes the hashers of the digests that apt expects: all of them if apt expects none that can
+    /// be trusted.
+    fn new(asked: &AptMessage) -> Self {
+        let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
+        Self(asked_for.filter_map(|name| Some((*name, RunningDigest::of(name)?))).collect())
+    }
+
+    fn fields(self, size: u64) -> Vec<(String, String)> {
+        let size = [("Size".to_owned(), size.to_string()), ("Checksum-FileSize-Hash".to_owned(), size.to_string())];
+        let digests = self.0.into_iter().map(|(name, hasher)| (format!("{name}-Hash"), hasher.finish()));
+        size.into_iter().chain(digests).collect()
+    }
+}
+
+impl Write for FileHashers {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.iter_mut().for_each(|(_, hasher)| hasher.update(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! Orders the messages to apt by its requests, although files are fetched in parallel. apt's own
+//! methods keep this order, and people compare their output.
+//!
+//! ```
+//! use haul_cli::apt::ordered_output::OrderedWriter;
+//!
+//! let turns = OrderedWriter::new(Vec::new());
+//! turns.say(1, "second, ").unwrap();
+//! turns.end(1).unwrap();
+//! turns.say(0, "first, ").unwrap();
+//! turns.end(0).unwrap();
+//! turns.say(2, "third").unwrap();
+//! assert_eq!(turns.into_inner(), b"first, second, third");
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A stream that many write to, one after the other by their numbers, which begin at 0.
+pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
+
+struct OrderedWriterState<W> {
+    to: W,
+    /// The number of the request whose messages are written without delay.
+    turn: u64,
+    held: BTreeMap<u64, PendingMessages>,
+}
+
+/// The messages of a request whose turn has not come.
+#[derive(Default)]
+struct PendingMessages {
+    text: String,
+    has_ended: bool,
+}
+
+impl<W: Write> OrderedWriter<W> {
+    /// Turns of writing to this.
+    pub fn new(to: W) -> Self {
+        Self(Mutex::new(OrderedWriterState { to, turn: 0, held: BTreeMap::new() }))
+    }
+
+    /// Writes it when the turn has come.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn say(&self, number: u64, text: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.held.entry(number).or_default().text.push_str(text);
+        state.go_on()
+    }
+
+    /// Ends the messages of a request.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn end(&self, number: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        state.held.entry(number).or_default().has_ended = true;
+        state.go_on()
+    }
+
+    /// The stream.
+    pub fn into_inner(self) -> W {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OrderedWriterState<W>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W: Write> OrderedWriterState<W> {
+    fn go_on(&mut self) -> io::Result<()> {
+        while let Some(held) = self.held.get_mut(&self.turn) {
+            let text = std::mem::take(&mut held.text);
+            let has_ended = held.has_ended;
+            self.to.write_all(text.as_bytes())?;
+            if !has_ended {
+                break;
+            }
+            self.held.remove(&self.turn);
+            self.turn += 1;
+        }
+        self.to.flush()
+    }
+}

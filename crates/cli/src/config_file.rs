@@ -1,0 +1,377 @@
+//! Reads the text of a `-K` config file as curl does: one option a line.
+//!
+//! A line is `name = value`, `name: value`, `name value` or `-x value`; `#` begins a comment line.
+//! A value in double quotes knows `\\ \" \t \n \r \v`. [`ConfigReader`] hands out one [`ConfigEntry`]
+//! after the other, borrowed from its buffer: a file of millions of lines costs no allocation a
+//! line, and a FIFO is read as it comes.
+//!
+//! ```
+//! use haul_cli::config_file::ConfigReader;
+//!
+//! let text = b"# pages\nurl = \"http://example.com/a b\"\n-o out.html\n";
+//! let mut reader = ConfigReader::new(&text[..]);
+//! let entry = reader.next_entry().unwrap().unwrap();
+//! assert_eq!((entry.option, entry.value), (&b"url"[..], Some(&b"http://example.com/a b"[..])));
+//! let entry = reader.next_entry().unwrap().unwrap();
+//! assert_eq!((entry.option, entry.value, entry.line), (&b"-o"[..], Some(&b"out.html"[..]), 3));
+//! assert!(reader.next_entry().unwrap().is_none());
+//! ```
+//!
+//! Left out: the meaning of options ([`crate::parse`]).
+
+use std::fmt;
+use std::io::{self, Read};
+
+/// Longest line taken; curl's limit. Also the most memory a reader can need.
+pub const LINE_MAX: usize = 10 * 1024 * 1024;
+
+/// The greatest depth of config files that name config files; curl's limit.
+pub const DEPTH_MAX: usize = 5;
+
+/// First size of the buffer, doubled for a longer line.
+const BUFFER: usize = 64 * 1024;
+
+/// One option of a config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigEntry<'a> {
+    /// The option as written, with or without dashes.
+    pub option: &'a [u8],
+    /// The value, unquoted.
+    pub value: Option<&'a [u8]>,
+    /// Line number, from 1.
+    pub line: u64,
+    /// The oddity of the line, if it has one.
+    pub oddity: Option<LineFlaw>,
+}
+
+/// A flaw of a line that is accepted anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineFlaw {
+    /// Text follows the blank that ended an unquoted value.
+    UnquotedBlank,
+    /// A quoted value ran into the end of the line.
+    UnclosedQuote,
+    /// The value begins with a single quote, which does not quote here.
+    SingleQuote,
+}
+
+impl fmt::Display for LineFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LineFlaw::UnquotedBlank => {
+                "uses argument with unquoted whitespace. This may cause side-effects. Consider double quotes."
+            }
+            LineFlaw::UnclosedQuote => "has a quoted value without its closing quote",
+            LineFlaw::SingleQuote => {
+                "uses argument with leading single quote. It is probably a mistake. Consider double quotes."
+            }
+        })
+    }
+}
+
+/// The error that ends the reading of a config file.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// A system call failed.
+    Io(io::Error),
+    /// The line with this number is longer than [`LINE_MAX`].
+    LineTooLong(u64),
+    /// The line with this number holds a NUL byte.
+    Nul(u64),
+}
+
+/// Reads the entries of one config file.
+#[derive(Debug)]
+pub struct ConfigReader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The unread bytes of `buffer`.
+    start: usize,
+    end: usize,
+    at_end: bool,
+    line: u64,
+    unquoted: Vec<u8>,
+}
+
+impl<R: Read> ConfigReader<R> {
+    /// A reader of this text.
+    pub fn new(source: R) -> Self {
+        ConfigReader { source, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 0, unquoted: Vec::new() }
+    }
+
+    /// The next option, or `None` at the end.
+    pub fn next_entry(&mut self) -> Result<Option<ConfigEntry<'_>>, ConfigError> {
+        // Empty lines are skipped on ranges, not slices: a slice would be borrowed over the loop.
+        let (from, to) = loop {
+            let Some((from, to)) = self.next_line()? else {
+                return Ok(None);
+            };
+            let line = &self.buffer[from..to];
+            if line.contains(&0) {
+                return Err(ConfigError::Nul(self.line));
+            }
+            let blank = blanks(line);
+            // curl skips `/` and `*` as well, for comments in the manner of C.
+            if !matches!(line.get(blank), None | Some(b'#' | b'/' | b'*')) {
+                break (from + blank, to);
+            }
+        };
+        Ok(Some(split(&self.buffer[from..to], self.line, &mut self.unquoted)))
+    }
+
+    /// The range of the next line in the buffer, without its newline.
+    fn next_line(&mut self) -> Result<Option<(usize, usize)>, ConfigError> {
+        let mut searched = 0;
+        loop {
+            let unread = &self.buffer[self.start..self.end];
+            if let Some(at) = memchr::memchr(b'\n', &unread[searched..]) {
+                let to = self.start + searched + at;
+                return self.take_line(to, to + 1).map(Some);
+            }
+            searched = unread.len();
+            if searched > LINE_MAX {
+                return Err(ConfigError::LineTooLong(self.line + 1));
+            }
+            if self.at_end {
+                return match searched {
+                    0 => Ok(None),
+                    _ => self.take_line(self.end, self.end).map(Some),
+                };
+            }
+            self.fill().map_err(ConfigError::Io)?;
+        }
+    }
+
+    fn take_line(&mut self, to: usize, next: usize) -> Result<(usize, usize), ConfigError> {
+        let from = std::mem::replace(&mut self.start, next);
+        self.line += 1;
+        match to - from {
+            0..=LINE_MAX => Ok((from, to)),
+            _ => Err(ConfigError::LineTooLong(self.line)),
+        }
+    }
+
+    /// Reads more bytes after the unread ones, which move to the front of the buffer.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end == self.buffer.len() {
+            self.buffer.resize((self.end * 2).max(BUFFER), 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(count) => {
+                    self.end += count;
+                    self.at_end = count == 0;
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Splits a line into its option and value, as curl does.
+fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> ConfigEntry<'a> {
+    let dashed = line.first() == Some(&b'-');
+    let separates = |byte: &u8| is_blank(byte) || (!dashed && matches!(byte, b'=' | b':'));
+    let name = line.iter().position(separates).unwrap_or(line.len());
+    let (option, rest) = line.split_at(name);
+    let rest = &rest[rest.iter().take_while(|&byte| separates(byte)).count()..];
+    let entry = |value, oddity| ConfigEntry { option, value, line: number, oddity };
+    if let Some(quoted) = rest.strip_prefix(b"\"") {
+        let closed = unquote(quoted, unquoted);
+        return entry(Some(&unquoted[..]), (!closed).then_some(LineFlaw::UnclosedQuote));
+    }
+    let length = rest.iter().position(is_blank).unwrap_or(rest.len());
+    let (value, rest) = rest.split_at(length);
+    let oddity = match rest.get(blanks(rest)) {
+        _ if value.starts_with(b"'") => Some(LineFlaw::SingleQuote),
+        None | Some(b'#') => None,
+        Some(_) => Some(LineFlaw::UnquotedBlank),
+    };
+    entry((!value.is_empty()).then_some(value), oddity)
+}
+
+/// Undoes the escapes up to the closing quote; `false` if there is none. What follows the quote is
+/// ignored, as in curl.
+fn unquote(quoted: &[u8], into: &mut Vec<u8>) -> bool {
+    into.clear();
+    let mut rest = quoted;
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        into.extend_from_slice(&rest[..at]);
+        if rest[at] == b'"' {
+            return true;
+        }
+        let Some(&escaped) = rest.get(at + 1) else {
+            return false;
+        };
+        into.push(match escaped {
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b'v' => 0x0b,
+            other => other,
+        });
+        rest = &rest[at + 2..];
+    }
+    into.extend_from_slice(rest);
+    false
+}
+
+fn blanks(line: &[u8]) -> usize {
+    line.iter().take_while(|&byte| is_blank(byte)).count()
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Owned = (Vec<u8>, Option<Vec<u8>>, u64, Option<LineFlaw>);
+
+    fn entries(source: impl Read) -> Result<Vec<Owned>, ConfigError> {
+        let mut reader = ConfigReader::new(source);
+        let mut all = Vec::new();
+        while let Some(entry) = reader.next_entry()? {
+            let value = entry.value.map(<[u8]>::to_vec);
+            all.push((entry.option.to_vec(), value, entry.line, entry.oddity));
+        }
+        Ok(all)
+    }
+
+    fn pairs(text: &[u8]) -> Vec<(String, Option<String>)> {
+        let text_of = |bytes: Vec<u8>| String::from_utf8(bytes).expect("test text is UTF-8");
+        let all = entries(text).expect("test text is readable");
+        all.into_iter().map(|(o, v, ..)| (text_of(o), v.map(text_of))).collect()
+    }
+
+    fn pair(option: &str, value: &str) -> (String, Option<String>) {
+        (option.to_owned(), Some(value.to_owned()))
+    }
+
+    #[test]
+    fn every_separator_of_curl() {
+        let text = b"url = a\nurl=a\nurl: a\nurl a\n  url\t:= a \nurl a # note\nurl a\r\n";
+        assert_eq!(pairs(text), vec![pair("url", "a"); 7]);
+    }
+
+    #[test]
+    fn dashed_options_keep_their_equals_sign() {
+        assert_eq!(
+            pairs(b"-o =x\n--max-time 5\n--stats=json\n-sS\n-H \"A: b\"\n"),
+            [
+                pair("-o", "=x"),
+                pair("--max-time", "5"),
+                ("--stats=json".to_owned(), None),
+                ("-sS".to_owned(), None),
+                pair("-H", "A: b"),
+            ],
+        );
+    }
+
+    #[test]
+    fn quotes_and_escapes() {
+        let text = br#"data = "a\\b\"c\td\ne\rf\vg\qh" ignored"#;
+        assert_eq!(pairs(text), [pair("data", "a\\b\"c\td\ne\rf\x0bgqh")]);
+        assert_eq!(pairs(b"data = \"\""), [pair("data", "")]);
+        assert_eq!(pairs(b"data = a\"b"), [pair("data", "a\"b")]);
+    }
+
+    #[test]
+    fn oddities_are_told() {
+        let all = entries(&b"url = a b\nurl = \"a b\nurl = \"a\\"[..]).expect("readable");
+        assert_eq!(all[0].3, Some(LineFlaw::UnquotedBlank));
+        assert_eq!(all[1].3, Some(LineFlaw::UnclosedQuote));
+        assert_eq!(all[1].1.as_deref(), Some(&b"a b"[..]));
+        assert_eq!(all[2].3, Some(LineFlaw::UnclosedQuote));
+        assert_eq!(all[2].1.as_deref(), Some(&b"a"[..]));
+    }
+
+    #[test]
+    fn comments_and_empty_lines_count_as_lines() {
+        let all = entries(&b"\n# x\n   # y\n/* c */\n\r\nsilent\n\n"[..]).expect("readable");
+        assert_eq!(all, [(b"silent".to_vec(), None, 6, None)]);
+    }
+
+    #[test]
+    fn a_missing_last_newline_loses_nothing() {
+        assert_eq!(pairs(b"url = a\nurl = b"), [pair("url", "a"), pair("url", "b")]);
+        assert_eq!(pairs(b""), []);
+        assert_eq!(pairs(b"\n"), []);
+    }
+
+    /// Gives at most `step` bytes a read, and an EINTR before each.
+    struct ShortReader<'a> {
+        text: &'a [u8],
+        step: usize,
+        interrupted: bool,
+    }
+
+    impl Read for ShortReader<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let count = self.step.min(buffer.len());
+            (&mut self.text).take(count as u64).read(buffer)
+        }
+    }
+
+    #[test]
+    fn any_split_of_the_bytes_reads_the_same() {
+        let text = b"# c\nurl = \"http://h/\\\"a\\\\\"\r\n-o out put\n\n--next\nurl: \"unclosed\nlast = x";
+        let whole = entries(&text[..]).expect("readable");
+        assert_eq!(whole.len(), 5);
+        for step in 1..text.len() {
+            let source = ShortReader { text, step, interrupted: false };
+            assert_eq!(entries(source).expect("readable"), whole, "step {step}");
+        }
+    }
+
+    #[test]
+    fn long_lines_are_taken_up_to_the_limit() {
+        let mut text = b"url = ".to_vec();
+        text.resize(LINE_MAX, b'x');
+        text.extend_from_slice(b"\nurl = y");
+        assert_eq!(entries(&text[..]).expect("within the limit").len(), 2);
+        for end in [&b""[..], b"\n"] {
+            let mut text = b"silent\n".to_vec();
+            text.resize(text.len() + LINE_MAX + 1, b'x');
+            text.extend_from_slice(end);
+            assert!(matches!(entries(&text[..]), Err(ConfigError::LineTooLong(2))));
+        }
+        assert!(matches!(entries(io::repeat(b'x')), Err(ConfigError::LineTooLong(1))));
+    }
+
+    #[test]
+    fn a_nul_is_refused_where_curl_would_cut_the_line() {
+        assert!(matches!(entries(&b"silent\nurl = a\0b\n"[..]), Err(ConfigError::Nul(2))));
+        assert!(matches!(entries(&b"# \0"[..]), Err(ConfigError::Nul(1))));
+    }
+
+    #[test]
+    fn any_bytes_at_all_end_without_panic() {
+        // A xorshift over the bytes that mean something here.
+        let alphabet = b"ab-=:\"\\ \t\r\n#/\xff";
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..2_000 {
+            let mut text = Vec::new();
+            for _ in 0..40 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                text.push(alphabet[(state % alphabet.len() as u64) as usize]);
+            }
+            for (option, ..) in entries(&text[..]).expect("no NUL and short") {
+                assert!(!option.iter().any(is_blank));
+            }
+        }
+    }
+}

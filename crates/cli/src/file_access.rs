@@ -1,0 +1,257 @@
+//! The trait by which the command line reads the files it names. Tests implement it with text.
+//!
+//! ```
+//! use haul_cli::file_access::FileAccess;
+//! use std::{io::Read, path::Path};
+//!
+//! struct OneFile;
+//! impl FileAccess for OneFile {
+//!     fn open(&mut self, _: &Path) -> std::io::Result<Box<dyn Read>> {
+//!         Ok(Box::new(&b"url = http://example.com/"[..]))
+//!     }
+//! }
+//! let args = ["-K", "any"].map(Into::into);
+//! let parsed = haul_cli::parse::parse(args, &mut OneFile).unwrap();
+//! assert_eq!(parsed.groups[0].urls.len(), 1);
+//! ```
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Stdin, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use haul::body::upload::OneShotSource;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+/// The files that options name, the environment, and the terminal.
+pub trait FileAccess {
+    /// Opens a file for reading; `-` is standard input.
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
+
+    /// Opens a config file. From standard input, the reader takes no byte behind the last line that
+    /// was requested: the rest is for other readers. By default every config file is opened like
+    /// other files.
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        self.open(path)
+    }
+
+    /// Returns the size of a file that is read later: `None` if it has no reliable size, as a pipe.
+    ///
+    /// A file that is not regular is not opened: the writer of a pipe would take that for its end.
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        self.open(path).map(|_| None)
+    }
+
+    /// Returns the time of a file's last change, in seconds since 1970; `None` if there is no such
+    /// file. The default implementation returns `None`.
+    fn modified(&mut self, _path: &Path) -> Option<u64> {
+        None
+    }
+
+    /// Returns a variable of the environment. By default there are none.
+    fn variable(&self, _name: &str) -> Option<OsString> {
+        None
+    }
+
+    /// Asks the person at the terminal for a password. The default implementation fails.
+    fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// A password by the next line of standard input, where there is no terminal to ask.
+    ///
+    /// # Errors
+    /// Those of reading. The default implementation reads nothing.
+    fn password_line(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// True once the buffer of [`io::stdin`] may hold some of standard input.
+static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
+
+/// The buffered rest of standard input that has not been read yet.
+///
+/// # Errors
+/// It is not open for reading, which [`io::stdin`] takes for its end.
+pub(crate) fn stdin() -> io::Result<StdIn> {
+    let stdin = StdIn::new();
+    match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
+        true => Err(Errno::BADF.into()),
+        false => Ok(stdin),
+    }
+}
+
+/// Standard input. A read waits for bytes, even if another process made the descriptor
+/// non-blocking.
+pub(crate) struct StdIn(Stdin);
+
+impl StdIn {
+    pub(crate) fn new() -> Self {
+        IS_READ_AHEAD.store(true, Ordering::Relaxed);
+        Self(io::stdin())
+    }
+}
+
+impl Read for StdIn {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        patiently(|| self.0.read(into))
+    }
+}
+
+/// Reads from standard input, and again when something has come.
+fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let stdin = io::stdin();
+                retry_on_intr(|| poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None))?;
+            }
+            read => return read,
+        }
+    }
+}
+
+/// Standard output. ([`io::stdout`] reports success if the descriptor is not open for writing.)
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let stdout = io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Another process that shares the descriptor made it non-blocking.
+                Err(Errno::AGAIN) => poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None).map(drop)?,
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless
+/// some of it was read before.
+pub(crate) fn stdin_content() -> OneShotSource {
+    let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
+    let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
+    unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
+}
+
+/// Standard input, at most one line at a time.
+struct StdinLines;
+
+impl Read for StdinLines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut stdin = stdin()?.0.lock();
+        patiently(|| {
+            let ahead = stdin.fill_buf()?;
+            let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
+            let count = line.min(into.len());
+            into[..count].copy_from_slice(&ahead[..count]);
+            stdin.consume(count);
+            Ok(count)
+        })
+    }
+}
+
+/// The real files of the system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemFiles;
+
+impl FileAccess for SystemFiles {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        if path == Path::new("-") {
+            return Ok(Box::new(stdin()?));
+        }
+        let file = File::open(path)?;
+        // Opening a directory succeeds on Unix and would only fail at the first read.
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        Ok(Box::new(file))
+    }
+
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        if path == Path::new("-") { Ok(Box::new(StdinLines)) } else { self.open(path) }
+    }
+
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        let metadata = std::fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        File::open(path)?.metadata().map(|metadata| Some(metadata.len()))
+    }
+
+    fn modified(&mut self, path: &Path) -> Option<u64> {
+        let time = std::fs::metadata(path).ok()?.modified().ok()?;
+        time.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
+    fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+        ask(terminal, prompt)
+    }
+
+    fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let _ = write!(io::stderr(), "{prompt}");
+        let mut line = Vec::new();
+        // What follows the line is left for the next reader.
+        let mut stdin = StdIn::new().0.lock();
+        let outcome = patiently(|| {
+            let room = PASSWORD_MAX.saturating_sub(line.len() as u64);
+            stdin.by_ref().take(room).read_until(b'\n', &mut line)
+        });
+        let _ = writeln!(io::stderr());
+        outcome.map(|_| without_end(line))
+    }
+}
+
+/// Longest password taken, in bytes.
+const PASSWORD_MAX: u64 = 4096;
+
+/// Asks without an echo; the terminal is put back as it was whatever happens.
+fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
+    let before = tcgetattr(&terminal)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let answer = converse(&terminal, prompt);
+    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
+    answer
+}
+
+fn converse(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
+    write!(terminal, "{prompt}")?;
+    let mut line = Vec::new();
+    BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
+    writeln!(terminal)?;
+    Ok(without_end(line))
+}
+
+fn without_end(mut line: Vec<u8>) -> Vec<u8> {
+    while let Some(b'\n' | b'\r') = line.last() {
+        line.pop();
+    }
+    line
+}
+
+/// Prints a line on standard error. A closed standard error is ignored.
+pub(crate) fn print_error_line(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

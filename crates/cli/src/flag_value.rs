@@ -1,0 +1,269 @@
+//! The value of one flag and the ways to read it: text, path, number, seconds, size.
+//!
+//! ```
+//! use haul_cli::flag_value::FlagValue;
+//! use std::time::Duration;
+//!
+//! assert_eq!(FlagValue::Text(b"64M").size().unwrap(), 64 << 20);
+//! assert_eq!(FlagValue::Text(b"1.5").seconds().unwrap(), Duration::from_millis(1500));
+//! assert!(FlagValue::Text(b"-1").seconds().is_err());
+//! ```
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::persona::Persona;
+use crate::usage_error::UsageReason;
+
+/// The longest time limit taken, in seconds: a century, far inside what clocks can add.
+pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
+
+/// The value that the parser hands to a flag.
+///
+/// Text is bytes: file names, form data and header values of other encodings pass untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagValue<'a> {
+    /// A switch: on, or off by `--no-`.
+    Switch(bool),
+    /// The text of a flag that takes a value.
+    Text(&'a [u8]),
+    /// A flag with an optional value, used without it.
+    Absent,
+}
+
+impl<'a> FlagValue<'a> {
+    /// Returns true if a switch is turned on.
+    pub fn on(self) -> bool {
+        !matches!(self, FlagValue::Switch(false))
+    }
+
+    /// Returns the bytes of the value; empty without a value.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            FlagValue::Text(bytes) => bytes,
+            FlagValue::Switch(_) | FlagValue::Absent => b"",
+        }
+    }
+
+    /// The value as UTF-8.
+    pub fn text(self) -> Result<&'a str, UsageReason> {
+        std::str::from_utf8(self.bytes()).map_err(|_| UsageReason::NotUtf8)
+    }
+
+    /// The value as UTF-8 that is not empty.
+    pub fn content(self) -> Result<&'a str, UsageReason> {
+        match self.text()? {
+            "" => Err(UsageReason::Blank),
+            text => Ok(text),
+        }
+    }
+
+    /// Returns the value as a file name; an empty value is an error.
+    pub fn path(self) -> Result<PathBuf, UsageReason> {
+        match self.bytes() {
+            b"" => Err(UsageReason::Blank),
+            bytes => path(bytes),
+        }
+    }
+
+    /// The value as a whole number.
+    pub fn number(self) -> Result<u64, UsageReason> {
+        digits(self.bytes())
+    }
+
+    /// The value as a whole number of a range.
+    pub fn number_in(self, least: u64, most: u64) -> Result<u64, UsageReason> {
+        match self.number()? {
+            number if number > most => Err(UsageReason::TooLarge),
+            number if number < least => Err(UsageReason::bad_use(format!("the least value is {least}"))),
+            number => Ok(number),
+        }
+    }
+
+    /// Returns the value as decimal seconds. As in curl, text after the number is ignored in curl's
+    /// place, though `5m` is hardly meant so.
+    pub fn seconds_for(self, persona: Persona) -> Result<Duration, UsageReason> {
+        let bytes = self.bytes();
+        let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
+        let end = (0..bytes.len()).find(|&at| !is_number(at));
+        match end {
+            Some(end) if end > 0 && persona.is_curl() => FlagValue::Text(&bytes[..end]).seconds(),
+            _ => self.seconds(),
+        }
+    }
+
+    /// The value as decimal seconds, to the millisecond as in curl. It may end in `s`: `5s`.
+    pub fn seconds(self) -> Result<Duration, UsageReason> {
+        let bytes = self.bytes();
+        let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
+        let (whole, fraction) = match bytes.iter().position(|&b| b == b'.') {
+            Some(dot) => (&bytes[..dot], &bytes[dot + 1..]),
+            None => (bytes, &b""[..]),
+        };
+        let seconds = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole)? };
+        if !fraction.iter().all(u8::is_ascii_digit) {
+            return Err(UsageReason::BadNumber);
+        }
+        if seconds > SECONDS_MAX {
+            return Err(UsageReason::BadNumber);
+        }
+        let digit = |at: usize| fraction.get(at).map_or(0, |&b| u64::from(b - b'0'));
+        let millis = digit(0) * 100 + digit(1) * 10 + digit(2);
+        Ok(Duration::from_millis(seconds * 1000 + millis))
+    }
+
+    /// The value as an octal number, of permissions.
+    pub fn octal(self, most: u32) -> Result<u32, UsageReason> {
+        let bytes = self.bytes();
+        if let [b'-', ..] | [] = bytes {
+            return Err(UsageReason::BadNumber);
+        }
+        bytes.iter().try_fold(0u32, |sum, &byte| match byte {
+            b'0'..=b'7' => match sum * 8 + u32::from(byte - b'0') {
+                sum if sum > most => Err(UsageReason::TooLarge),
+                sum => Ok(sum),
+            },
+            _ => Err(UsageReason::BadNumber),
+        })
+    }
+
+    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case,
+    /// and with a fraction in front of it: `1.5M`. A fraction of a byte is dropped.
+    pub fn size(self) -> Result<u64, UsageReason> {
+        let bytes = self.bytes();
+        let (number, shift) = match bytes.split_last() {
+            Some((unit, number)) if unit.is_ascii_alphabetic() => {
+                let shift = match unit.to_ascii_lowercase() {
+                    b'b' => 0,
+                    b'k' => 10,
+                    b'm' => 20,
+                    b'g' => 30,
+                    b't' => 40,
+                    b'p' => 50,
+                    _ => return Err(UsageReason::bad_use("unsupported unit, use B, K, M, G, T or P")),
+                };
+                (number, shift)
+            }
+            _ => (bytes, 0),
+        };
+        let (whole, fraction) = match number.iter().position(|&byte| byte == b'.') {
+            Some(dot) => (&number[..dot], &number[dot + 1..]),
+            None => (number, &b"0"[..]),
+        };
+        let whole = digits(whole)?;
+        // Nine digits are enough for every byte of a unit that fits a number, and cannot overflow.
+        let shown = &fraction[..fraction.len().min(9)];
+        if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
+            return Err(UsageReason::BadNumber);
+        }
+        let part = (u128::from(digits(shown)?) << shift) / 10u128.pow(shown.len() as u32);
+        let part = u64::try_from(part).map_err(|_| UsageReason::TooLarge)?;
+        whole.checked_mul(1 << shift).and_then(|whole| whole.checked_add(part)).ok_or(UsageReason::TooLarge)
+    }
+}
+
+/// A list with colons, commas or blanks between its names.
+pub fn names(text: &str) -> Vec<String> {
+    text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Bytes as a file name.
+pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, UsageReason> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+    }
+    #[cfg(not(unix))]
+    {
+        let text = std::str::from_utf8(bytes).map_err(|_| UsageReason::NotUtf8)?;
+        Ok(PathBuf::from(text))
+    }
+}
+
+fn digits(bytes: &[u8]) -> Result<u64, UsageReason> {
+    if let Some(rest) = bytes.strip_prefix(b"-") {
+        let negative = !rest.is_empty() && rest.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+        return Err(if negative { UsageReason::Negative } else { UsageReason::BadNumber });
+    }
+    if bytes.is_empty() {
+        return Err(UsageReason::BadNumber);
+    }
+    bytes.iter().try_fold(0u64, |sum, &byte| {
+        if !byte.is_ascii_digit() {
+            return Err(UsageReason::BadNumber);
+        }
+        sum.checked_mul(10).and_then(|sum| sum.checked_add(u64::from(byte - b'0'))).ok_or(UsageReason::TooLarge)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Result<Duration, UsageReason> {
+        FlagValue::Text(text.as_bytes()).seconds()
+    }
+
+    fn size(text: &str) -> Result<u64, UsageReason> {
+        FlagValue::Text(text.as_bytes()).size()
+    }
+
+    #[test]
+    fn seconds_are_decimal() {
+        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(seconds("0.0019"), Ok(Duration::from_millis(1)));
+        assert_eq!(seconds(".25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds("3."), Ok(Duration::from_secs(3)));
+        assert_eq!(seconds("1.5s"), Ok(Duration::from_millis(1500)));
+        for bad in ["", ".", "1,5", "s", "5m", "1.5 s", "5ss", "1e3", "0x10", "1.2.3", "+1", " 1"] {
+            assert_eq!(seconds(bad), Err(UsageReason::BadNumber), "{bad:?}");
+        }
+        assert_eq!(seconds("-1"), Err(UsageReason::Negative));
+        assert_eq!(seconds("-1.5"), Err(UsageReason::Negative));
+        assert_eq!(seconds("-x"), Err(UsageReason::BadNumber));
+        assert_eq!(seconds("99999999999999999999"), Err(UsageReason::TooLarge));
+        assert_eq!(seconds("18446744073709551"), Err(UsageReason::BadNumber));
+    }
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(size("7B"), Ok(7));
+        assert_eq!(size("64k"), Ok(64 << 10));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        assert_eq!(size("17179869184G"), Err(UsageReason::TooLarge));
+        assert_eq!(size("k"), Err(UsageReason::BadNumber));
+        assert_eq!(size("1kk"), Err(UsageReason::BadNumber));
+        assert_eq!(size("-1k"), Err(UsageReason::Negative));
+        assert!(matches!(size("1q"), Err(UsageReason::BadUse(_))));
+        assert_eq!(size("1.5k"), Ok(1536));
+        assert_eq!(size("0.9999999999B"), Ok(0));
+        assert_eq!(size("16383.999P"), Ok(((1u64 << 50) * 16383).saturating_add((u64::from(999u32) << 50) / 1000)));
+        for bad in [".5k", "1.k", "1.", "1..5", "1.5.5", "1,5k", "1.-5", "-1.5k", "1.5 k"] {
+            assert!(size(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn permissions_are_octal() {
+        let octal = |text: &str| FlagValue::Text(text.as_bytes()).octal(0o777);
+        assert_eq!(octal("0640"), Ok(0o640));
+        assert_eq!(octal("777"), Ok(0o777));
+        assert_eq!(octal("0"), Ok(0));
+        assert_eq!(octal("1000"), Err(UsageReason::TooLarge));
+        assert_eq!(octal("7777777777777777777777"), Err(UsageReason::TooLarge));
+        for bad in ["", "8", "-1", "0o644", "rw", " 7"] {
+            assert_eq!(octal(bad), Err(UsageReason::BadNumber), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_kept() {
+        let value = FlagValue::Text(b"70000");
+        assert_eq!(value.number_in(1, 65_535), Err(UsageReason::TooLarge));
+        assert!(matches!(FlagValue::Text(b"0").number_in(1, 9), Err(UsageReason::BadUse(_))));
+    }
+}

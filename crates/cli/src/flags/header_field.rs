@@ -1,0 +1,72 @@
+//! Checks of the text in a request: tokens, field values, the forms of `-H`, and credentials.
+
+use haul_policy::auth::Allowed;
+use haul_policy::field::{is_token, is_value};
+
+use crate::plan::FieldArg;
+use crate::usage_error::UsageReason;
+
+/// The empty set of schemes, to which the first `--basic` or `--digest` adds its own.
+pub(super) const NONE: Allowed = Allowed { basic: false, digest: false, bearer: false };
+
+/// Refuses CR, LF and NUL, by which a value would become another field or request
+/// (RFC 9110 section 5.5).
+pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), UsageReason> {
+    match is_value(bytes) {
+        true => Ok(()),
+        false => Err(UsageReason::bad_use("the value holds CR, LF or NUL")),
+    }
+}
+
+/// Reads `Name: value`, `Name:` or `Name;`; `None` is no header at all.
+pub(crate) fn parse(text: &[u8]) -> Result<Option<FieldArg>, UsageReason> {
+    refuse_controls(text)?;
+    let text = text.trim_ascii();
+    let Some(at) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
+        return Ok(None);
+    };
+    // As of an unset variable in a script: curl leaves it out.
+    if at == 0 {
+        return Ok(None);
+    }
+    let (name, value) = (&text[..at], text[at + 1..].trim_ascii());
+    if !is_token(name) {
+        return Err(UsageReason::bad_use("a header's name is a token, RFC 9110 section 5.1"));
+    }
+    let name = String::from_utf8_lossy(name).into_owned();
+    Ok(match (text[at], value.is_empty()) {
+        (b':', true) => Some(FieldArg::Remove { name }),
+        (b':', false) => Some(FieldArg::Set { name, value: value.to_vec() }),
+        (_, true) => Some(FieldArg::Empty { name }),
+        (_, false) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_forms_of_a_header() {
+        let name = || "X-A".to_owned();
+        let set = FieldArg::Set { name: name(), value: b"b: c;".to_vec() };
+        assert_eq!(parse(b"X-A:  b: c; "), Ok(Some(set)));
+        assert_eq!(parse(b"X-A: \t"), Ok(Some(FieldArg::Remove { name: name() })));
+        assert_eq!(parse(b"X-A;"), Ok(Some(FieldArg::Empty { name: name() })));
+        assert_eq!(parse(b"X-A; b"), Ok(None));
+        assert_eq!(parse(b"X-A"), Ok(None));
+        for none in [&b""[..], b":", b": c", b";", b" : c"] {
+            assert_eq!(parse(none), Ok(None), "{none:?}");
+        }
+    }
+
+    #[test]
+    fn no_value_becomes_another_field() {
+        for bad in [&b"A: b\r\nEvil: 1"[..], b"A: b\n", b"A: b\rc", b"A: b\0"] {
+            assert!(matches!(parse(bad), Err(UsageReason::BadUse(_))), "{bad:?}");
+        }
+        for bad in [&b"A b: c"[..], b"A\x7f: c", b"\xc3\xa4: c"] {
+            assert!(matches!(parse(bad), Err(UsageReason::BadUse(_))), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The options that have no effect and are accepted for compatibility with curl. The doc of each
+//! one gives the reason. [`compat`](super::compat) lists them, too.
+
+use super::prelude::*;
+
+/// An option without an effect.
+pub(super) struct NoEffectFlag(&'static FlagSpec);
+
+impl Flag for NoEffectFlag {
+    fn spec(&self) -> &'static FlagSpec {
+        self.0
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
+        let _ = (value, args);
+        Ok(())
+    }
+}
+
+/// The common part of the options without effect. Each adds its name, doc, example and `see_also`.
+const NOTHING: FlagSpec = FlagSpec {
+    long: "",
+    short: None,
+    syntax: FlagSyntax::Switch,
+    category: HelpCategory::General,
+    important: false,
+    help: "No effect, accepted for compatibility with curl",
+    doc: "",
+    example: "",
+    see_also: &[],
+};
+
+pub(super) const APPEND: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "append",
+    short: Some('a'),
+    doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
+    example: "haul --append https://example.com/",
+    see_also: &["upload-file"],
+    ..NOTHING
+});
+
+pub(super) const CRLF: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "crlf",
+    doc: "Accepted for compatibility with curl. It concerns FTP and SMTP uploads; HTTP bodies are sent unchanged.",
+    example: "haul --crlf https://example.com/",
+    see_also: &["upload-file"],
+    ..NOTHING
+});
+
+pub(super) const DELEGATION: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "delegation",
+    syntax: FlagSyntax::Value("level"),
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
+    example: "haul --delegation none https://example.com/",
+    see_also: &["anyauth"],
+    ..NOTHING
+});
+
+pub(super) const DISABLE_EPRT: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "disable-eprt",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
+    example: "haul --disable-eprt https://example.com/",
+    see_also: &["disable-epsv"],
+    ..NOTHING
+});
+
+pub(super) const DISABLE_EPSV: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "disable-epsv",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
+    example: "haul --disable-epsv https://example.com/",
+    see_also: &["disable-eprt"],
+    ..NOTHING
+});
+
+pub(super) const EGD_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "egd-file",
+    syntax: FlagSyntax::Value("file"),
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
+    example: "haul --egd-file x https://example.com/",
+    see_also: &["insecure"],
+    ..NOTHING
+});
+
+pub(super) const FALSE_START: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "false-start",
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
+    example: "haul --false-start https://example.com/",
+    see_also: &["tlsv1.3"],
+    ..NOTHING
+});
+
+pub(super) const FTP_CREATE_DIRS: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ftp-create-dirs",
+    doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
+    example: "haul --ftp-create-dirs https://example.com/",
+    see_also: &["create-dirs"],
+    ..NOTHING
+});
+
+pub(super) const FTP_PASV: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ftp-pasv",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
+    example: "haul --ftp-pasv https://example.com/",
+    see_also: &["disable-epsv"],
+    ..NOTHING
+});
+
+pub(super) const FTP_PORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ftp-port",
+    short: Some('P'),
+    syntax: FlagSyntax::Value("address"),
+    doc: "Accepted for compatibility with curl. It concerns FTP connections. Some scripts say `-POST` and mean `-X \
+          POST`; for curl, too, that is `-P OST`.",
+    example: "haul --ftp-port - https://example.com/",
+    see_also: &["ftp-pasv", "request"],
+    ..NOTHING
+});
+
+pub(super) const FTP_SKIP_PASV_IP: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ftp-skip-pasv-ip",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
+    example: "haul --ftp-skip-pasv-ip https://example.com/",
+    see_also: &["ftp-pasv"],
+    ..NOTHING
+});
+
+pub(super) const NPN: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "npn",
+    doc: "Accepted for compatibility with curl. NPN is obsolete; ALPN has replaced it.",
+    example: "haul --npn https://example.com/",
+    see_also: &["alpn"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_SERVICE_NAME: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "proxy-service-name",
+    syntax: FlagSyntax::Value("name"),
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
+    example: "haul --proxy-service-name x https://example.com/",
+    see_also: &["proxy-anyauth"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "proxy-ssl-allow-beast",
+    doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
+    example: "haul --proxy-ssl-allow-beast https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "proxy-ssl-auto-client-cert",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
+    example: "haul --proxy-ssl-auto-client-cert https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_TLSV1: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "proxy-tlsv1",
+    doc: "Accepted for compatibility with curl. Connections to proxies always use TLS 1.2 or newer.",
+    example: "haul --proxy-tlsv1 https://example.com/",
+    see_also: &["tlsv1"],
+    ..NOTHING
+});
+
+pub(super) const RANDOM_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "random-file",
+    syntax: FlagSyntax::Value("file"),
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
+    example: "haul --random-file x https://example.com/",
+    see_also: &["insecure"],
+    ..NOTHING
+});
+
+pub(super) const SERVICE_NAME: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "service-name",
+    syntax: FlagSyntax::Value("name"),
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
+    example: "haul --service-name x https://example.com/",
+    see_also: &["anyauth"],
+    ..NOTHING
+});
+
+pub(super) const SOCKS5_GSSAPI_NEC: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "socks5-gssapi-nec",
+    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
+          --socks5-gssapi is refused.",
+    example: "haul --socks5-gssapi-nec https://example.com/",
+    see_also: &["socks5"],
+    ..NOTHING
+});
+
+pub(super) const SOCKS5_GSSAPI_SERVICE: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "socks5-gssapi-service",
+    syntax: FlagSyntax::Value("name"),
+    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
+          --socks5-gssapi is refused.",
+    example: "haul --socks5-gssapi-service x https://example.com/",
+    see_also: &["socks5"],
+    ..NOTHING
+});
+
+pub(super) const SSL: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl",
+    doc: "Accepted for compatibility with curl. It concerns FTP and mail connections; with HTTP the scheme of the URL \
+          decides whether TLS is used.",
+    example: "haul --ssl https://example.com/",
+    see_also: &["ssl-reqd"],
+    ..NOTHING
+});
+
+pub(super) const SSL_ALLOW_BEAST: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl-allow-beast",
+    doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
+    example: "haul --ssl-allow-beast https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const SSL_AUTO_CLIENT_CERT: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl-auto-client-cert",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
+    example: "haul --ssl-auto-client-cert https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSL_NO_REVOKE: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl-no-revoke",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
+    example: "haul --ssl-no-revoke https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSL_REQD: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl-reqd",
+    doc: "Accepted for compatibility with curl. It concerns FTP and mail connections; with HTTP the scheme of the URL \
+          decides whether TLS is used.",
+    example: "haul --ssl-reqd https://example.com/",
+    see_also: &["ssl", "proto"],
+    ..NOTHING
+});
+
+pub(super) const SSL_REVOKE_BEST_EFFORT: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "ssl-revoke-best-effort",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
+    example: "haul --ssl-revoke-best-effort https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSLV2: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "sslv2",
+    short: Some('2'),
+    syntax: FlagSyntax::Once,
+    doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 2 is broken.",
+    example: "haul --sslv2 https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const SSLV3: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "sslv3",
+    short: Some('3'),
+    syntax: FlagSyntax::Once,
+    doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 3 is broken.",
+    example: "haul --sslv3 https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const TCP_FASTOPEN: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "tcp-fastopen",
+    doc: "Accepted for compatibility with curl. haul connects without TCP Fast Open.",
+    example: "haul --tcp-fastopen https://example.com/",
+    see_also: &["tcp-nodelay"],
+    ..NOTHING
+});
+
+pub(super) const TCP_NODELAY: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "tcp-nodelay",
+    doc: "Accepted for compatibility with curl. haul always sends data at once, even with --no-tcp-nodelay.",
+    example: "haul --tcp-nodelay https://example.com/",
+    see_also: &["keepalive"],
+    ..NOTHING
+});
+
+pub(super) const USE_ASCII: NoEffectFlag = NoEffectFlag(&FlagSpec {
+    long: "use-ascii",
+    short: Some('B'),
+    doc: "Accepted for compatibility with curl. It concerns FTP transfers; HTTP bodies are delivered unchanged.",
+    example: "haul --use-ascii https://example.com/",
+    see_also: &["output"],
+    ..NOTHING
+});

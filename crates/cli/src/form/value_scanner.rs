@@ -1,0 +1,111 @@
+//! The words of a `-F` value.
+
+/// Reads words from the front.
+pub(super) struct ValueScanner<'t> {
+    rest: &'t [u8],
+}
+
+impl<'t> ValueScanner<'t> {
+    pub(super) fn new(rest: &'t [u8]) -> Self {
+        ValueScanner { rest }
+    }
+
+    /// Passes over this byte if it is next.
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        self.take_bytes(&[byte])
+    }
+
+    /// Passes over blanks, then this text in any case, if it is next.
+    pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
+        self.pass_blanks();
+        self.take_bytes(prefix)
+    }
+
+    /// Line ends are content, not blanks: a value may end in one.
+    fn pass_blanks(&mut self) {
+        let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
+        self.rest = &self.rest[blanks..];
+    }
+
+    fn take_bytes(&mut self, prefix: &[u8]) -> bool {
+        match self.rest.split_at_checked(prefix.len()) {
+            Some((front, rest)) if front.eq_ignore_ascii_case(prefix) => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A word in quotes, or up to `;` (in a list of files also `,`) without the blanks around it.
+    pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
+        self.pass_blanks();
+        match quoted(self.rest) {
+            Some((word, rest)) => {
+                self.rest = rest;
+                if !self.bare(listed).trim_ascii().is_empty() {
+                    warnings.push("text behind a quoted word of a form field is left out".to_owned());
+                }
+                word
+            }
+            None => without_blanks_behind(self.bare(listed)).to_vec(),
+        }
+    }
+
+    /// A media type with its parameters: up to the next `;filename=` and its like.
+    pub(super) fn media_type(&mut self, listed: bool) -> &'t [u8] {
+        self.pass_blanks();
+        let text = self.rest;
+        let mut end = self.bare(listed).len();
+        while self.rest.first() == Some(&b';') && !is_ours(&self.rest[1..]) {
+            self.rest = &self.rest[1..];
+            end += 1 + self.bare(listed).len();
+        }
+        text[..end].trim_ascii_end()
+    }
+
+    /// Up to the next separator.
+    fn bare(&mut self, listed: bool) -> &'t [u8] {
+        let is_end = |byte: &u8| *byte == b';' || (listed && *byte == b',');
+        let end = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        word
+    }
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn without_blanks_behind(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+    &text[..end]
+}
+
+/// Returns true if a parameter belongs to the option, and not to the media type before it.
+fn is_ours(text: &[u8]) -> bool {
+    let mut words = ValueScanner::new(text);
+    [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.take_prefix(name))
+}
+
+/// Splits off a word in double quotes. Returns `None` if the quotes are missing or not closed: they
+/// are then part of the text.
+fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut rest = text.strip_prefix(b"\"")?;
+    let mut word = Vec::new();
+    loop {
+        match rest {
+            [b'\\', byte @ (b'"' | b'\\'), after @ ..] => {
+                word.push(*byte);
+                rest = after;
+            }
+            [b'"', after @ ..] => return Some((word, after)),
+            [byte, after @ ..] => {
+                word.push(*byte);
+                rest = after;
+            }
+            [] => return None,
+        }
+    }
+}

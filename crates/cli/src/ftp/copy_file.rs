@@ -1,0 +1,61 @@
+//! Copies local files (`file:PATH`) as ftp(1) does: fw_update installs its downloads that way, and
+//! mirrors may be directories.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use haul::trace::system_words;
+
+use super::args::FtpOutput;
+use super::unnamed;
+use crate::usage_error::{one_line, shown_url};
+
+/// The path of a `file:` URL, which ftp(1) takes as it stands: relative too, and nothing in it is
+/// coded.
+pub(super) fn path(url: &str) -> Option<&str> {
+    let (scheme, path) = url.split_at_checked("file:".len())?;
+    scheme.eq_ignore_ascii_case("file:").then_some(path)
+}
+
+/// Copies a file, and answers how many bytes it has.
+///
+/// # Errors
+/// The message to print; `None` if the reader has closed the output.
+pub(super) fn copy(from: &str, output: &FtpOutput) -> Result<u64, Option<String>> {
+    let to = match output {
+        FtpOutput::Stdout => None,
+        FtpOutput::File(path) => Some(path.clone()),
+        FtpOutput::Named => Some(name(from).ok_or_else(|| unnamed(&shown_url(from)))?),
+    };
+    let shown = to.as_ref().map_or("-".into(), |path| one_line(&path.display().to_string()));
+    let cannot_read = |error| format!("Can't open file {}: {}", one_line(from), system_words(&error));
+    let mut source = File::open(from).map_err(cannot_read)?;
+    if to.as_ref().is_some_and(|path| is_same(&source, path)) {
+        return Err(Some(format!("Can't open {shown}: it is what is to be copied")));
+    }
+    let sink = match &to {
+        None => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        Some(path) => File::create(path),
+    };
+    let mut sink = sink.map_err(|error| format!("Can't open {shown}: {}", system_words(&error)))?;
+    io::copy(&mut source, &mut sink).map_err(|error| {
+        let is_left = error.kind() == io::ErrorKind::BrokenPipe;
+        (!is_left).then(|| format!("Writing {shown}: {}", system_words(&error)))
+    })
+}
+
+fn name(path: &str) -> Option<PathBuf> {
+    Path::new(path).file_name().filter(|_| !path.ends_with('/')).map(PathBuf::from)
+}
+
+/// Returns true if a path leads to this file: opening the path for writing would empty it.
+fn is_same(file: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(one), Ok(other)) => identity(one) == identity(other),
+        _ => false,
+    }
+}

@@ -1,0 +1,64 @@
+//! Files that are made from the table of flags: the man page, completions, the page of curl's
+//! options.
+//!
+//! `haul --generate DIRECTORY` writes all of them (`make generate`); a test of each holds the
+//! checked-in one to the table.
+//!
+//! ```
+//! use haul_cli::generated_files;
+//!
+//! let names: Vec<_> = generated_files::all().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["docs/curl-compat.md", "docs/haul.1", "completions/haul.bash", "completions/_haul", "completions/haul.fish"]);
+//! ```
+
+use std::path::Path;
+
+use crate::flags::compat;
+use crate::{completions, man};
+
+/// Each file's path in the repository, with its text.
+pub fn all() -> impl Iterator<Item = (&'static str, String)> {
+    [
+        ("docs/curl-compat.md", compat::page as fn() -> String),
+        ("docs/haul.1", man::page),
+        ("completions/haul.bash", completions::bash),
+        ("completions/_haul", completions::zsh),
+        ("completions/haul.fish", completions::fish),
+    ]
+    .into_iter()
+    .map(|(name, make)| (name, make()))
+}
+
+/// Writes all of them below this directory.
+///
+/// # Errors
+/// The error of the system.
+pub fn write(root: &Path) -> std::io::Result<()> {
+    all().try_for_each(|(name, text)| {
+        let path = root.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)
+    })
+}
+
+/// Panics if the file is not this text.
+#[cfg(test)]
+pub(crate) fn assert_is(path: &Path, text: &str) {
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(there == text, "{} is not what the table of flags says: make generate", path.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_that_are_checked_in_are_those_of_the_table() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for (name, text) in all() {
+            assert_is(&root.join(name), &text);
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The command line as read: every value valid text of its kind, nothing looked up yet.
+//!
+//! Flags write here ([`crate::flags`]); [`crate::resolve`] turns the result into a
+//! [`crate::plan::RunPlan`]. What needs no second look is kept in the plan's own types.
+//!
+//! ```
+//! use haul_cli::{files::SystemFiles, parse::parse};
+//!
+//! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
+//! let parsed = parse(args, &mut SystemFiles).unwrap();
+//! let stages = &parsed.groups[0].stages;
+//! assert!(!stages[0].transfer.tls.insecure && stages[1].transfer.tls.insecure);
+//! ```
+
+use std::path::PathBuf;
+
+use haul_policy::auth::{Allowed, SigV4};
+use haul_policy::proxy::Proxy;
+use haul_policy::template::Template;
+use haul_policy::urlencode::{FieldSource, FormField};
+
+use crate::checksum::ChecksumArg;
+use crate::form::ParsedForm;
+use crate::persona::Persona;
+use crate::plan::{ClientCert, ContinueAt, FieldArg, GlobalArgs, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
+use crate::process_list::SecretTail;
+use crate::url_list::UrlList;
+use crate::usage_error::{UsageError, UsageReason};
+
+/// Warnings kept; a hostile config file of a million bad lines is not a million warnings.
+const WARNINGS_MAX: usize = 100;
+
+/// A parsed command line.
+#[derive(Clone, Debug)]
+pub struct ParsedArgs {
+    /// The settings of the whole run.
+    pub global: GlobalArgs,
+    /// The groups that `--next` separates. Never empty.
+    pub groups: Vec<OptionGroup>,
+    /// `--help` or `--version`: print that and leave.
+    pub info: Option<InfoOption>,
+    /// In curl's place: the subjects of `--help` in config files, which is shown before the
+    /// transfers.
+    pub help_first: Vec<Option<String>>,
+    /// `--agent-status`, `--agent-stop`: do that and leave.
+    pub agent_command: Option<crate::agent::control::AgentCommand>,
+    /// The warnings for the user.
+    pub warnings: Vec<String>,
+    /// Notes that are shown only with `-v`.
+    pub notes: Vec<String>,
+    /// The error in the default config file, which was read up to there.
+    pub curlrc_fault: Option<UsageError>,
+    /// Parts of the command line that are secrets.
+    pub secrets: Vec<SecretTail>,
+    /// A config file that the flag just read asks the parser to read in place.
+    pub(crate) config: Option<PathBuf>,
+    /// A variable that the flag just read asks the parser to set.
+    pub(crate) variable: Option<Vec<u8>>,
+    /// The list that a `--url @file` of curl's just named; the parser takes it out at once.
+    pub(crate) list: Option<PathBuf>,
+}
+
+/// The text that is printed instead of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InfoOption {
+    /// `--help`, with its subject.
+    Help(Option<String>),
+    /// `--version`.
+    Version,
+    /// `--manual`.
+    Manual,
+}
+
+/// One `--next` group.
+#[derive(Clone, Debug)]
+pub struct OptionGroup {
+    /// Sources of URLs in order.
+    pub urls: UrlList,
+    /// `-o` and `-O` in order; they pair with `urls` by position.
+    pub outputs: Vec<OutputArg>,
+    /// `-T` in order; they pair with `urls` by position.
+    pub uploads: Vec<UploadArg>,
+    /// `--remote-name-all` and its opposite: from the URL at this index on.
+    pub remote_name_all: Vec<(usize, bool)>,
+    /// `-g`.
+    pub globoff: bool,
+    /// `--output-dir`.
+    pub output_dir: Option<PathBuf>,
+    /// `--create-dirs`.
+    pub create_dirs: bool,
+    /// `-J`.
+    pub remote_header_name: bool,
+    /// `--remove-on-error`.
+    pub remove_on_error: bool,
+    /// `--skip-existing`.
+    pub skip_existing: bool,
+    /// `--clobber` or `--no-clobber`.
+    pub clobber: Option<bool>,
+    /// `--fsync`.
+    pub fsync: bool,
+    /// `-R`.
+    pub remote_time: bool,
+    /// `--xattr`.
+    pub xattr: bool,
+    /// `--create-file-mode`.
+    pub create_file_mode: Option<u32>,
+    /// `--checksum`.
+    pub checksum: Option<ChecksumArg>,
+    /// The stage being filled is the last. Never empty.
+    pub stages: Vec<ParsedStage>,
+}
+
+impl OptionGroup {
+    /// A group without any option yet.
+    pub fn of(persona: Persona) -> Self {
+        OptionGroup {
+            urls: UrlList::default(),
+            outputs: Vec::new(),
+            uploads: Vec::new(),
+            remote_name_all: Vec::new(),
+            globoff: false,
+            output_dir: None,
+            create_dirs: false,
+            remote_header_name: false,
+            remove_on_error: false,
+            skip_existing: false,
+            clobber: None,
+            fsync: false,
+            remote_time: false,
+            xattr: false,
+            create_file_mode: None,
+            checksum: None,
+            stages: vec![ParsedStage { transfer: TransferArgs::of(persona), ..ParsedStage::default() }],
+        }
+    }
+
+    /// Returns the number of URL positions so far. A position that has only an output or an upload
+    /// yet counts too.
+    pub fn places(&self) -> usize {
+        self.urls.len().max(self.outputs.len()).max(self.uploads.len())
+    }
+
+    /// Returns true if the URL at this index gets `-O`, in case no output belongs to it.
+    pub fn is_remote_named(&self, index: usize) -> bool {
+        self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
+    }
+}
+
+/// One stage of a group.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedStage {
+    /// `--then`; `None` for the first stage.
+    pub template: Option<Template>,
+    /// `-o` and `-O` behind its `--then`; those of the first stage are the group's.
+    pub outputs: Vec<OutputArg>,
+    /// `--extract`, in order.
+    pub extract: Vec<String>,
+    /// `--extract-bytes`.
+    pub extract_bytes: bool,
+    /// `--unique`.
+    pub unique: bool,
+    /// `--sort`.
+    pub sort: bool,
+    /// The request settings.
+    pub request: ParsedRequest,
+    /// The transfer settings.
+    pub transfer: TransferArgs,
+    /// The proxy settings.
+    pub proxy: ParsedProxy,
+    /// `-i`.
+    pub include: bool,
+    /// `-D`.
+    pub dump_header: Option<PathBuf>,
+    /// `-w`.
+    pub write_out: Option<TextOrFile>,
+}
+
+/// The request settings of a stage, with files not read yet. `Debug` shows nothing that may be a
+/// secret.
+#[derive(Clone, Default)]
+pub struct ParsedRequest {
+    /// `-X`.
+    pub method: Option<String>,
+    /// `-I`.
+    pub head: bool,
+    /// `-H`, in order.
+    pub fields: Vec<ParsedHeader>,
+    /// `-A`.
+    pub user_agent: Option<Vec<u8>>,
+    /// `-e`.
+    pub referer: Option<Vec<u8>>,
+    /// `-e ';auto'`.
+    pub auto_referer: bool,
+    /// `-b` with text, joined.
+    pub cookie: Option<Vec<u8>>,
+    /// `-u`.
+    pub user: Option<ParsedUser>,
+    /// `--oauth2-bearer`.
+    pub bearer: Option<Secret>,
+    /// `--aws-sigv4`.
+    pub signature: Option<SigV4>,
+    /// `--basic` and its like; `None` where none was given.
+    pub allowed: Option<Allowed>,
+    /// `-n`, `--no-netrc`.
+    pub netrc: bool,
+    /// `--netrc-optional`.
+    pub netrc_optional: bool,
+    /// `--netrc-file`.
+    pub netrc_file: Option<PathBuf>,
+    /// `-d` and its like, in order.
+    pub data: Vec<ParsedData>,
+    /// `-G`.
+    pub get: bool,
+    /// `--url-query`, in order.
+    pub query: Vec<ParsedData>,
+    /// `-F` and `--form-string`.
+    pub form: ParsedForm,
+    /// `--request-target`.
+    pub request_target: Option<String>,
+    /// `-z`.
+    pub time_cond: Option<String>,
+    /// `--etag-save`.
+    pub etag_save: Option<PathBuf>,
+    /// `--etag-compare`.
+    pub etag_compare: Option<PathBuf>,
+    /// `--disallow-username-in-url`.
+    pub no_user_in_url: bool,
+    /// `--follow`.
+    pub follow: bool,
+    /// `-r`.
+    pub range: Option<String>,
+    /// `-C`.
+    pub continue_at: Option<ContinueAt>,
+}
+
+impl ParsedRequest {
+    /// Returns true if `-d`, `-F` or an option like them gives the request content.
+    pub fn has_content(&self) -> bool {
+        !self.form.is_empty() || !self.data.is_empty() && !self.get
+    }
+}
+
+impl std::fmt::Debug for ParsedRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParsedRequest")
+            .field("method", &self.method)
+            .field("head", &self.head)
+            .field("fields", &self.fields)
+            .field("data", &self.data)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The proxies of a stage, nothing looked up yet.
+#[derive(Clone, Debug, Default)]
+pub struct ParsedProxy {
+    /// `-x` and its like; the inner `None` is `-x ''`.
+    pub proxy: Option<Option<Proxy>>,
+    /// `--preproxy`.
+    pub preproxy: Option<Proxy>,
+    /// `-U`.
+    pub user: Option<ParsedUser>,
+    /// `--proxy-basic` and its like; `None` where none was given.
+    pub allowed: Option<Allowed>,
+    /// `-p`.
+    pub tunnel: bool,
+    /// `--proxy-http2`.
+    pub http2: bool,
+    /// `--proxy1.0`.
+    pub http10: bool,
+    /// `--suppress-connect-headers`.
+    pub suppress_connect_headers: bool,
+    /// `--proxy-header`, in order.
+    pub fields: Vec<ParsedHeader>,
+    /// `--noproxy`.
+    pub no_proxy: Option<String>,
+    /// `--proxy-cacert` and its like.
+    pub tls: TlsArgs,
+}
+
+/// `-u` or `-U`. `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ParsedUser {
+    /// The user.
+    pub user: Vec<u8>,
+    /// The password; `None` without a colon: the program then asks for it.
+    pub password: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for ParsedUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ParsedUser(..)")
+    }
+}
+
+/// One `-H`.
+#[derive(Clone, Debug)]
+pub enum ParsedHeader {
+    /// A field.
+    Field(FieldArg),
+    /// `@file`: a field a line.
+    File(PathBuf),
+}
+
+/// One `-d`, another option of its kind, or a `--url-query`. `Debug` shows the kind alone.
+#[derive(Clone)]
+pub struct ParsedData {
+    /// The kind of the option.
+    pub kind: DataKind,
+    /// The unencoded text before the value and a `=`: of [`DataKind::UrlEncode`] only.
+    pub name: Option<Vec<u8>>,
+    /// The value of the option.
+    pub text: TextOrFile,
+}
+
+impl ParsedData {
+    /// Reads `content`, `=content`, `name=content`, `@file` or `name@file`, to be percent-encoded.
+    pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageReason> {
+        let field = FormField::parse(argument);
+        let text = match field.source {
+            FieldSource::Text(text) => TextOrFile::Text(text.into()),
+            FieldSource::File(b"") => return Err(UsageReason::Blank),
+            FieldSource::File(name) => TextOrFile::File(crate::flag_value::path(name)?),
+        };
+        Ok(ParsedData { kind: DataKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
+    }
+}
+
+impl std::fmt::Debug for ParsedData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ParsedData({:?})", self.kind)
+    }
+}
+
+/// The options that give a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// `-d`: CR, LF and NUL of a file are left out.
+    Data,
+    /// `--data-binary`: a file as it is.
+    Binary,
+    /// `--data-raw`: no file at all.
+    Raw,
+    /// `--data-urlencode`, `--url-query`: percent-encoded, a blank as `+`.
+    UrlEncode,
+    /// `--json`: as binary, joined without `&`, and the media type is JSON.
+    Json,
+}
+
+impl DataKind {
+    /// The option's name, for messages.
+    pub fn option(self) -> &'static str {
+        match self {
+            DataKind::Data => "--data",
+            DataKind::Binary => "--data-binary",
+            DataKind::Raw => "--data-raw",
+            DataKind::UrlEncode => "--data-urlencode",
+            DataKind::Json => "--json",
+        }
+    }
+}
+
+/// A value given directly or by `@file`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextOrFile {
+    /// The bytes themselves.
+    Text(Vec<u8>),
+    /// The file that holds them; `-` is standard input.
+    File(PathBuf),
+}
+
+impl TextOrFile {
+    /// Reads `@file` as a file and everything else as itself.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageReason> {
+        Ok(match bytes.strip_prefix(b"@") {
+            Some(b"") => return Err(UsageReason::Blank),
+            Some(name) => TextOrFile::File(crate::flag_value::path(name)?),
+            None => TextOrFile::Text(bytes.to_vec()),
+        })
+    }
+}
+
+impl Default for ParsedArgs {
+    fn default() -> Self {
+        ParsedArgs::of(Persona::default())
+    }
+}
+
+impl ParsedArgs {
+    /// A command line without any option yet.
+    pub fn of(persona: Persona) -> Self {
+        ParsedArgs {
+            global: GlobalArgs::of(persona),
+            groups: vec![OptionGroup::of(persona)],
+            info: None,
+            help_first: Vec::new(),
+            agent_command: None,
+            warnings: Vec::new(),
+            notes: Vec::new(),
+            curlrc_fault: None,
+            secrets: Vec::new(),
+            config: None,
+            variable: None,
+            list: None,
+        }
+    }
+
+    /// Takes the last group away if it names no URL and is not the only one: curl finds out when it
+    /// comes to it, all others being done, as after a config file each entry of which ends with
+    /// `next`.
+    pub fn take_group_without_url(&mut self) -> bool {
+        let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
+        if is_one {
+            self.groups.pop();
+        }
+        is_one
+    }
+
+    /// The group being filled.
+    pub fn group(&mut self) -> &mut OptionGroup {
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
+
+    /// The stage being filled.
+    pub fn stage(&mut self) -> &mut ParsedStage {
+        let stages = &mut self.group().stages;
+        let last = stages.len() - 1;
+        &mut stages[last]
+    }
+
+    /// Adds the output of the next URL of the stage being filled.
+    pub(crate) fn push_output(&mut self, output: OutputArg) {
+        let group = self.group();
+        match group.stages.as_mut_slice() {
+            [_, .., last] => last.outputs.push(output),
+            _ => group.outputs.push(output),
+        }
+    }
+
+    /// The settings of the stage being filled.
+    pub fn request(&mut self) -> &mut ParsedRequest {
+        &mut self.stage().request
+    }
+
+    /// Returns the transfer settings of the stage being filled.
+    pub fn transfer(&mut self) -> &mut TransferArgs {
+        &mut self.stage().transfer
+    }
+
+    /// Returns the proxy settings of the stage being filled.
+    pub fn proxy(&mut self) -> &mut ParsedProxy {
+        &mut self.stage().proxy
+    }
+
+    /// Notes something that the user should know.
+    pub fn warn(&mut self, text: impl Into<String>) {
+        if self.global.silent && self.global.persona.is_curl() {
+            return;
+        }
+        match self.warnings.len() {
+            WARNINGS_MAX.. => {}
+            count if count + 1 == WARNINGS_MAX => {
+                self.warnings.push("further warnings are not shown".to_owned());
+            }
+            _ => self.warnings.push(text.into()),
+        }
+    }
+
+    /// Closes the group for `--next`.
+    pub(crate) fn next_group(&mut self) -> Result<(), UsageReason> {
+        if self.group().urls.is_empty() {
+            return Err(UsageReason::MissingUrlBeforeNext);
+        }
+        self.groups.push(OptionGroup::of(self.global.persona));
+        Ok(())
+    }
+
+    /// Opens the stage of a `--then`, which moves its bodies as the stage before did.
+    ///
+    /// Trust, time limits and name resolution apply to the whole chain, or a job against a private
+    /// CA would have to repeat `--cacert` at every stage. What is sent to a server (method, fields,
+    /// body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST
+    /// or secret should be asked for in so many words.
+    pub(crate) fn next_stage(&mut self, template: Template) {
+        let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
+        // The new stage starts without the credentials of the stage before.
+        transfer.tls.client = ClientCert::default();
+        transfer.redirect.trusted = false;
+        self.group().stages.push(ParsedStage { template: Some(template), transfer, proxy, ..ParsedStage::default() });
+    }
+}

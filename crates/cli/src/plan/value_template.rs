@@ -1,0 +1,247 @@
+//! Texts behind `--then` in which `{}` stands for the value that led to the page.
+//!
+//! ```
+//! use haul_cli::plan::{ValueTemplate, ValueEncoding};
+//!
+//! let body = ValueTemplate::of(br#"{"name": "{}", "id": {}}"#, ValueEncoding::Json);
+//! assert_eq!(body.filled(b"7"), br#"{"name": "7", "id": 7}"#);
+//! assert_eq!(body.filled(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
+//! ```
+
+use haul_policy::urlencode;
+
+/// The text that stands for the value.
+const HOLE: &[u8] = b"{}";
+
+/// The encoding of a value in the text that receives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueEncoding {
+    /// Percent-encoded, a blank as `+`: a field of a form.
+    Form,
+    /// Within a JSON string escaped; elsewhere a number or `true`, `false`, `null` as it is, and
+    /// all else a string.
+    Json,
+    /// `&`, `<`, `>` and quotes as references: XML and HTML.
+    Markup,
+    /// The value is inserted unchanged.
+    Plain,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum TemplatePart {
+    Text(Vec<u8>),
+    Value(ValueEncoding),
+}
+
+/// A text with places for a value.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ValueTemplate {
+    parts: Vec<TemplatePart>,
+}
+
+/// Shows no text, which may be a secret.
+impl std::fmt::Debug for ValueTemplate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ValueTemplate({} parts)", self.parts.len())
+    }
+}
+
+impl ValueTemplate {
+    /// A text in which each `{}` is a place for the value, encoded so.
+    pub fn of(text: &[u8], form: ValueEncoding) -> Self {
+        let mut made = Self::default();
+        let mut rest = text;
+        while let Some(at) = rest.windows(HOLE.len()).position(|bytes| bytes == HOLE) {
+            made.push_text(&rest[..at]);
+            made.parts.push(TemplatePart::Value(form));
+            rest = &rest[at + HOLE.len()..];
+        }
+        made.push_text(rest);
+        made
+    }
+
+    /// A text without a place for the value, whatever is in it.
+    pub fn literal(text: &[u8]) -> Self {
+        let mut made = Self::default();
+        made.push_text(text);
+        made
+    }
+
+    /// Appends a text.
+    pub fn push_text(&mut self, text: &[u8]) {
+        match self.parts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(TemplatePart::Text(last)) => last.extend_from_slice(text),
+            _ => self.parts.push(TemplatePart::Text(text.to_vec())),
+        }
+    }
+
+    /// Appends another text with values.
+    pub fn append(&mut self, other: ValueTemplate) {
+        for part in other.parts {
+            match part {
+                TemplatePart::Text(text) => self.push_text(&text),
+                value @ TemplatePart::Value(_) => self.parts.push(value),
+            }
+        }
+    }
+
+    /// The same with its texts changed.
+    #[must_use]
+    pub fn map_texts(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+        for part in &mut self.parts {
+            if let TemplatePart::Text(text) = part {
+                *text = change(text);
+            }
+        }
+        self
+    }
+
+    /// Returns true if the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The text, where no value has a place in it.
+    pub fn text(&self) -> Option<&[u8]> {
+        match self.parts.as_slice() {
+            [] => Some(b""),
+            [TemplatePart::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text with `{}` in the places.
+    pub fn template(&self) -> Vec<u8> {
+        let parts = self.parts.iter().map(|part| match part {
+            TemplatePart::Text(text) => text.as_slice(),
+            TemplatePart::Value(_) => HOLE,
+        });
+        parts.collect::<Vec<_>>().concat()
+    }
+
+    /// The text with this value in each place.
+    pub fn filled(&self, value: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut json = JsonPosition::default();
+        for part in &self.parts {
+            match part {
+                TemplatePart::Text(text) => {
+                    json.pass(text);
+                    out.extend_from_slice(text);
+                }
+                TemplatePart::Value(ValueEncoding::Form) => out.extend_from_slice(urlencode::form(value).as_bytes()),
+                TemplatePart::Value(ValueEncoding::Json) => out.extend_from_slice(json.encoded(value).as_bytes()),
+                TemplatePart::Value(ValueEncoding::Markup) => push_markup(&mut out, value),
+                TemplatePart::Value(ValueEncoding::Plain) => out.extend_from_slice(value),
+            }
+        }
+        out
+    }
+}
+
+/// A position in a JSON text.
+#[derive(Default)]
+struct JsonPosition {
+    in_string: bool,
+    is_escaped: bool,
+}
+
+impl JsonPosition {
+    fn pass(&mut self, text: &[u8]) {
+        for &byte in text {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.in_string => self.is_escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ => {}
+            }
+        }
+    }
+
+    fn encoded(&self, value: &[u8]) -> String {
+        let text = String::from_utf8_lossy(value);
+        if self.in_string {
+            return escaped(&text);
+        }
+        let is_literal = is_json_number(&text) || matches!(&*text, "true" | "false" | "null");
+        if is_literal { text.into_owned() } else { format!("\"{}\"", escaped(&text)) }
+    }
+}
+
+/// RFC 8259 section 7.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            '\u{0}'..='\u{1f}' => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// RFC 8259 section 6: no leading zero or plus sign.
+fn is_json_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (number, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(number, e)| (number, Some(e)));
+    let (whole, fraction) = number.split_once('.').map_or((number, None), |(whole, part)| (whole, Some(part)));
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+fn push_markup(out: &mut Vec<u8>, value: &[u8]) {
+    for &byte in value {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            b'"' => out.extend_from_slice(b"&quot;"),
+            b'\'' => out.extend_from_slice(b"&#39;"),
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, form: ValueEncoding, value: &str) -> String {
+        String::from_utf8(ValueTemplate::of(text.as_bytes(), form).filled(value.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn value_is_encoded_for_its_place() {
+        use ValueEncoding::{Form, Json, Markup, Plain};
+        for (text, form, value, expected) in [
+            ("a={}&b={}", Form, "x y&z=\u{e9}", "a=x+y%26z%3D%C3%A9&b=x+y%26z%3D%C3%A9"),
+            ("{}", Json, "12", "12"),
+            ("{}", Json, "-0.5e+3", "-0.5e+3"),
+            ("{}", Json, "007", "\"007\""),
+            ("{}", Json, "+1", "\"+1\""),
+            ("[{}]", Json, "null", "[null]"),
+            ("{\"a\":\"\\\"{}\"}", Json, "\"},\"x\n", "{\"a\":\"\\\"\\\"},\\\"x\\u000a\"}"),
+            ("{\"a\":\"x\",\"{}\":1}", Json, "k", "{\"a\":\"x\",\"k\":1}"),
+            ("<a b='{}'>", Markup, "'><x&", "<a b='&#39;&gt;&lt;x&amp;'>"),
+            ("id {}", Plain, "a b", "id a b"),
+            ("{", Plain, "x", "{"),
+        ] {
+            assert_eq!(filled(text, form, value), expected, "{text} {value}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_file_has_no_place() {
+        let mut all = ValueTemplate::literal(b"{}");
+        assert_eq!(all.text(), Some(&b"{}"[..]));
+        all.push_text(b"&");
+        all.append(ValueTemplate::of(b"a={}", ValueEncoding::Form));
+        assert_eq!((all.text(), all.template()), (None, b"{}&a={}".to_vec()));
+        assert_eq!(all.filled(b"1"), b"{}&a=1");
+    }
+}

@@ -1,0 +1,148 @@
+//! A stage behind `--then`: the requests and files of its pages, made from the values that led to
+//! them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use haul::fleet::{BodyDestination, ValueMapper};
+use haul::pipeline::ExtractPattern;
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::glob::{Placeholder, fill_by_value, placeholders};
+use haul_policy::urlencode::percent;
+
+use super::output_options::{NULL, options_for, placed, takes_name};
+use super::target_url::{refuse_login, refuse_protocol};
+use crate::plan::{BodyArg, Operation, OutputArg, ValueEncoding, append_query};
+use crate::run::transfers::output_names::OutputNames;
+
+/// The text that stands for the value.
+const HOLE: &[u8] = b"{}";
+
+/// The stage of an operation with this number.
+pub(crate) struct LaterStage {
+    operation: Operation,
+    number: usize,
+    names: OutputNames,
+}
+
+impl LaterStage {
+    /// Makes the stage with this number. The expressions of the stage before yield its values.
+    ///
+    /// # Errors
+    /// The output names a glob or a value that does not exist.
+    pub(crate) fn new(
+        operation: &Operation,
+        number: usize,
+        before: Option<&ExtractPattern>,
+        names: &OutputNames,
+    ) -> Result<Self> {
+        if let OutputArg::File(template) = &operation.stages[number].output {
+            for placeholder in placeholders(template.as_bytes()) {
+                let is_known = match placeholder {
+                    Placeholder::Value => true,
+                    Placeholder::Number(digits) => digits.parse() == Ok(1),
+                    Placeholder::Name(name) => {
+                        before.is_some_and(|pattern| pattern.value_names().any(|known| known == name))
+                    }
+                };
+                if !is_known {
+                    let message = format!(
+                        "-o {} names what there is not: behind --then, #1 and {{}} are the value, and #<name> is it where \
+                         the --extract before has (?<name>...) as group 1",
+                        template.display()
+                    );
+                    return Err(Error::new(ErrorKind::Setup, message));
+                }
+            }
+        }
+        Ok(Self { operation: operation.clone(), number, names: names.clone() })
+    }
+
+    /// The file of a page; `None` if it goes to the output of all.
+    fn file(&self, value: &[u8], target: &Target) -> Result<Option<PathBuf>> {
+        let stage = &self.operation.stages[self.number];
+        let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
+        Ok(match &stage.output {
+            _ if is_shared => None,
+            OutputArg::Stdout => None,
+            OutputArg::Null => Some(NULL.into()),
+            OutputArg::File(template) => {
+                let name = OsString::from_vec(fill_by_value(template.as_bytes(), value));
+                Some(placed(&self.operation, name))
+            }
+            OutputArg::RemoteName => {
+                let name = haul_policy::filename::from_target(target)
+                    .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?;
+                Some(placed(&self.operation, name.into()))
+            }
+        })
+    }
+
+    /// Returns true if a header field of the request contains the placeholder of the value.
+    fn has_field_by_value(&self) -> bool {
+        let request = &self.operation.stages[self.number].request;
+        let texts = [&request.user_agent, &request.referer, &request.cookie];
+        !request.fields_by_value.is_empty() || texts.into_iter().flatten().any(|text| has_hole(text))
+    }
+}
+
+impl ValueMapper for LaterStage {
+    fn url(&self, value: &[u8], url: String) -> String {
+        match &self.operation.stages[self.number].request.query {
+            Some(query) => append_query(&url, &query.replace("{}", &percent(value))),
+            None => url,
+        }
+    }
+
+    fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>> {
+        let stage = &self.operation.stages[self.number];
+        refuse_protocol(stage, target)?;
+        refuse_login(stage, target)?;
+        // What a page gives must not add a field.
+        let has_control = value.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
+        if has_control && self.has_field_by_value() {
+            return Err(Error::new(ErrorKind::Url, "the value has control characters, which no header may have"));
+        }
+        let Some(path) = self.file(value, target)? else { return Ok(Some(BodyDestination::Output)) };
+        if !takes_name(&self.operation, &self.names, &stage.output, &path, &target.to_url())? {
+            return Ok(None);
+        }
+        let options = options_for(&self.operation, &stage.output, None, Some(&self.names));
+        Ok(Some(BodyDestination::File { path, options }))
+    }
+
+    fn options(&self, value: &[u8], options: &RequestOptions) -> Option<RequestOptions> {
+        let request = &self.operation.stages[self.number].request;
+        if !self.has_field_by_value() && !matches!(request.body, Some(BodyArg::ByValue(_))) {
+            return None;
+        }
+        let mut filled = options.clone();
+        let by_value = |name: &str, text: &[u8]| {
+            request.fields_by_value.iter().any(|(known, template)| known == name && template == text)
+        };
+        for (name, text) in &mut filled.fields {
+            if by_value(name, text) {
+                *text = with_value(text, value);
+            }
+        }
+        for text in [&mut filled.user_agent, &mut filled.referer, &mut filled.cookie].into_iter().flatten() {
+            if has_hole(text) {
+                *text = with_value(text, value);
+            }
+        }
+        if let Some(BodyArg::ByValue(body)) = &request.body {
+            filled.body = Some(body.filled(value).as_slice().into());
+        }
+        Some(filled)
+    }
+}
+
+fn has_hole(text: &[u8]) -> bool {
+    text.windows(HOLE.len()).any(|bytes| bytes == HOLE)
+}
+
+/// A field's value with the value in its places.
+fn with_value(text: &[u8], value: &[u8]) -> Vec<u8> {
+    crate::plan::ValueTemplate::of(text, ValueEncoding::Plain).filled(value)
+}

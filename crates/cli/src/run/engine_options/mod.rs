@@ -1,0 +1,171 @@
+//! Turns a stage of the plan into the engine's request options.
+
+mod connect_options;
+mod credentials;
+pub(crate) mod later_stage;
+pub(crate) mod output_options;
+mod pinned_keys;
+pub(crate) mod request_body;
+pub(crate) mod target_url;
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use haul::net::dns::Family;
+use haul::request::{AsCurl, ConnectTo, Liberties, SpeedLimit, Split, Wants};
+use haul::trace::Trace;
+use haul::{Client, Head, RequestOptions, Result};
+use haul_policy::auth::Allowed;
+use haul_policy::redirect::RedirectRules;
+use haul_policy::retry::RetryRules;
+
+use crate::plan::{self, ContinueAt, FieldArg, GlobalArgs, HttpVersion, IpVersion, StageArgs, TimeCond};
+use crate::run::transfers::state_stores::StateStores;
+use crate::write_out::WriteOut;
+
+/// The number of bytes by which the parts of one body may run ahead of the output.
+const SPLIT_MEMORY: u64 = 16 << 20;
+
+/// The engine's request options for this stage.
+pub(crate) fn request(
+    global: &GlobalArgs,
+    stage: &StageArgs,
+    trace: Option<Arc<dyn Trace>>,
+    stores: &mut StateStores,
+) -> Result<RequestOptions> {
+    let (request, transfer) = (&stage.request, &stage.transfer);
+    let tells = |what: fn(&WriteOut) -> bool| stage.report.write_out.as_ref().is_some_and(what);
+    let mut options = RequestOptions {
+        method: request.method.clone(),
+        user_agent: request.user_agent.clone(),
+        referer: request.referer.clone(),
+        auth: credentials::auth(&request.auth),
+        cookie: request.cookie.clone(),
+        range: request.range.clone(),
+        decode: stage.asks_compressed(),
+        include_head: stage.report.include || request.head,
+        head_only: request.head,
+        fail: transfer.fail,
+        fail_with_body: transfer.fail_with_body,
+        resume: !global.persona.is_curl(),
+        request_target: request.request_target.clone(),
+        content_type: request.content_type.clone(),
+        as_curl: as_curl(global, stage),
+        liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..transfer.liberties },
+        redirects: RedirectRules { is_post: request.is_post, ..transfer.redirect.rules(request.custom_method) },
+        retry: RetryRules {
+            max: transfer.retry.count,
+            delay: transfer.retry.delay,
+            max_time: transfer.retry.max_time,
+            connrefused: transfer.retry.connrefused,
+            all_errors: transfer.retry.all_errors,
+            resets: !global.persona.is_curl(),
+            any_method: global.persona.is_curl(),
+            waits_as_curl: global.persona.is_curl(),
+            ..RetryRules::default()
+        },
+        auto_referer: request.auto_referer,
+        // As by curl, it is each try's alone; under haul's own name the user gets an answer by
+        // then.
+        max_time: transfer.max_time.filter(|_| global.persona.is_curl()),
+        total_time: transfer.max_time.filter(|_| !global.persona.is_curl()),
+        max_size: transfer.max_filesize,
+        resume_from: match request.continue_at {
+            Some(ContinueAt::Offset(offset)) => Some(offset),
+            _ => None,
+        },
+        limit_rate: transfer.limit_rate,
+        speed_limit: transfer
+            .slowest()
+            .map(|slowest| SpeedLimit { bytes_per_second: slowest.bytes_per_second, time: slowest.time }),
+        split: Split { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
+        path_as_is: transfer.path_as_is,
+        family: match transfer.ip_version {
+            IpVersion::Any => Family::Any,
+            IpVersion::V4 => Family::V4,
+            IpVersion::V6 => Family::V6,
+        },
+        connect_to: transfer.connect_to.iter().map(connect_to).collect(),
+        prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
+        tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
+        proxy: connect_options::proxy(&stage.proxy)?,
+        expect_timeout: transfer.expect100_timeout,
+        wants: request.time_cond.map(|condition| Arc::new(condition) as _),
+        trace,
+        keep_history: tells(WriteOut::looks_back),
+        ..RequestOptions::default()
+    };
+    // To examine a certificate that is accepted anyway, the trusted certificates must be loaded.
+    // Only runs that print the result do so.
+    options.tls.examine = transfer.tls.insecure && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
+    options.tls.keep_certificates = tells(WriteOut::shows_certificates);
+    options.decode_limits.max_output = transfer.max_filesize;
+    options.connect.timeout = transfer.connect_timeout;
+    connect_options::connect(&transfer.connection, &mut options.connect)?;
+    stores.give(stage, &mut options)?;
+    for field in &request.fields {
+        match field {
+            FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
+            FieldArg::Empty { name } => options.fields.push((name.clone(), Vec::new())),
+            FieldArg::Remove { name } => options.without.push(name.clone()),
+        }
+    }
+    // Bytes after a 101 that the user asked for are the user's.
+    options.liberties.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
+    if let Some(body) = &request.body {
+        request_body::give_content(&mut options, body)?;
+    }
+    Ok(options)
+}
+
+/// Returns the behaviours of curl that apply to the stage. Some apply only if the program stands in
+/// for curl.
+fn as_curl(global: &GlobalArgs, stage: &StageArgs) -> AsCurl {
+    let is_curl = global.persona.is_curl();
+    AsCurl {
+        cookies_by_host: stage.transfer.cookies.as_curl,
+        omits_empty: true,
+        // A page that --extract asks for compressed need not be so.
+        decodes_all: stage.transfer.compressed.is_some() || stage.extract.is_empty(),
+        connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
+        retries_whole: is_curl,
+        // With Digest alone, curl sends no content before it has been challenged, whether by the
+        // server or by a proxy.
+        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
+        spares_once: true,
+        trusts_end: is_curl,
+        fails_tunnels: is_curl,
+        hands_on_fields: is_curl,
+    }
+}
+
+/// One without a date always is.
+impl Wants for TimeCond {
+    fn wants(&self, head: &Head) -> bool {
+        let date = head.get("last-modified").and_then(crate::date::of_http);
+        let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };
+        match *self {
+            Self::NewerThan(seconds) => since.as_secs() > seconds,
+            Self::OlderThan(seconds) => since.as_secs() <= seconds,
+        }
+    }
+}
+
+/// Makes `--resolve` known.
+pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
+    for entry in &stage.transfer.resolve {
+        let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };
+        let spec = if entry.addresses.is_empty() {
+            format!("-{host}:{}", entry.port)
+        } else {
+            let addresses: Vec<String> = entry.addresses.iter().map(ToString::to_string).collect();
+            format!("{host}:{}:{}", entry.port, addresses.join(","))
+        };
+        client.resolver().add_override(&spec)?;
+    }
+    Ok(())
+}
+
+fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
+    ConnectTo { host: entry.host.clone(), port: entry.port, to_host: entry.to_host.clone(), to_port: entry.to_port }
+}

@@ -1,0 +1,185 @@
+//! The output of a transfer: standard output, or the name of a file and the options with which the
+//! engine writes it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use haul::sink::checksum::Checksum;
+use haul::sink::file::{Append, FileOptions};
+use haul::sink::naming::Clobber;
+use haul::sink::output::Output as Descriptor;
+use haul::{Error, ErrorKind, Result, Target};
+use haul_policy::glob::{GlobValues, fill_template};
+
+use crate::plan::{ContinueAt, ExistingFile, Operation, OutputArg};
+use crate::run::transfers::output_names::OutputNames;
+
+/// The output file of a URL whose path has no name, as in curl.
+const NAMELESS: &str = "curl_response";
+
+/// The file that discards the content of `--out-null`.
+pub(crate) const NULL: &str = "/dev/null";
+
+/// The file that a source's content goes to; none for standard output.
+pub(crate) fn file_for(
+    operation: &Operation,
+    source: usize,
+    target: &Target,
+    url: &str,
+    parts: &GlobValues,
+) -> Result<Option<PathBuf>> {
+    let name = match operation.output_of(source) {
+        OutputArg::Stdout => return Ok(None),
+        OutputArg::File(template) if template == "-" => return Ok(None),
+        OutputArg::File(template) => filled(template, parts),
+        OutputArg::Null => return Ok(Some(NULL.into())),
+        OutputArg::RemoteName if operation.in_place => {
+            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
+        }
+        OutputArg::RemoteName => match haul_policy::filename::from_target(target) {
+            Ok(name) => name.into(),
+            Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
+        },
+    };
+    let path = placed(operation, name);
+    refuse_to_go_on(operation, source, &path)?;
+    Ok(Some(path))
+}
+
+/// A name below the directory of `--output-dir`.
+pub(crate) fn placed(operation: &Operation, name: OsString) -> PathBuf {
+    match &operation.output_dir {
+        // As by curl: a name that begins with a slash is below the directory, too.
+        Some(dir) if operation.in_place => {
+            let mut path = dir.clone().into_os_string();
+            path.push("/");
+            path.push(name);
+            path.into()
+        }
+        Some(dir) => dir.join(name),
+        None => name.into(),
+    }
+}
+
+/// Fills the values of the globs into a name. Bytes that are no UTF-8 stay unchanged.
+fn filled(template: &OsStr, parts: &GlobValues) -> OsString {
+    let mut name = Vec::new();
+    for chunk in template.as_bytes().utf8_chunks() {
+        name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());
+        name.extend_from_slice(chunk.invalid());
+    }
+    OsString::from_vec(name)
+}
+
+/// Refuses `-C -` with request content for an existing file, whose rest cannot be fetched.
+fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<()> {
+    let request = &operation.stages[0].request;
+    let has_content = request.body.is_some() && operation.upload_of(source).is_none();
+    let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
+    if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
+    }
+    Ok(())
+}
+
+/// Returns the file options for the output of a source.
+pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
+    options_for(operation, operation.output_of(source), checksum, None)
+}
+
+/// Returns the file options for an output. Names that responses choose are checked against `names`,
+/// unless the file is written in place or numbered.
+pub(crate) fn options_for(
+    operation: &Operation,
+    output: &OutputArg,
+    checksum: Option<Checksum>,
+    names: Option<&OutputNames>,
+) -> FileOptions {
+    let existing = operation.existing_of(output);
+    let is_checked = !operation.in_place && existing != ExistingFile::Number;
+    FileOptions {
+        create_dirs: operation.create_dirs,
+        named_by_response: is_named_by_response(operation, output),
+        name_check: names.filter(|_| is_checked).map(|names| names.check(existing == ExistingFile::Skip)),
+        clobber: match existing {
+            ExistingFile::ReplaceOwn => Clobber::Own,
+            ExistingFile::Skip => Clobber::Skip,
+            ExistingFile::Replace => Clobber::Replace,
+            ExistingFile::Number => Clobber::Number,
+        },
+        sync: operation.fsync,
+        mode: operation.create_file_mode,
+        remove_on_error: operation.remove_on_error,
+        statuses_fail: operation.stages[0].transfer.fail_with_body,
+        append: operation.stages[0].request.continue_at.map(|at| match at {
+            ContinueAt::Offset(offset) => Append::At(offset),
+            ContinueAt::OutputSize => Append::AtEnd,
+        }),
+        in_place: operation.in_place,
+        checksum,
+    }
+}
+
+/// Takes a file's name for a URL. Returns `false` if the file exists and existing files are
+/// skipped.
+///
+/// # Errors
+/// When another URL of the run has taken it. Where files are numbered, none has to be the only one
+/// of its name; where responses choose names, the name is taken when one has
+/// ([`OutputNames::check`]).
+pub(crate) fn takes_name(
+    operation: &Operation,
+    names: &OutputNames,
+    output: &OutputArg,
+    path: &Path,
+    url: &str,
+) -> Result<bool> {
+    let is_later = is_named_by_response(operation, output);
+    match operation.existing_of(output) {
+        ExistingFile::Number => Ok(true),
+        ExistingFile::Skip if path.exists() && (is_later || !names.has(path)) => Ok(false),
+        _ if is_later => Ok(true),
+        _ => names.take(path, url).map(|()| true),
+    }
+}
+
+/// Takes a file's name for a URL of the first stage. Returns `false` if the file exists and
+/// existing files are skipped. In curl's place the last URL of a name gets the file.
+///
+/// # Errors
+/// When another URL of the run has taken it.
+pub(crate) fn has_its_name(
+    operation: &Operation,
+    names: &OutputNames,
+    output: &OutputArg,
+    file: &Path,
+    url: &str,
+) -> Result<bool> {
+    match operation.in_place {
+        true => Ok(operation.existing_of(output) != ExistingFile::Skip || !file.exists()),
+        false => takes_name(operation, names, output, file, url),
+    }
+}
+
+/// Returns true if responses choose the file names of an output.
+pub(crate) fn is_named_by_response(operation: &Operation, output: &OutputArg) -> bool {
+    operation.remote_header_name && *output == OutputArg::RemoteName
+}
+
+/// Returns true if content, and heads with `-i`, go to a terminal that no option names as the
+/// output.
+pub(crate) fn shows_content(operation: &Operation) -> bool {
+    let is_unnamed = (0..operation.urls.len()).all(|source| *operation.output_of(source) == OutputArg::Stdout);
+    is_unnamed
+        && operation.stages.iter().all(|stage| stage.output == OutputArg::Stdout)
+        && std::io::stdout().is_terminal()
+}
+
+/// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
+pub(crate) fn standard_output(operation: &Operation) -> Descriptor {
+    let output = Descriptor::stdout();
+    let of_stages = operation.stages.iter().map(|stage| &stage.output).filter(|output| **output != OutputArg::Stdout);
+    if operation.outputs.iter().chain(of_stages).any(OutputArg::is_stdout) { output } else { output.text_on_terminal() }
+}

@@ -1,0 +1,165 @@
+//! The body of a request, made from the plan: bytes, files, standard input and forms.
+
+use std::borrow::Cow;
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+
+use haul::body::upload::{BodyPiece, RequestBody};
+use haul::{Error, ErrorKind, RequestOptions, Result};
+use haul_policy::multipart::{Boundary, Layout};
+
+use crate::file_access::stdin_content;
+use crate::plan::{self, BodySource, ContinueAt, FormArg, PartArg, PartContent, RequestArgs};
+
+/// Gives a request its content, and a form's type.
+pub(crate) fn give_content(options: &mut RequestOptions, body: &plan::BodyArg) -> Result<()> {
+    let content = match body {
+        plan::BodyArg::Bytes(bytes) => bytes.as_slice().into(),
+        // Its stage fills it in for each page.
+        plan::BodyArg::ByValue(text) => text.template().as_slice().into(),
+        plan::BodyArg::File(path) => file(path)?,
+        plan::BodyArg::Stdin => RequestBody::pieces([BodyPiece::Once(stdin_content())]),
+        plan::BodyArg::Multipart(form) => multipart(options, form)?,
+    };
+    // A range asks for a part of the content only without a request body (RFC 9110 section 14.2).
+    // With one, as in curl, it names the part that is sent.
+    let range = options.range.take().filter(|_| !matches!(body, plan::BodyArg::Multipart(_)));
+    options.content_range = range.zip(content.length()).map(|(range, length)| format!("{range}/{length}"));
+    options.body = Some(content);
+    Ok(())
+}
+
+/// The content that `-T` sends: a file or a part of it.
+pub(crate) struct UploadContent {
+    /// The bytes that are sent.
+    pub(crate) body: RequestBody,
+    /// The value of `Content-Range`, if the request has one.
+    pub(crate) range: Option<String>,
+}
+
+impl UploadContent {
+    /// All of standard input.
+    ///
+    /// # Errors
+    /// The error of [`UploadContent::of`] for content without a length.
+    pub(crate) fn stdin(request: &RequestArgs) -> Result<Self> {
+        Self::of_no_length(BodyPiece::Once(stdin_content()), request)
+    }
+
+    /// Makes content of unknown length. As in curl, the request names the range of `-r`, without a
+    /// complete length (RFC 9110 section 14.4).
+    fn of_no_length(piece: BodyPiece, request: &RequestArgs) -> Result<Self> {
+        if let Some(ContinueAt::Offset(_)) = request.continue_at {
+            return Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"));
+        }
+        let range = request.range.as_ref().map(|range| format!("{range}/*"));
+        Ok(Self { body: RequestBody::pieces([piece]), range })
+    }
+
+    /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but
+    /// carries the whole file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no bytes behind that offset: the upload is complete already,
+    /// as curl's exit code says.
+    pub(crate) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
+        let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
+        let BodyPiece::File { offset, length, .. } = &mut piece else {
+            return Self::of_no_length(piece, request);
+        };
+        let total = *length;
+        let from = match request.continue_at {
+            Some(ContinueAt::Offset(from)) => Some(from),
+            // Only the server knows what it has: curl says that it begins at 0.
+            Some(ContinueAt::OutputSize) => Some(0),
+            None => None,
+        };
+        let range = match (from, &request.range) {
+            // Of nothing there is no range.
+            (Some(0), _) if total == 0 => None,
+            (Some(from), _) if from >= total => {
+                return Err(Error::new(ErrorKind::PartialBody, "the file has been uploaded already"));
+            }
+            (Some(from), _) => {
+                (*offset, *length) = (from, total - from);
+                Some(format!("{from}-{}/{total}", total - 1))
+            }
+            (None, Some(range)) => Some(format!("{range}/{total}")),
+            (None, None) => None,
+        };
+        Ok(Self { body: RequestBody::pieces([piece]), range })
+    }
+}
+
+/// A file as content.
+fn file(path: &Path) -> Result<RequestBody> {
+    RequestBody::file(path).map_err(|error| unreadable(path, error))
+}
+
+fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody> {
+    let mut form = Cow::Borrowed(form);
+    if form.parts.iter().any(is_encoded) {
+        encode(&mut form.to_mut().parts)?;
+    }
+    let piece = |source: &&BodySource| match source {
+        BodySource::Stdin => Ok(BodyPiece::Once(stdin_content())),
+        BodySource::File(path) => BodyPiece::file(path).map_err(|error| unreadable(path, error)),
+    };
+    let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;
+    let lengths: Vec<_> = pieces.iter().map(|piece| RequestBody::pieces([piece.clone()]).length()).collect();
+    let random = RandomState::new();
+    let mut entropy = [0; 16];
+    for (half, number) in entropy.chunks_exact_mut(8).zip([1_u64, 2]) {
+        let mut hasher = random.build_hasher();
+        hasher.write_u64(number);
+        half.copy_from_slice(&hasher.finish().to_be_bytes());
+    }
+    let refused = |error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error);
+    let own = options.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let own = own.map(|at| String::from_utf8_lossy(&options.fields.remove(at).1).into_owned());
+    let kind = own.as_deref().map(|own| own.split(';').next().unwrap_or_default().trim());
+    let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
+    let lay = if is_form { Layout::new } else { Layout::attached };
+    let layout = lay(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
+        .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
+    // A type of the user's own still needs the boundary.
+    let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);
+    options.content_type = Some(match own {
+        Some(own) => format!("{own}; {boundary}"),
+        None => layout.content_type.clone(),
+    });
+    RequestBody::multipart(&layout, &pieces).map_err(refused)
+}
+
+/// Returns true if the part, or a part inside it, goes through an encoder.
+fn is_encoded(part: &PartArg) -> bool {
+    match &part.content {
+        PartContent::Mixed(parts) => parts.iter().any(is_encoded),
+        _ => part.encoder.is_some_and(|encoder| !encoder.is_identity()),
+    }
+}
+
+/// Encodes all content that goes through an encoder, and holds the result in memory. The length of
+/// the encoded content is known then, so that the form needs no chunks and can be sent again.
+fn encode(parts: &mut [PartArg]) -> Result<()> {
+    for part in parts {
+        if let PartContent::Mixed(parts) = &mut part.content {
+            encode(parts)?;
+        }
+        let Some(encoder) = part.encoder.filter(|encoder| !encoder.is_identity()) else { continue };
+        let bytes = match &mut part.content {
+            PartContent::Bytes(bytes) => std::mem::take(bytes),
+            PartContent::Source(BodySource::File(path)) => fs::read(&path).map_err(|error| unreadable(path, error))?,
+            PartContent::Source(BodySource::Stdin) | PartContent::Mixed(_) => continue,
+        };
+        let encoded = encoder.encode(bytes);
+        let encoded = encoded.ok_or_else(|| Error::new(ErrorKind::Read, "read error getting mime data"))?;
+        part.content = PartContent::Bytes(encoded);
+    }
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, format!("failed to read {}", path.display()), error)
+}

@@ -1,0 +1,41 @@
+//! The target of a URL, and the URLs that options forbid.
+
+use haul::{Error, ErrorKind, Result, Target};
+
+use crate::plan::{NetrcArg, StageArgs, append_query};
+
+/// The target that a URL of a stage names: with the query that is added to each, if its scheme may
+/// be used.
+pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
+    let redirect = &stage.transfer.redirect;
+    let shown = || crate::usage_error::shown_url(url);
+    let queried = stage.request.query.as_ref().map(|query| append_query(url, query));
+    let text = queried.as_deref().unwrap_or(url);
+    let target = Target::parse_with(text, redirect.default_scheme, stage.transfer.path_as_is).map_err(|error| {
+        let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+        Error::with_source(kind, "the URL cannot be used", error).with_url(shown())
+    })?;
+    refuse_protocol(stage, &target).map_err(|error| error.with_url(shown()))?;
+    Ok(target)
+}
+
+/// A scheme that `--proto` does not allow.
+pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.transfer.redirect.protocols.allows(target.scheme()) {
+        return Ok(());
+    }
+    let message = format!("{} is not among the protocols that --proto allows", target.scheme().as_str());
+    Err(Error::new(ErrorKind::UnsupportedScheme, message))
+}
+
+/// Refuses a login in the URL that is not allowed (`--disallow-username-in-url`), and a missing
+/// netrc file that `-n` requires.
+pub(crate) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.request.auth.netrc == NetrcArg::Missing {
+        return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
+    }
+    if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
+        return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The user's message about a failure: a line, in haul's words or in curl's.
+//!
+//! haul's own line says the URL, what happened and why. Scripts that were written for curl look for
+//! curl's: those words are given wherever curl has one sentence for a failure; where it has many
+//! (TLS), the cause is given as it is.
+
+use std::time::Duration;
+
+use haul::net::dns::is_onion;
+use haul::trace::system_words;
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Target};
+use haul_policy::glob::GlobError;
+use haul_policy::retry::{Outcome as Trouble, is_transient_status};
+use haul_policy::target::Scheme;
+
+use crate::persona::Persona;
+use crate::usage_error::pointed_at;
+
+/// The line on stderr.
+pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+    match persona {
+        // Never cut: the cause is at the end, and a URL may be long.
+        Persona::Haul => {
+            let text = crate::usage_error::one_line(&error.to_string());
+            format!("haul: ({}) {text}{}", error.exit_code(), remedy(error))
+        }
+        Persona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
+    }
+}
+
+/// Returns the options that help against an error; empty if none does.
+fn remedy(error: &Error) -> &'static str {
+    let cause = error.cause();
+    let is_untrusted = [UNKNOWN_ISSUER, SELF_SIGNED].iter().any(|why| cause.ends_with(why));
+    match error.kind() {
+        ErrorKind::PeerCertificate if is_untrusted && cause.starts_with("the proxy") => {
+            "; if it is self-signed, trust it with --proxy-cacert FILE, or skip verification with --proxy-insecure"
+        }
+        ErrorKind::PeerCertificate if is_untrusted => {
+            "; if it is self-signed, trust it with --cacert FILE, or skip verification with -k"
+        }
+        _ => "",
+    }
+}
+
+/// Returns the message for a file besides the content that could not be written. curl counts this
+/// as no failure.
+pub(crate) fn beside(persona: Persona, error: &Error) -> String {
+    match persona {
+        Persona::Haul => line(persona, error, None),
+        Persona::Curl => format!("Warning: {}", crate::usage_error::one_line(&error.to_string())),
+    }
+}
+
+/// Returns curl's message before another try. The wait is in seconds, with milliseconds if there
+/// are some.
+pub(crate) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
+    let problem = match trouble {
+        Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
+        Trouble::ConnectRefused => ": connection refused",
+        Trouble::ConnectTimeout | Trouble::Timeout | Trouble::Dns { .. } => ": timeout",
+        _ => "(retrying all errors)",
+    };
+    let (whole, rest) = (wait.as_secs(), wait.subsec_millis());
+    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
+    let s = if (whole, rest) == (1, 0) { "" } else { "s" };
+    let tries = if left == 1 { "retry" } else { "retries" };
+    format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
+}
+
+/// Returns the text of `%{errormsg}`, which the error line also shows after its code.
+pub(crate) fn of(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+    match persona {
+        Persona::Haul => error.to_string(),
+        Persona::Curl => text(error, outcome),
+    }
+}
+
+fn text(error: &Error, outcome: Option<&Outcome>) -> String {
+    let cause = || crate::usage_error::one_line(&error.cause());
+    let Some(outcome) = outcome else {
+        return match error.kind() {
+            ErrorKind::Url => match glob_flaw(error) {
+                Some(flaw) => pointed_at(&flaw.to_string(), flaw.position, error.url().unwrap_or_default()),
+                None => format!("URL rejected: {}", cause()),
+            },
+            ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
+                Some((_, scheme)) => format!("Protocol {scheme}"),
+                None => match cause().split_once(" is not among the protocols") {
+                    Some((scheme, _)) => format!("Protocol \"{scheme}\" is disabled"),
+                    None => cause(),
+                },
+            },
+            _ => cause(),
+        };
+    };
+    let (target, facts) = (&outcome.target, &outcome.facts);
+    let millis = facts.total.as_millis();
+    match error.kind() {
+        ErrorKind::UnsupportedScheme
+            if error.cause().contains("HTTP/") || facts.head_bytes == 0 && facts.connects > 0 =>
+        {
+            "Received HTTP/0.9 when not allowed".to_owned()
+        }
+        ErrorKind::Resolve if is_onion(target.host_text()) => "Not resolving .onion address (RFC 7686)".to_owned(),
+        ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
+        ErrorKind::ProxyResolve => match cause().split_once("could not resolve host: ") {
+            Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),
+            None => cause(),
+        },
+        ErrorKind::PeerCertificate => certificate(&cause(), target),
+        // The proxy's no to CONNECT.
+        ErrorKind::Connect if facts.connect_status >= 300 => cause(),
+        ErrorKind::Connect => {
+            let said = error.cause();
+            let peer = peer_of(&said, target, facts.proxy_used);
+            format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
+        }
+        ErrorKind::PartialBody => partial(outcome),
+        ErrorKind::Status => format!("The requested URL returned error: {}", error.status().unwrap_or(facts.status)),
+        // Whatever has to be shaken hands with before a request goes out is part of connecting.
+        ErrorKind::Timeout if facts.requests == 0 => {
+            format!("Connection timed out after {millis} milliseconds")
+        }
+        ErrorKind::Timeout if error.cause().contains("slow") => cause(),
+        ErrorKind::Timeout => timed_out(outcome, millis),
+        ErrorKind::Range => "HTTP server does not seem to support byte ranges. Cannot resume.".to_owned(),
+        ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
+        ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
+        ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
+        ErrorKind::Receive => match error.io_source() {
+            Some(source) => format!("Recv failure: {}", system_words(source)),
+            None => cause(),
+        },
+        ErrorKind::Send => match error.io_source() {
+            Some(source) => format!("Send failure: {}", system_words(source)),
+            None => cause(),
+        },
+        _ => cause(),
+    }
+}
+
+fn glob_flaw(error: &Error) -> Option<&GlobError> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
+/// OpenSSL's sentences: scripts look for some of them, and for what stands before them.
+fn certificate(cause: &str, target: &Target) -> String {
+    if cause.contains("not valid for name") {
+        let host = target.host_text();
+        return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
+    }
+    let why = cause.rsplit(": ").next().unwrap_or(cause);
+    let known = of_openssl(why).map_or(why, |(_, words)| words);
+    format!("SSL certificate problem: {known}")
+}
+
+/// The engine's message for a certificate whose issuer is not trusted.
+const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
+/// The engine's message for a CA certificate that a server presents.
+const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
+
+/// Returns OpenSSL's number and message for a certificate error.
+fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
+    Some(match why {
+        UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
+        SELF_SIGNED => (18, "self-signed certificate"),
+        "a signature does not fit" => (7, "certificate signature failure"),
+        "it has expired" | "a CA certificate of its chain has expired" => (10, "certificate has expired"),
+        "it is not valid yet" | "a CA certificate of its chain is not valid yet" => (9, "certificate is not yet valid"),
+        "a certificate of its chain is no CA's" | "a CA certificate of its chain may not sign certificates" => {
+            (79, "invalid CA certificate")
+        }
+        "a CA certificate of its chain allows fewer CA certificates below it" => {
+            (25, "path length constraint exceeded")
+        }
+        "it is not for servers" | "a CA certificate of its chain is not for servers" => {
+            (26, "unsuitable certificate purpose")
+        }
+        "a CA certificate of its chain may not sign revocation lists" => (35, "key usage does not include CRL signing"),
+        "a CA certificate of its chain has an unknown critical extension" => (34, "unhandled critical extension"),
+        _ => return None,
+    })
+}
+
+/// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if
+/// it has no number.
+pub(crate) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
+    let number = |why: &str| of_openssl(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
+    let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
+    match refused.map(Error::cause) {
+        Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),
+        Some(_) => 0,
+        None if of_proxy => 0,
+        None => outcome.facts.certificate_fault.as_deref().map_or(0, number),
+    }
+}
+
+/// Returns the peer that did not answer: the server, or a proxy on the way to it.
+fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
+    let (host, port) = (target.host_text(), target.port());
+    let said = said.strip_prefix("failed to connect to ").unwrap_or_default();
+    if let Some((socket, _)) = said.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
+        return format!("{host}:{port} over unix://{socket}");
+    }
+    match said.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
+        // A tunnel's other end is the server.
+        Some((peer, _)) if is_proxy && target.scheme() == Scheme::Https => format!("{host}:{port} over proxy {peer}"),
+        Some((peer, at)) if is_proxy => format!("{peer}:{at} over proxy {peer}"),
+        Some((peer, at)) if peer != host || at != port.to_string() => format!("{host}:{port} via {peer}:{at}"),
+        _ => format!("{host}:{port}"),
+    }
+}
+
+fn announced(outcome: &Outcome) -> Option<u64> {
+    let length = outcome.head.as_ref()?.get("content-length")?;
+    std::str::from_utf8(length).ok()?.trim().parse().ok()
+}
+
+fn partial(outcome: &Outcome) -> String {
+    match announced(outcome).and_then(|length| length.checked_sub(outcome.facts.body_bytes)) {
+        Some(missing) => format!("end of response with {missing} bytes missing"),
+        None => "transfer closed with outstanding read data remaining".to_owned(),
+    }
+}
+
+fn timed_out(outcome: &Outcome, millis: u128) -> String {
+    let got = outcome.facts.body_bytes;
+    match announced(outcome).filter(|_| got > 0) {
+        Some(length) => {
+            format!("Operation timed out after {millis} milliseconds with {got} out of {length} bytes received")
+        }
+        None => format!("Operation timed out after {millis} milliseconds with {got} bytes received"),
+    }
+}

@@ -1,0 +1,89 @@
+//! The metadata of a finished file: the date of the response (`-R`) and extended attributes
+//! (`--xattr`). Also the file of `--etag-save`.
+
+use std::fs::{self, DirBuilder, File, FileTimes};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use haul::Head;
+use haul::sink::file::directory_mode;
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Result};
+use rustix::fs::{XattrFlags, setxattr};
+
+use crate::date;
+use crate::file_access::Stdout;
+use crate::plan::Operation;
+
+/// Stamps the file of a successful transfer. Returns the messages of the steps that failed.
+pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
+    let mut failed = Vec::new();
+    // For unchanged content, nothing arrived that could be stamped.
+    let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
+    if operation.remote_time
+        && let Err(error) = date(path, head)
+    {
+        failed.push(format!("Failed to set filetime on outfile: {error}"));
+    }
+    if operation.xattr {
+        let mut attributes =
+            vec![("user.creator", b"haul".to_vec()), ("user.xdg.origin.url", without_user(url).into_bytes())];
+        attributes.extend(head.get("content-type").map(|kind| ("user.mime_type", kind.to_vec())));
+        for (name, value) in attributes {
+            if let Err(error) = setxattr(path, name, &value, XattrFlags::empty()) {
+                failed.push(format!("Error setting extended attributes on '{}': {error}", path.display()));
+                break;
+            }
+        }
+    }
+    failed
+}
+
+/// Gives a file the date of its Last-Modified, if there is one.
+pub(crate) fn date(path: &Path, head: &Head) -> std::io::Result<()> {
+    let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
+    let times = FileTimes::new().set_modified(modified).set_accessed(modified);
+    File::options().write(true).open(path)?.set_times(times)
+}
+
+/// Strips userinfo from the URL before it is stored in an extended attribute.
+fn without_user(url: &str) -> String {
+    haul::Target::parse(url).map_or_else(|_| crate::usage_error::shown_url(url), |target| target.to_url())
+}
+
+/// Checks that the file of `--etag-save` can be written, before anything is fetched.
+///
+/// # Errors
+/// [`ErrorKind::Read`], as in curl.
+pub(crate) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let open = make_directories(operation, path).and_then(|()| File::options().create(true).append(true).open(path));
+    let cannot = |error| Error::with_source(ErrorKind::Read, format!("failed to open {}", path.display()), error);
+    open.map(|_| ()).map_err(cannot)
+}
+
+/// `--create-dirs`: makes the directories of a file that is no body, with the permissions of those
+/// of bodies.
+pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
+    let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
+}
+
+/// Writes the entity tag of a response. A response without one keeps the existing file, or creates
+/// an empty one.
+pub(crate) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
+    // That of an error's page is not the content's.
+    let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));
+    let tag = head.and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
+    let line = |tag: &[u8]| [tag, b"\n"].concat();
+    if path == Path::new("-") {
+        return tag.map_or(Ok(()), |tag| Stdout.write_all(&line(tag)));
+    }
+    match tag {
+        Some(tag) => fs::write(path, line(tag)),
+        None => File::options().create(true).append(true).open(path).map(|_| ()),
+    }
+}

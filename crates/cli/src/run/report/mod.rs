@@ -1,0 +1,15 @@
+//! The reports of a run: error lines, `-w`, traces, progress, statistics, and the files and
+//! attributes beside a body.
+
+pub(crate) mod error_message;
+pub(crate) mod file_metadata;
+mod output_file;
+pub(crate) mod progress;
+mod progress_bar;
+mod progress_meter;
+pub(crate) mod reporter;
+pub(crate) mod statistics;
+mod trace;
+mod transfer_rate;
+pub(crate) mod transfer_report;
+pub(crate) mod url_number;

@@ -1,0 +1,410 @@
+//! The progress line: on a terminal only, and only once a run takes a while. In its place, curl's
+//! meter ([`crate::run::report::progress_meter`]) or bar ([`crate::run::report::progress_bar`]).
+//!
+//! ```text
+//! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
+//! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
+//! ```
+//!
+//! The rate is that of the last seconds ([`TransferRate`]). What a resumed download had before counts for
+//! the percentage, not for the rate.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use console::Term;
+use haul::facts::Facts;
+use indicatif::{HumanBytes, HumanDuration};
+
+use crate::plan::GlobalArgs;
+use crate::run::report::progress_bar::ProgressBar;
+use crate::run::report::progress_meter::ProgressMeter;
+use crate::run::report::transfer_rate::TransferRate;
+
+/// The time before the first line is drawn. A shorter run draws none.
+const QUIET: Duration = Duration::from_millis(400);
+
+/// Between two drawings; a fast transfer reports many thousand pieces a second.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The run's progress.
+pub(crate) struct ProgressReporter {
+    began: Instant,
+    wanted: bool,
+    /// The content is printed to the same terminal, so that no line is drawn.
+    is_hidden: AtomicBool,
+    over: AtomicU64,
+    failed: AtomicU64,
+    /// Bytes since [`ProgressState::measured`] was begun.
+    bytes: AtomicU64,
+    /// The time of the next drawing, in milliseconds since `began`.
+    next: AtomicU64,
+    display: Mutex<ProgressState>,
+    /// curl's meter, in place of the line.
+    meter: Option<Mutex<ProgressMeter>>,
+    /// `-#`: curl's bar, in place of the line where a body's length is known.
+    bar: Option<Mutex<ProgressBar>>,
+}
+
+/// The measurement and the line on the terminal.
+struct ProgressState {
+    /// `None` until there is something to measure.
+    measured: Option<Measurement>,
+    /// The terminal that shows the line; `None` while the terminal is clear.
+    line: Option<Term>,
+    body: Option<BodyProgress>,
+}
+
+/// The start and the speed of a measurement.
+struct Measurement {
+    began: Instant,
+    rate: TransferRate,
+}
+
+impl Measurement {
+    fn begin() -> Self {
+        Self { began: Instant::now(), rate: TransferRate::default() }
+    }
+}
+
+/// The one body that is shown while it comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct BodyProgress {
+    /// Bytes that the output had before.
+    already: u64,
+    /// Bytes in all, with those.
+    total: Option<u64>,
+}
+
+impl ProgressReporter {
+    pub(crate) fn new(global: &GlobalArgs) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let is_shown = global.progress && !global.silent;
+        if global.progress_bar {
+            let bar = is_shown.then(Mutex::default);
+            return Self { bar, ..Self::with(global, is_terminal) };
+        }
+        if !global.persona.is_curl() {
+            return Self::with(global, is_terminal);
+        }
+        // curl shows its meter to whomever, and keeps silent where a body comes to the same
+        // terminal.
+        let meter = is_shown.then(|| Mutex::new(ProgressMeter::new()));
+        Self { meter, ..Self::with(global, false) }
+    }
+
+    /// Begins an operation. No line is drawn if the operation prints on the terminal meanwhile.
+    pub(crate) fn operation_begins(&self, prints: bool) {
+        self.clear();
+        self.is_hidden.store(prints, Ordering::Relaxed);
+    }
+
+    /// Begins a transfer, whose body goes to standard output or elsewhere.
+    pub(crate) fn transfer_begins(&self, to_stdout: bool) {
+        let is_hidden = || to_stdout && std::io::stdout().is_terminal();
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_begins(is_hidden());
+        }
+        if let Some(mut bar) = self.bar() {
+            bar.transfer_begins(is_hidden());
+        }
+    }
+
+    /// Sets the offset at which the transfer resumes, if there is a meter.
+    pub(crate) fn goes_on_at(&self, offset: u64) {
+        if let Some(mut meter) = self.meter() {
+            meter.goes_on_at(offset);
+        }
+    }
+
+    fn meter(&self) -> Option<MutexGuard<'_, ProgressMeter>> {
+        Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn bar(&self) -> Option<MutexGuard<'_, ProgressBar>> {
+        Some(self.bar.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with(global: &GlobalArgs, is_terminal: bool) -> Self {
+        Self {
+            began: Instant::now(),
+            wanted: global.progress && !global.silent && is_terminal,
+            is_hidden: AtomicBool::new(false),
+            over: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            next: AtomicU64::new(millis(QUIET)),
+            display: Mutex::new(ProgressState { measured: None, line: None, body: None }),
+            meter: None,
+            bar: None,
+        }
+    }
+
+    /// Since the run began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Ends a transfer, which may have reached no server. Adds its bytes, unless
+    /// [`ProgressReporter::body_bytes`] counted them.
+    pub(crate) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_over(facts, was_reached);
+        }
+        let bytes = facts.body_bytes;
+        let has_bar = self.bar().is_some_and(|mut bar| bar.transfer_over());
+        if has_bar || !self.wanted {
+            return;
+        }
+        self.over.fetch_add(1, Ordering::Relaxed);
+        self.failed.fetch_add(u64::from(failed), Ordering::Relaxed);
+        {
+            let mut display = self.display();
+            match display.body.take() {
+                Some(_) => display.measured = None,
+                None => {
+                    display.measured.get_or_insert_with(Measurement::begin);
+                    self.bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+            }
+        }
+        self.draw();
+    }
+
+    /// Begins a body, or begins it again. [`ProgressReporter::body_bytes`] then counts its bytes: `length`
+    /// of them, if that is known, after the `already` bytes that the output has from an earlier run
+    /// or try.
+    pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
+        if let Some(mut meter) = self.meter() {
+            meter.body_begins(length);
+        }
+        let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
+        if has_bar || !self.wanted {
+            return;
+        }
+        let mut display = self.display();
+        display.measured = Some(Measurement::begin());
+        display.body = Some(BodyProgress { already, total: length.map(|length| length.saturating_add(already)) });
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes of the body have been moved.
+    pub(crate) fn body_bytes(&self, bytes: usize) {
+        if let Some(mut meter) = self.meter() {
+            meter.body_bytes(bytes as u64);
+        }
+        let has_bar = self.bar().is_some_and(|mut bar| bar.body_bytes(bytes as u64));
+        if self.wanted && !has_bar {
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.draw();
+        }
+    }
+
+    /// Takes the line away, for something else to be printed.
+    pub(crate) fn clear(&self) {
+        if let Some(mut bar) = self.bar() {
+            bar.end_line();
+        }
+        if !self.wanted {
+            return;
+        }
+        if let Some(line) = self.display().line.take() {
+            // A terminal that has gone needs no clearing.
+            let _ = line.clear_line().and_then(|()| line.flush());
+        }
+    }
+
+    fn display(&self) -> MutexGuard<'_, ProgressState> {
+        self.display.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self) {
+        let now = millis(self.began.elapsed());
+        if self.is_hidden.load(Ordering::Relaxed) || now < self.next.load(Ordering::Relaxed) {
+            return;
+        }
+        self.next.store(now + millis(INTERVAL), Ordering::Relaxed);
+        let mut display = self.display();
+        let text = self.figures(&mut display).text();
+        let line = display.line.get_or_insert_with(Term::buffered_stderr);
+        // One that fills the last column would be two.
+        let columns = usize::from(line.size().1.saturating_sub(1));
+        let text: String = text.chars().take(columns).collect();
+        let _ = line.clear_line().and_then(|()| line.write_str(&text)).and_then(|()| line.flush());
+    }
+
+    fn figures(&self, display: &mut ProgressState) -> ProgressFigures {
+        let moved = self.bytes.load(Ordering::Relaxed);
+        let mut rate = TransferRate::default();
+        if let Some(measured) = &mut display.measured {
+            measured.rate.seen(measured.began.elapsed(), moved);
+            rate = measured.rate;
+        }
+        let body = display.body.unwrap_or_default();
+        let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(moved)));
+        ProgressFigures {
+            moved,
+            body,
+            rate: rate.per_second(),
+            left: missing.and_then(|missing| rate.time_for(missing)).filter(|left| !left.is_zero()),
+            over: self.over.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The figures of the line.
+#[derive(Clone, Copy, Debug, Default)]
+struct ProgressFigures {
+    moved: u64,
+    body: BodyProgress,
+    /// Bytes a second.
+    rate: u64,
+    left: Option<Duration>,
+    over: u64,
+    failed: u64,
+}
+
+impl ProgressFigures {
+    /// Returns the percentage of the body, which is 100 only for a complete body.
+    fn percent(&self) -> Option<u64> {
+        let total = u128::from(self.body.total?);
+        let has = u128::from(self.has()).min(total);
+        u64::try_from((has * 100).checked_div(total).unwrap_or(100)).ok()
+    }
+
+    fn has(&self) -> u64 {
+        self.body.already.saturating_add(self.moved)
+    }
+
+    fn text(&self) -> String {
+        let has = HumanBytes(self.has());
+        let mut parts = Vec::with_capacity(6);
+        if self.over > 0 {
+            parts.push(format!("{} done", self.over));
+        }
+        if let Some(percent) = self.percent() {
+            parts.push(format!("{percent}%"));
+        }
+        parts.push(match self.body.total {
+            Some(total) => format!("{has} of {}", HumanBytes(total)),
+            None => has.to_string(),
+        });
+        parts.push(format!("{}/s", HumanBytes(self.rate)));
+        parts.extend(self.left.map(|left| format!("{:#} left", HumanDuration(left))));
+        if self.failed > 0 {
+            parts.push(format!("{} failed", self.failed));
+        }
+        parts.join("  ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(already: u64, moved: u64, total: u64) -> ProgressFigures {
+        ProgressFigures { moved, body: BodyProgress { already, total: Some(total) }, ..ProgressFigures::default() }
+    }
+
+    #[test]
+    fn the_line_says_what_is_known() {
+        let body =
+            ProgressFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
+        assert_eq!(body.text(), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
+        let endless = ProgressFigures { moved: 1 << 20, rate: 1 << 10, ..ProgressFigures::default() };
+        assert_eq!(endless.text(), "1.00 MiB  1.00 KiB/s");
+        let many = ProgressFigures { over: 17, failed: 1, ..endless };
+        assert_eq!(many.text(), "17 done  1.00 MiB  1.00 KiB/s  1 failed");
+        let stalled = known(0, 5, 10);
+        assert_eq!(stalled.text(), "50%  5 B of 10 B  0 B/s");
+    }
+
+    #[test]
+    fn percents_count_what_was_there_before_and_reach_100_only_at_the_end() {
+        assert_eq!(known(600, 0, 1000).percent(), Some(60));
+        assert_eq!(known(600, 200, 1000).percent(), Some(80));
+        assert_eq!(known(600, 399, 1000).percent(), Some(99));
+        assert_eq!(known(600, 400, 1000).percent(), Some(100));
+        assert_eq!(known(0, 0, 0).percent(), Some(100));
+        assert_eq!(known(0, 2000, 1000).percent(), Some(100));
+        assert_eq!(known(u64::MAX, u64::MAX, u64::MAX).percent(), Some(100));
+        assert_eq!(ProgressFigures::default().percent(), None);
+    }
+
+    /// A progress that counts as on a terminal, and draws nothing: its first drawing is far away.
+    fn shown() -> ProgressReporter {
+        let progress = ProgressReporter::with(&GlobalArgs::default(), true);
+        progress.next.store(u64::MAX, Ordering::Relaxed);
+        progress
+    }
+
+    fn figures(progress: &ProgressReporter) -> ProgressFigures {
+        progress.figures(&mut progress.display())
+    }
+
+    fn facts(body_bytes: u64) -> Facts {
+        Facts { body_bytes, ..Facts::new(Instant::now()) }
+    }
+
+    #[test]
+    fn a_resumed_body_begins_where_it_was_left() {
+        let progress = shown();
+        progress.body_begins(Some(400), 600);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (600, Some(60)));
+        assert_eq!(figures(&progress).rate, 0, "what was there before has no rate");
+        progress.body_bytes(100);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (700, Some(70)));
+        // A second try begins at 650 of the same body: nothing is counted twice.
+        progress.body_begins(Some(350), 650);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (650, Some(65)));
+        progress.body_begins(None, 650);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (650, None));
+    }
+
+    #[test]
+    fn bytes_of_a_body_that_was_watched_are_not_added_again() {
+        let progress = shown();
+        progress.body_begins(None, 0);
+        progress.body_bytes(70);
+        progress.transfer_over(&facts(70), true, false);
+        progress.transfer_over(&facts(30), true, true);
+        let figures = figures(&progress);
+        assert_eq!((figures.moved, figures.over, figures.failed), (100, 2, 1));
+    }
+
+    #[test]
+    fn no_line_is_drawn_amid_what_is_printed() {
+        let progress = ProgressReporter::with(&GlobalArgs::default(), true);
+        progress.next.store(0, Ordering::Relaxed);
+        progress.operation_begins(true);
+        progress.body_begins(None, 0);
+        progress.body_bytes(1);
+        progress.transfer_over(&facts(1), true, false);
+        assert!(progress.display().line.is_none());
+        progress.operation_begins(false);
+        progress.body_bytes(1);
+        assert!(progress.display().line.is_some());
+    }
+
+    #[test]
+    fn nothing_is_counted_where_nothing_is_shown() {
+        for global in [
+            GlobalArgs { silent: true, ..GlobalArgs::default() },
+            GlobalArgs { progress: false, ..GlobalArgs::default() },
+        ] {
+            assert!(!ProgressReporter::with(&global, true).wanted);
+        }
+        let progress = ProgressReporter::with(&GlobalArgs::default(), false);
+        progress.body_begins(Some(1), 0);
+        progress.body_bytes(1);
+        progress.transfer_over(&facts(1), true, false);
+        assert!(progress.display().measured.is_none() && progress.bytes.load(Ordering::Relaxed) == 0);
+    }
+}

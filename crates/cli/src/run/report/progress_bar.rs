@@ -1,0 +1,115 @@
+//! curl's bar of `-#`, for one body of known length. Shown whether stderr is a terminal or not, as
+//! curl does, because programs read the percents from a pipe.
+//!
+//! ```text
+//! ####################################                                      50.0%
+//! ```
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Between two drawings.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The columns of the bar if the width is not known.
+const COLUMNS: usize = 79;
+
+/// The width of the text after the marks: ` 100.0%`.
+const PERCENT: usize = 7;
+
+/// The bar, and the body that it is drawn for.
+#[derive(Debug, Default)]
+pub(crate) struct ProgressBar {
+    /// The body itself is on the terminal.
+    is_hidden: bool,
+    body: Option<BarFill>,
+    drawn: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BarFill {
+    has: u64,
+    total: u64,
+}
+
+impl ProgressBar {
+    pub(crate) fn transfer_begins(&mut self, is_hidden: bool) {
+        self.is_hidden = is_hidden;
+    }
+
+    /// Begins a body, or begins it again, after the `already` bytes that the output has. Returns
+    /// `false` if the body has no bar.
+    pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
+        self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
+        if self.body.is_none() {
+            self.end_line();
+        }
+        self.body.is_some()
+    }
+
+    /// `false` where there is no bar for the body.
+    pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
+        let Some(body) = &mut self.body else { return false };
+        body.has = body.has.saturating_add(bytes);
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= INTERVAL) || body.has >= body.total;
+        if is_due && !self.is_hidden {
+            self.drawn = Some(Instant::now());
+            let text = format!("\r{}", body.drawn(columns()));
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        }
+        true
+    }
+
+    /// The bar stays where it is. `false` where there was none.
+    pub(crate) fn transfer_over(&mut self) -> bool {
+        self.end_line();
+        self.body.take().is_some()
+    }
+
+    /// For something else to be printed.
+    pub(crate) fn end_line(&mut self) {
+        if self.drawn.take().is_some() {
+            let _ = std::io::stderr().write_all(b"\n");
+        }
+    }
+}
+
+impl BarFill {
+    fn drawn(self, columns: usize) -> String {
+        let part = self.has.min(self.total) as f64 / self.total.max(1) as f64;
+        let width = columns - PERCENT;
+        let marks = "#".repeat((width as f64 * part) as usize);
+        format!("{marks:width$} {:5.1}%", part * 100.0)
+    }
+}
+
+/// Returns the width of the bar, as in curl: that of `COLUMNS` or of the terminal, if a bar fits
+/// into it.
+fn columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
+    let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(has).filter(|&columns| columns > 20).map_or(COLUMNS, |columns: usize| columns.min(400))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_drawn_as_by_curl() {
+        let drawn = |has, total, columns| BarFill { has, total }.drawn(columns);
+        assert_eq!(drawn(6, 6, 79), format!("{} 100.0%", "#".repeat(72)));
+        assert_eq!(drawn(10, 60, 79), format!("{}{}  16.7%", "#".repeat(12), " ".repeat(60)));
+        assert_eq!(drawn(1, 2, 40), format!("{}{}  50.0%", "#".repeat(16), " ".repeat(17)));
+        assert_eq!(drawn(9, 6, 40), format!("{} 100.0%", "#".repeat(33)), "more than was announced");
+    }
+
+    #[test]
+    fn there_is_no_bar_for_a_body_of_unknown_length() {
+        let mut bar = ProgressBar::default();
+        bar.transfer_begins(true);
+        assert!(!bar.body_begins(None, 5) && !bar.body_bytes(5) && !bar.transfer_over());
+        assert!(bar.body_begins(Some(5), 5) && bar.body_bytes(5) && bar.transfer_over());
+        assert!(!bar.transfer_over());
+    }
+}

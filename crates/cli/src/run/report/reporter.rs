@@ -1,0 +1,334 @@
+//! Reports about transfers: a line for each failure, `-w` after each body, heads for `-D` and `-v`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
+use haul::interrupt::Interrupt;
+use haul::request::Pauses;
+use haul::sink::output::Output;
+use haul::trace::{Event, Trace};
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Result, Target};
+
+use crate::file_access::print_error_line;
+use crate::persona::Persona;
+use crate::plan::{self, GlobalArgs, Operation, UnixSocket, WriteOut};
+use crate::run::engine_options::output_options::NULL;
+use crate::run::report::error_message;
+use crate::run::report::file_metadata;
+use crate::run::report::progress::ProgressReporter;
+use crate::run::report::trace::Tracer;
+use crate::run::report::transfer_report::TransferReport;
+use crate::run::report::url_number::UrlNumbers;
+use crate::run::transfers::output_names::OutputNames;
+use crate::write_out::TransferFacts;
+
+/// A longer pause is announced, so that the user sees why nothing happens.
+const LONG_PAUSE: Duration = Duration::from_secs(5);
+
+/// Reports the transfers of one operation.
+pub(crate) struct Reporter {
+    persona: Persona,
+    shows_errors: bool,
+    write_out: Vec<Option<WriteOut>>,
+    traces: Vec<Option<Arc<Tracer>>>,
+    progress: Arc<ProgressReporter>,
+    operation: Operation,
+    is_silent: bool,
+    before: RunTotals,
+    /// A requested output besides the content could not be written.
+    is_lacking: AtomicBool,
+}
+
+/// The totals of earlier operations, which curl continues.
+#[derive(Clone, Default)]
+pub(crate) struct RunTotals {
+    pub(crate) urls: u64,
+    pub(crate) transfers: Arc<AtomicU64>,
+    /// `--rate`: when another transfer may begin.
+    pub(crate) pace: Option<StartRate>,
+    /// The names of the run's files.
+    pub(crate) names: OutputNames,
+    /// Says when the run is to end.
+    pub(crate) interrupt: Option<Interrupt>,
+}
+
+impl Reporter {
+    pub(crate) fn new(
+        global: &GlobalArgs,
+        operation: &Operation,
+        progress: Arc<ProgressReporter>,
+        before: RunTotals,
+    ) -> Result<Self> {
+        Ok(Self {
+            persona: global.persona,
+            shows_errors: global.shows_errors(),
+            write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
+            traces: operation.stages.iter().map(|stage| Tracer::of(global, operation, stage)).collect::<Result<_>>()?,
+            progress,
+            operation: operation.clone(),
+            is_silent: global.silent,
+            before,
+            is_lacking: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn trace(&self, stage: usize) -> Option<Arc<dyn Trace>> {
+        self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
+    }
+
+    /// Announces long pauses before further tries. In curl's place its own words do that.
+    pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn Pauses>> {
+        let is_said = !reporter.is_silent && !reporter.persona.is_curl();
+        is_said.then(|| Arc::clone(reporter) as Arc<dyn Pauses>)
+    }
+
+    /// `--rate`: waits until another transfer may begin, and notes that it does.
+    pub(crate) fn wait_for_pace(&self) {
+        if let Some(pace) = self.pace() {
+            pace.wait();
+        }
+    }
+
+    /// `--rate`, which holds over all operations.
+    pub(crate) fn pace(&self) -> Option<&StartRate> {
+        self.before.pace.as_ref()
+    }
+
+    /// Returns the hook that ends the run early.
+    pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
+        self.before.interrupt.as_ref()
+    }
+
+    /// The names that the run's files have so far.
+    pub(crate) fn names(&self) -> &OutputNames {
+        &self.before.names
+    }
+
+    /// Writes the fields of a local file, which has no status line, to the file of `-D`.
+    pub(crate) fn dump_head(&self, fields: &[u8]) {
+        if let Some(Some(tracer)) = self.traces.first() {
+            tracer.dump_head(fields);
+        }
+    }
+
+    pub(crate) fn progress(&self) -> &Arc<ProgressReporter> {
+        &self.progress
+    }
+
+    /// Reports the end of a transfer. Returns the text that belongs on standard output after its
+    /// body.
+    pub(crate) fn tell(&self, told: &TransferReport<'_>) -> Option<Vec<u8>> {
+        let error = told.error();
+        let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
+        let was_reached = told.is_local(self.persona) || told.outcome.facts.requests > 0;
+        self.progress.transfer_over(&told.outcome.facts, was_reached, error.is_some());
+        if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
+            // Also where -s keeps the line below from being said.
+            tracer.event(&Event::Info(error_message::of(self.persona, error, Some(told.outcome)).into()));
+        }
+        if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
+            self.progress.clear();
+            print_error_line(&error_message::line(self.persona, error, Some(told.outcome)));
+        }
+        self.leave_behind(told);
+        if let Some(Some(tracer)) = self.traces.get(told.stage)
+            && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
+        {
+            self.progress.clear();
+            print_error_line(&error_message::beside(Persona::Curl, &error));
+        }
+        self.written_out(told, transfer)
+    }
+
+    /// Writes the text of `-w` for a transfer. Returns the part that belongs on standard output.
+    fn written_out(&self, told: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
+        let write_out = self.write_out.get(told.stage)?.as_ref()?;
+        let stage = self.operation.stages.get(told.stage)?;
+        let text = told.error().map(|error| error_message::of(self.persona, error, Some(told.outcome)));
+        let (scheme, url_effective) = told.effective(self.persona);
+        let url = told.shown_url(self.persona);
+        let redirect_url = told.redirect_url(stage.transfer.redirect.follow);
+        let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+        let is_curl = self.persona.is_curl();
+        let facts = TransferFacts {
+            url_number: told.number + if is_curl { self.before.urls } else { 0 },
+            transfer_number: if is_curl { transfer } else { told.number },
+            redirect_url: redirect_url.as_deref(),
+            referer: told.outcome.facts.referer.as_deref().or(referer),
+            scheme,
+            remote_socket: self.socket(told),
+            filename: self.file(told).and_then(Path::to_str),
+            ..told.facts(&url, &url_effective, text.as_deref())
+        };
+        Some(self.printed(write_out, &facts))
+    }
+
+    /// Writes the text of `-w` for a URL that no request can be made from. Returns the text that
+    /// belongs on standard output.
+    pub(crate) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
+        let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
+        let write_out = self.write_out.first()?.as_ref()?;
+        let outcome = Outcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
+        let method = &self.operation.stages.first()?.request.method;
+        let told = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
+        let text = error_message::of(self.persona, error, None);
+        let facts = TransferFacts {
+            url_number: number + self.before.urls,
+            transfer_number: transfer,
+            scheme: "",
+            ..told.facts(url, url, Some(&text))
+        };
+        Some(self.printed(write_out, &facts))
+    }
+
+    /// Prints the parts of `-w` that go to standard error and to files. Returns the rest.
+    fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
+        let printed = write_out.render(facts, self.persona);
+        if !printed.stderr.is_empty() {
+            self.progress.clear();
+            let _ = std::io::stderr().write_all(&printed.stderr);
+        }
+        for (path, adds, text) in printed.files {
+            let file = File::options().create(true).write(true).append(adds).truncate(!adds).open(&path);
+            if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
+                self.lacks(&path, error);
+            }
+        }
+        printed.stdout
+    }
+
+    /// Prints the text that follows a body. In curl's place a failure to print it is no error: the
+    /// content is complete elsewhere, and the exit code reports on it alone.
+    pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        let mut output = Output::stdout();
+        match output.write(&text).and_then(|_| output.drain(None)) {
+            Err(error) if self.persona.is_curl() => {
+                let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
+                if self.shows_errors && !closed {
+                    self.progress.clear();
+                    print_error_line(&error_message::beside(self.persona, &error));
+                }
+                Ok(())
+            }
+            printed => printed,
+        }
+    }
+
+    /// The file of the local socket that was spoken to.
+    fn socket(&self, told: &TransferReport<'_>) -> Option<&str> {
+        match &self.operation.stages.get(told.stage)?.transfer.connection.unix_socket {
+            Some(UnixSocket::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
+            _ => None,
+        }
+    }
+
+    /// Returns the file that received the content; `None` for `--out-null`, and if the condition of
+    /// `-z` was not met.
+    fn file<'t>(&self, told: &TransferReport<'t>) -> Option<&'t Path> {
+        let is_dropped =
+            told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
+        told.file.filter(|_| !is_dropped).filter(|path| path.as_os_str() != NULL || !self.throws_away(told.stage))
+    }
+
+    /// Returns true if pages of a stage go to `--out-null`.
+    fn throws_away(&self, stage: usize) -> bool {
+        match stage {
+            0 => self.operation.outputs.contains(&plan::OutputArg::Null),
+            _ => self.operation.stages.get(stage).is_some_and(|stage| stage.output == plan::OutputArg::Null),
+        }
+    }
+
+    /// Writes the files and attributes that a successful transfer leaves besides its body.
+    fn leave_behind(&self, told: &TransferReport<'_>) {
+        if told.error().is_some() {
+            return;
+        }
+        if let Some(path) = self.file(told).filter(|_| self.operation.remote_time || self.operation.xattr) {
+            for failure in file_metadata::file(&self.operation, path, told.url, told.outcome) {
+                self.warn(&failure);
+            }
+        }
+        let saved = self.operation.stages.get(told.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        if let Some(path) = saved
+            && let Err(error) = file_metadata::entity_tag(path, told.outcome)
+        {
+            self.lacks(path, error);
+        }
+    }
+
+    /// A file that was asked for besides the content could not be written.
+    fn lacks(&self, path: &Path, error: std::io::Error) {
+        let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
+        self.is_lacking.store(true, Ordering::Relaxed);
+        if self.shows_errors {
+            self.progress.clear();
+            print_error_line(&error_message::beside(self.persona, &error));
+        }
+    }
+
+    /// Returns the exit code of an operation from that of its transfers. In haul's own name, a
+    /// failed output besides the content is a failure too.
+    pub(crate) fn exit_code(&self, transfers: u8) -> u8 {
+        let fails = transfers == 0 && !self.persona.is_curl() && self.is_lacking.load(Ordering::Relaxed);
+        if fails { ErrorKind::Write.exit_code() } else { transfers }
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.is_silent {
+            self.progress.clear();
+            print_error_line(&format!("Warning: {}", crate::usage_error::tamed(text)));
+        }
+    }
+}
+
+impl Pauses for Reporter {
+    fn begins(&self, url: &str, wait: Duration, why: &str) {
+        if wait > LONG_PAUSE {
+            let seconds = wait.as_secs_f64().ceil();
+            self.warn(&format!("{url}: {why}; the next try is in {seconds} s"));
+        }
+    }
+}
+
+impl TransferReporter for FleetReporter {
+    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>> {
+        let file = match &job.destination {
+            BodyDestination::File { path, .. } => Some(path.as_path()),
+            BodyDestination::Output => None,
+        };
+        let method = self.methods.get(job.stage).map_or("GET", String::as_str);
+        let number = match job.stage {
+            0 if self.reporter.persona.is_curl() => self.numbers.of(job.number),
+            _ => job.number,
+        };
+        let told = TransferReport { url: &job.url, number, stage: job.stage, method, file, outcome };
+        let text = self.reporter.tell(&told);
+        if !self.has_file {
+            return text;
+        }
+        if let Err(error) = self.reporter.print(text) {
+            self.reporter.is_lacking.store(true, Ordering::Relaxed);
+            if self.reporter.shows_errors {
+                print_error_line(&error_message::beside(self.reporter.persona, &error));
+            }
+        }
+        None
+    }
+}
+
+/// A reporter as the fleet holds it.
+pub(crate) struct FleetReporter {
+    pub(crate) reporter: Arc<Reporter>,
+    pub(crate) methods: Vec<String>,
+    pub(crate) numbers: UrlNumbers,
+    /// The output of all pages is a file. Their texts go to standard output, in the order in which
+    /// the pages end.
+    pub(crate) has_file: bool,
+}

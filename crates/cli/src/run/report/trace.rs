@@ -1,0 +1,298 @@
+//! `-v`, `--trace`, `--trace-ascii` and `-D`: prints requests, responses and connections while they
+//! happen.
+//!
+//! | | heads | bodies | each line |
+//! |---|---|---|---|
+//! | `-v` | yes | no | `> `, `< `, `* ` |
+//! | `--trace-ascii` | yes | as text | an offset, 64 characters |
+//! | `--trace` | yes | as hex and text | an offset, 16 bytes |
+//!
+//! Secrets are left out of all of them: a log is read by others.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haul::trace::{Event, Trace};
+use haul::{Error, Result};
+use haul_policy::printable::for_terminal;
+use haul_policy::secrets::is_hidden_field;
+
+use crate::persona::Persona;
+use crate::plan::{GlobalArgs, Operation, StageArgs, TraceArgs, TraceForm};
+use crate::run::report::error_message;
+use crate::run::report::file_metadata;
+use crate::run::report::output_file::OutputFile;
+
+/// An observer that writes the events of transfers to the user's trace.
+pub(crate) struct Tracer {
+    args: TraceArgs,
+    out: OutputFile,
+    /// `-D`.
+    heads: Option<OutputFile>,
+    /// The file of `-D` has the responses of proxies to CONNECT too.
+    connect_heads: bool,
+    /// The trace announces retries, as curl does unless it is silent.
+    tells_retries: bool,
+    /// The trace prints the error of the last try, as curl does.
+    tells_failures: bool,
+    /// The user has seen the message that the trace lacks something.
+    is_told: AtomicBool,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("args", &self.args).finish_non_exhaustive()
+    }
+}
+
+impl Tracer {
+    /// Returns the observer that `-v`, `--trace` and `-D` need; `None` without any of them.
+    pub(crate) fn of(global: &GlobalArgs, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
+        let args = &global.trace;
+        let heads = match &stage.report.dump_header {
+            Some(path) => {
+                // Errors in it are reported when the file is opened.
+                let _ = file_metadata::make_directories(operation, path);
+                Some(OutputFile::open(path)?)
+            }
+            None => None,
+        };
+        let retries_as_curl = global.persona.is_curl() && stage.transfer.retry.count > 0;
+        let tells_retries = retries_as_curl && !global.silent;
+        let tells_failures = retries_as_curl && global.shows_errors();
+        if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {
+            return Ok(None);
+        }
+        let out = match &args.file {
+            Some(path) => OutputFile::open(path)?,
+            None => OutputFile::stderr(),
+        };
+        let connect_heads = !stage.proxy.suppress_connect_headers;
+        Ok(Some(Arc::new(Self {
+            args: args.clone(),
+            out,
+            heads,
+            connect_heads,
+            tells_retries,
+            tells_failures,
+            is_told: AtomicBool::new(false),
+        })))
+    }
+
+    /// Returns the error by which the file of a trace lacks something. Only the first call returns
+    /// it.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
+    }
+
+    /// Writes a head to the file of `-D`, if there is one.
+    pub(crate) fn dump_head(&self, raw: &[u8]) {
+        match &self.heads {
+            Some(heads) if heads.is_terminal() => heads.write(&for_terminal(raw)),
+            Some(heads) => heads.write(raw),
+            None => {}
+        }
+    }
+}
+
+impl Trace for Tracer {
+    fn event(&self, event: &Event<'_>) {
+        let raw = match event {
+            Event::Response { head } | Event::Interim { head } => Some(head.raw()),
+            Event::Connect { head } if self.connect_heads => Some(head.raw()),
+            Event::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
+            _ => None,
+        };
+        if let Some(raw) = raw {
+            self.dump_head(raw);
+        }
+        if let (Event::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
+            && let Err(error) = &failed.result
+        {
+            crate::run::print_error_line(&error_message::line(Persona::Curl, error, Some(failed)));
+        }
+        if let (Event::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
+            return crate::run::print_error_line(&format!(
+                "Warning: {}",
+                error_message::further_try(*trouble, *wait, *left)
+            ));
+        }
+        let text = match self.args.form {
+            TraceForm::Off => return,
+            TraceForm::Lines => self.lines(event),
+            TraceForm::Ascii | TraceForm::Hex => self.dump(event),
+        };
+        self.out.write(&text);
+    }
+
+    fn wants_content(&self) -> bool {
+        matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
+    }
+
+    /// The heads of `-D` are a result, like content; a trace is not.
+    fn failure(&self) -> Option<Error> {
+        self.heads.as_ref()?.failure()
+    }
+}
+
+impl Tracer {
+    fn lines(&self, event: &Event<'_>) -> Vec<u8> {
+        let (mark, text): (char, Cow<'_, str>) = match event {
+            Event::Info(text) => ('*', text.as_ref().into()),
+            Event::Retry { trouble, wait, left, .. } => {
+                ('*', error_message::further_try(*trouble, *wait, *left).into())
+            }
+            Event::Request { head } => ('>', sent_head(head).into()),
+            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
+                ('<', shown_head(head.raw()).into())
+            }
+            Event::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
+            _ => return Vec::new(),
+        };
+        let stamp = self.stamp();
+        let line = |line: &str| {
+            let text = line.trim_end_matches(['\r', '\n']);
+            let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+            format!("{stamp}{mark} {}{end}", crate::usage_error::tamed(text))
+        };
+        text.split_inclusive('\n').map(line).collect::<String>().into_bytes()
+    }
+
+    fn dump(&self, event: &Event<'_>) -> Vec<u8> {
+        match event {
+            Event::Info(text) => self.info(text),
+            Event::Retry { trouble, wait, left, .. } => self.info(&error_message::further_try(*trouble, *wait, *left)),
+            Event::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
+            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => self.blocks(head.raw()),
+            Event::Trailers { fields } => self.blocks(fields.raw()),
+            Event::Sent(bytes) => self.block("=> Send data", bytes),
+            Event::Received(bytes) => self.block("<= Recv data", bytes),
+        }
+    }
+
+    fn info(&self, text: &str) -> Vec<u8> {
+        format!("{}* {}\n", self.stamp(), crate::usage_error::tamed(text)).into_bytes()
+    }
+
+    /// A block for each line of a head.
+    fn blocks(&self, raw: &[u8]) -> Vec<u8> {
+        let block = |line: &str| self.block("<= Recv header", line.as_bytes());
+        shown_head(raw).split_inclusive('\n').flat_map(block).collect()
+    }
+
+    fn block(&self, title: &str, bytes: &[u8]) -> Vec<u8> {
+        let length = bytes.len();
+        let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.stamp()).into_bytes();
+        match self.args.form {
+            TraceForm::Hex => hex(bytes, &mut out),
+            _ => ascii(bytes, &mut out),
+        }
+        out
+    }
+
+    /// `--trace-time`, in UTC: a log is compared with those of servers.
+    fn stamp(&self) -> String {
+        let ids = if self.args.ids { "[0-0] " } else { "" };
+        if !self.args.time {
+            return ids.to_owned();
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let day = now.as_secs() % 86_400;
+        format!("{:02}:{:02}:{:02}.{:06} {ids}", day / 3600, day / 60 % 60, day % 60, now.subsec_micros())
+    }
+}
+
+fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+    for (row, line) in bytes.chunks(16).enumerate() {
+        let mut text = format!("{:04x}: ", row * 16);
+        for at in 0..16 {
+            text.push_str(&line.get(at).map_or("   ".to_owned(), |byte| format!("{byte:02x} ")));
+        }
+        text.extend(line.iter().map(|&byte| shown(byte)));
+        text.push('\n');
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// A line of text each, in pieces of 64 characters.
+fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let end = rest.windows(2).take(65).position(|pair| pair == b"\r\n");
+        let (length, skipped) = end.map_or((rest.len().min(64), 0), |end| (end, 2));
+        let text: String = rest[..length].iter().map(|&byte| shown(byte)).collect();
+        out.extend_from_slice(format!("{at:04x}: {text}\n").as_bytes());
+        at += length + skipped;
+    }
+}
+
+fn shown(byte: u8) -> char {
+    if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
+}
+
+/// A request's head as it goes out, with its empty line.
+fn sent_head(head: &str) -> String {
+    format!("{head}\n").replace('\n', "\r\n")
+}
+
+/// A response's head for people, its lines ended as they came. A cookie or token that a server sets
+/// is as good as a password.
+fn shown_head(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
+        let name = line.split_once(':').map_or("", |(name, _)| name.trim());
+        // A status line may have a colon as well.
+        if !name.contains(' ') && is_hidden_field(name) {
+            shown.push_str(name);
+            shown.push_str(": [redacted]");
+        } else if name.eq_ignore_ascii_case("location") {
+            shown.push_str(&with_user_hidden(line));
+        } else {
+            shown.push_str(line);
+        }
+        shown.push_str(end);
+    }
+    shown
+}
+
+/// Hides what precedes the host of the URL in this line. Text that is not a URL may have a password
+/// up to any `@` ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is
+/// shown.
+fn with_user_hidden(line: &str) -> Cow<'_, str> {
+    let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
+    let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{}***{}", &line[..start], &line[start + at..]).into(),
+        None => line.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_are_set_are_not_shown() {
+        let raw = b"HTTP/1.1 401 No token: x\r\nSet-Cookie: sid=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
+        let shown = "HTTP/1.1 401 No token: x\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
+        assert_eq!(shown_head(raw), shown);
+    }
+
+    #[test]
+    fn passwords_of_a_redirect_are_not_shown() {
+        for (line, shown) in [
+            ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
+            ("location://u@h?a", "location://***@h?a"),
+            ("Location: /@me", "Location: /@me"),
+            ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
+        ] {
+            assert_eq!(shown_head(line.as_bytes()), shown);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The speed of a count of bytes over the last seconds.
+//!
+//! ```ignore
+//! let mut rate = TransferRate::default();
+//! rate.seen(Duration::from_secs(2), 10_000);
+//! assert_eq!(rate.per_second(), 5_000);
+//! ```
+//!
+//! At first the speed is the average since the beginning. Samples older than [`MEMORY`] lose weight
+//! exponentially. A division approximates the exponential: the power function alone would make each
+//! start of the program load another library (docs/design/startup.md).
+
+use std::time::Duration;
+
+/// After this time about a third of an earlier speed is left.
+const MEMORY: Duration = Duration::from_secs(15);
+
+/// The speed of one count of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TransferRate {
+    /// The time of the last sample, since the beginning.
+    at: Duration,
+    bytes: u64,
+    per_second: f64,
+}
+
+impl TransferRate {
+    /// Adds a sample: the total of bytes at a time since the beginning.
+    pub(crate) fn seen(&mut self, at: Duration, bytes: u64) {
+        let step = at.saturating_sub(self.at);
+        if step.is_zero() {
+            return;
+        }
+        let now = bytes.saturating_sub(self.bytes) as f64 / step.as_secs_f64();
+        let weight = step.div_duration_f64(at.min(MEMORY + step));
+        self.per_second += (now - self.per_second) * weight;
+        self.at = at;
+        self.bytes = bytes;
+    }
+
+    /// Bytes a second.
+    pub(crate) fn per_second(&self) -> u64 {
+        self.per_second as u64
+    }
+
+    /// Returns the seconds until `bytes` more have arrived at this speed; `None` at speed 0.
+    pub(crate) fn time_for(&self, bytes: u64) -> Option<Duration> {
+        let per_second = self.per_second();
+        (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn at_first_it_is_the_average_however_often_it_is_seen() {
+        let mut once = TransferRate::default();
+        once.seen(4 * SECOND, 4_000);
+        let mut often = TransferRate::default();
+        for (tenth, bytes) in [(1, 700), (7, 900), (20, 900), (40, 4_000)] {
+            often.seen(tenth * SECOND / 10, bytes);
+        }
+        assert_eq!(once.per_second(), 1_000);
+        assert!(often.per_second().abs_diff(1_000) <= 1, "{often:?}");
+    }
+
+    #[test]
+    fn what_was_long_ago_is_forgotten() {
+        let mut rate = TransferRate::default();
+        let mut bytes = 0;
+        for second in 1..=200 {
+            bytes += if second <= 100 { 1_000_000 } else { 1_000 };
+            rate.seen(second * SECOND, bytes);
+        }
+        assert!((1_000..5_000).contains(&rate.per_second()), "{rate:?}");
+    }
+
+    #[test]
+    fn nothing_yet_no_time_and_fewer_bytes_are_no_speed() {
+        let mut rate = TransferRate::default();
+        assert_eq!((rate.per_second(), rate.time_for(10)), (0, None));
+        rate.seen(Duration::ZERO, 1_000);
+        assert_eq!(rate, TransferRate::default());
+        rate.seen(SECOND, 1_000);
+        assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(11 * SECOND), Some(Duration::ZERO)));
+        rate.seen(2 * SECOND, 0);
+        assert_eq!(rate.per_second(), 500);
+    }
+}

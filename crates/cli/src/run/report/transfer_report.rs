@@ -1,0 +1,178 @@
+//! A finished transfer, and the facts to report about it.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Target};
+use haul_policy::file_url;
+use haul_policy::redirect::location_text;
+use haul_policy::secrets::without_userinfo;
+
+use crate::persona::Persona;
+use crate::run::report::error_message;
+use crate::write_out::{TransferFacts, url_spelling};
+
+/// One transfer as the report needs it.
+pub(crate) struct TransferReport<'a> {
+    /// With the query that is added to each.
+    pub(crate) url: &'a str,
+    pub(crate) number: u64,
+    pub(crate) stage: usize,
+    pub(crate) method: &'a str,
+    pub(crate) file: Option<&'a Path>,
+    pub(crate) outcome: &'a Outcome,
+}
+
+impl TransferReport<'_> {
+    /// Returns the error of a failed transfer.
+    pub(crate) fn error(&self) -> Option<&Error> {
+        self.outcome.result.as_ref().err()
+    }
+
+    /// Returns true if the URL is a local file, which the program reads where it stands in for
+    /// curl.
+    pub(crate) fn is_local(&self, persona: Persona) -> bool {
+        persona.is_curl() && file_url::is_file_url(self.url)
+    }
+
+    /// The scheme and the URL that was fetched in the end.
+    pub(crate) fn effective(&self, persona: Persona) -> (&str, String) {
+        if self.is_local(persona) {
+            return ("file", self.url.to_owned());
+        }
+        let target = &self.outcome.target;
+        let is_redirected = self.outcome.facts.redirects > 0;
+        let fragment = match is_redirected {
+            false => self.url.split_once('#').map(|(_, fragment)| fragment),
+            true => target.fragment(),
+        };
+        let mut url = with_fragment(with_port(target), fragment);
+        if let Some(host) = url_spelling::host(self.url, target.host_text()).filter(|_| !is_redirected) {
+            let from = target.scheme().as_str().len() + "://".len();
+            url.replace_range(from..from + target.host_text().len(), host);
+        }
+        (target.scheme().as_str(), url)
+    }
+
+    /// Returns the URL as given. In haul's own name it has no password, because printed URLs end up
+    /// in logs.
+    pub(crate) fn shown_url(&self, persona: Persona) -> Cow<'_, str> {
+        match persona {
+            Persona::Curl => Cow::Borrowed(self.url),
+            _ if self.error().is_some_and(|error| error.kind() == ErrorKind::Url && error.is_setup()) => {
+                without_userinfo(self.url)
+            }
+            _ => without_user(self.url),
+        }
+    }
+
+    /// Returns the target of a redirect that was not followed. A transfer that followed redirects
+    /// (`follows`) and failed has none, unless the failure refused a redirect.
+    pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
+        let is_refused =
+            |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
+        if follows && !self.error().is_none_or(is_refused) {
+            return None;
+        }
+        let head = self.outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
+        let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
+        match self.outcome.target.join(&location) {
+            Ok(target) => Some(with_fragment(with_port(&target), target.fragment())),
+            // A target that haul cannot fetch is shown as written.
+            Err(error) => (error.exit_code() == 1).then(|| crate::usage_error::shown_url(&location)),
+        }
+    }
+
+    /// Returns the facts that the transfer itself reports; the caller adds the rest.
+    pub(crate) fn facts<'a>(
+        &'a self,
+        url: &'a str,
+        url_effective: &'a str,
+        error: Option<&'a str>,
+    ) -> TransferFacts<'a> {
+        let (outcome, facts) = (self.outcome, &self.outcome.facts);
+        let content_type = outcome.head.as_ref().and_then(|head| head.get_all("content-type").last());
+        TransferFacts {
+            response_code: facts.status,
+            url,
+            url_effective,
+            size_download: facts.body_bytes,
+            size_delivered: facts.decoded_bytes.unwrap_or(facts.body_bytes),
+            time_namelookup: facts.resolved,
+            time_connect: facts.connected,
+            time_appconnect: facts.secured,
+            time_starttransfer: facts.first_byte,
+            time_total: facts.total,
+            num_connects: facts.connects.into(),
+            num_redirects: facts.redirects.into(),
+            content_type: content_type.and_then(|value| std::str::from_utf8(value).ok()),
+            exit_code: outcome.result.as_ref().err().map_or(0, Error::exit_code),
+            error,
+            method: facts.method.as_deref().unwrap_or(self.method),
+            filename: self.file.and_then(Path::to_str),
+            scheme: outcome.target.scheme().as_str(),
+            http_version: match facts.version {
+                Some(haul::Version::Http10) => "1",
+                Some(haul::Version::Http11) => "1.1",
+                Some(haul::Version::Http2) => "2",
+                _ => "",
+            },
+            connection: facts.connection,
+            remote_ip: facts.peer.map(|peer| peer.ip()),
+            remote_socket: None,
+            certificates: facts.certificates.as_deref().unwrap_or_default(),
+            remote_port: facts.peer.map(|peer| peer.port()),
+            local_ip: facts.local.map(|local| local.ip()),
+            local_port: facts.local.map(|local| local.port()),
+            url_number: self.number,
+            transfer_number: self.number,
+            connect_code: facts.connect_status,
+            num_retries: facts.retries.into(),
+            proxy_used: facts.proxy_used,
+            proxy_verify_result: error_message::verify_result(outcome, true),
+            verify_result: error_message::verify_result(outcome, false),
+            redirect_url: None,
+            referer: None,
+            size_header: facts.head_bytes,
+            size_request: facts.request_bytes,
+            size_upload: facts.upload_bytes,
+            time_pretransfer: facts.sent,
+            time_redirect: facts.redirected,
+            head: outcome.head.as_ref(),
+            history: &outcome.history,
+            now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+        }
+    }
+}
+
+/// A URL as it was given, but for its user and password.
+fn without_user(url: &str) -> Cow<'_, str> {
+    let from = url.find("://").map_or(0, |colon| colon + 3);
+    let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
+        None => Cow::Borrowed(url),
+    }
+}
+
+/// Returns a URL with its port, if the port was written although it is the scheme's default, as
+/// curl prints it.
+fn with_port(target: &Target) -> String {
+    let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
+    match port {
+        Some(port) => {
+            format!("{}://{}:{port}{}", target.scheme().as_str(), target.authority(), target.path_and_query())
+        }
+        None => target.to_url(),
+    }
+}
+
+/// Appends a fragment, which no request contains: it is the user's, or the server's in a redirect.
+fn with_fragment(url: String, fragment: Option<&str>) -> String {
+    match fragment {
+        Some(fragment) => format!("{url}#{fragment}"),
+        None => url,
+    }
+}

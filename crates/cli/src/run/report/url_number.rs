@@ -1,0 +1,47 @@
+//! The numbers of URLs as curl counts them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The source of each transfer. curl numbers URLs by their source, so that all URLs of a glob have
+/// one number.
+#[derive(Clone, Default)]
+pub(crate) struct UrlNumbers {
+    runs: Arc<Mutex<Vec<SourceRange>>>,
+}
+
+/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of
+/// them are one.
+struct SourceRange {
+    first: u64,
+    source: u64,
+    step: u64,
+}
+
+impl SourceRange {
+    fn of(&self, transfer: u64) -> u64 {
+        self.source + self.step * (transfer - self.first)
+    }
+}
+
+impl UrlNumbers {
+    /// A transfer of this source comes.
+    pub(crate) fn made(&self, transfer: u64, source: u64) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = runs.last_mut() {
+            if transfer == run.first + 1 {
+                run.step = u64::from(source > run.source);
+            }
+            if run.of(transfer) == source {
+                return;
+            }
+        }
+        runs.push(SourceRange { first: transfer, source, step: 0 });
+    }
+
+    /// The number of the source of a transfer.
+    pub(crate) fn of(&self, transfer: u64) -> u64 {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = runs.partition_point(|run| run.first <= transfer);
+        at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))
+    }
+}

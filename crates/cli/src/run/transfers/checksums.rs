@@ -1,0 +1,157 @@
+//! The expected digest of a body (`--checksum`), from the command line or from a list of checksums.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::buffer::Lease;
+use haul::sink::Sink;
+use haul::sink::checksum::{Algorithm, Checksum};
+use haul::state::auth::Auth;
+use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::urlencode;
+
+use crate::checksum::{self as asked, ChecksumList, LIST_MAX, NoDigest};
+use crate::file_access::{FileAccess, SystemFiles};
+use crate::plan::Operation;
+
+/// The lists of checksums that were read, by their places: each is read once.
+#[derive(Default)]
+pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
+
+impl ChecksumLists {
+    /// The list of a run of many URLs, if it has one, and its place.
+    pub(crate) fn of_many(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &Operation,
+    ) -> Result<Option<(Arc<ChecksumList>, String)>> {
+        match &operation.checksum {
+            Some(asked::ChecksumArg::From(place)) => Ok(Some((self.at(client, request, None, place)?, place.clone()))),
+            Some(asked::ChecksumArg::Digest(_)) | None => Ok(None),
+        }
+    }
+
+    /// The checksum that the body of `target` must have.
+    ///
+    /// A list is fetched with the settings of the body itself, and with its secrets only if it lies
+    /// on the same origin.
+    pub(crate) fn of(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &Operation,
+        target: &Target,
+        file: Option<&Path>,
+    ) -> Result<Option<Checksum>> {
+        match &operation.checksum {
+            None => Ok(None),
+            Some(asked::ChecksumArg::Digest(digest)) => Ok(checksum(digest)),
+            Some(asked::ChecksumArg::From(place)) => {
+                let list = self.at(client, request, Some(target), place)?;
+                listed(&list, place, target, file).map(Some)
+            }
+        }
+    }
+
+    fn at(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        target: Option<&Target>,
+        place: &str,
+    ) -> Result<Arc<ChecksumList>> {
+        if let Some((_, list)) = self.0.iter().find(|(known, _)| known == place) {
+            return Ok(Arc::clone(list));
+        }
+        let list = Arc::new(ChecksumList::new(read(client, request, target, place)?));
+        self.0.push((place.to_owned(), Arc::clone(&list)));
+        Ok(list)
+    }
+}
+
+/// The checksum that a list has of `target`: by the path of its URL, or by that of its file.
+pub(crate) fn listed(list: &ChecksumList, place: &str, target: &Target, file: Option<&Path>) -> Result<Checksum> {
+    let path = target.path();
+    let decoded = urlencode::decoded(path.as_bytes());
+    let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
+    let mut digests = names.into_iter().flatten().map(|name| list.pick(name));
+    let first = digests.next().unwrap_or(Err(NoDigest::NotListed));
+    let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
+    let found = digest.map(|digest| checksum(&digest));
+    found
+        .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
+        .and_then(|checksum| checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "a checksum of another length")))
+        .map_err(|error| error.with_url(target.to_url()))
+}
+
+fn checksum(digest: &asked::ExpectedDigest) -> Option<Checksum> {
+    let algorithm = match digest.algorithm() {
+        asked::ChecksumAlgorithm::Sha1 => Algorithm::Sha1,
+        asked::ChecksumAlgorithm::Sha256 => Algorithm::Sha256,
+        asked::ChecksumAlgorithm::Sha384 => Algorithm::Sha384,
+        asked::ChecksumAlgorithm::Sha512 => Algorithm::Sha512,
+    };
+    Checksum::new(algorithm, digest.bytes().to_vec())
+}
+
+/// The text of the list at `place`: a URL, a file, or `-`.
+fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+    let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
+    if scheme.starts_with("http://") || scheme.starts_with("https://") {
+        return fetch(client, request, target, place);
+    }
+    let mut list = Vec::new();
+    SystemFiles
+        .open(Path::new(place))
+        .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
+        .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
+    if list.len() > LIST_MAX {
+        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are longer than any list of them")));
+    }
+    Ok(list)
+}
+
+fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+    let list = Target::parse(place)
+        .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
+    // A list is got: what is sent to the body's URL is not sent to that of the list.
+    let mut options = RequestOptions {
+        method: "GET".to_owned(),
+        body: None,
+        range: None,
+        resume_from: None,
+        include_head: false,
+        fail: true,
+        max_size: Some(LIST_MAX as u64),
+        ..request.clone()
+    };
+    if target.is_none_or(|target| list.origin() != target.origin()) {
+        options.authorization = None;
+        options.auth = Auth::default();
+        options.cookie = None;
+        options.fields.clear();
+        options.tls.identity = None;
+        options.tls.passphrase = None;
+    }
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    client.fetch(list, Arc::new(options), Box::new(ChecksumListSink(Arc::clone(&kept)))).result?;
+    let mut bytes = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *bytes))
+}
+
+/// Keeps a list for its requester.
+struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink for ChecksumListSink {
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        true
+    }
+}

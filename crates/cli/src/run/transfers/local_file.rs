@@ -1,0 +1,297 @@
+//! `file:` URLs, in curl's place: scripts name mirrors on a disk so, and fixtures of their tests.
+//! No bytes of theirs meet the engine, whose transfers are HTTP; its sinks take what is read here.
+//!
+//! ```text
+//! path ─┬─▶ head: Content-Length, Accept-ranges, Last-Modified ─▶ sink   -I ends here
+//!       ├─▶ bytes (-r, -C), or the names in a directory ────────▶ sink
+//!       └◀─ -T
+//! ```
+//!
+//! Left out: `--limit-rate`, `--max-time`, and several ranges at once.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use haul::body::upload::BodyUpload;
+use haul::buffer::{BufferPool, Lease};
+use haul::facts::Facts;
+use haul::sink::{Begin, Sink};
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Head, RequestOptions, Result, Target};
+use haul_policy::{file_url, urlencode};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::date;
+use crate::plan::{ContinueAt, Operation, StageArgs};
+use crate::run::report::reporter::Reporter;
+
+/// Bytes read at once.
+const BLOCK: usize = 128 << 10;
+/// In seconds since 1970: HTTP's dates end before it.
+const YEAR_10000: u64 = 253_402_300_800;
+
+/// The file that a URL names.
+pub(crate) struct LocalFile {
+    path: PathBuf,
+    /// A target that stands for the file where only an HTTP URL is possible. Both have the same
+    /// file name.
+    pub(crate) target: Target,
+}
+
+/// The file, where the URL names one and such are taken.
+///
+/// # Errors
+/// It names none here, or `--proto` forbids it.
+pub(crate) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<LocalFile>> {
+    let by_default = stage.transfer.redirect.default_file && !url.contains("://");
+    let by_default = by_default.then(|| format!("file://{url}"));
+    let url = by_default.as_deref().unwrap_or(url);
+    if !is_curl || !file_url::is_file_url(url) {
+        return Ok(None);
+    }
+    if !stage.transfer.redirect.protocols.file {
+        let message = "file is not among the protocols that --proto allows";
+        return Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(url));
+    }
+    let bad = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Url, error.to_string()).with_url(url);
+    let path = file_url::path(url).map_err(|error| bad(&error))?;
+    let written: String = path
+        .split(|&byte| byte == b'/')
+        .skip(1)
+        .fold(String::new(), |before, part| format!("{before}/{}", urlencode::percent(part)));
+    let target = Target::parse_with(&format!("localhost{written}"), haul_policy::Scheme::Http, true);
+    let target = target.map_err(|error| bad(&error))?;
+    Ok(Some(LocalFile { path: PathBuf::from(OsStr::from_bytes(&path)), target }))
+}
+
+impl LocalFile {
+    /// Delivers the file, or writes it.
+    pub(crate) fn carry_out(
+        self,
+        operation: &Operation,
+        request: &RequestOptions,
+        uploads: bool,
+        sink: Box<dyn Sink>,
+        reporter: &Reporter,
+    ) -> Outcome {
+        let mut reading = LocalFileTransfer {
+            request,
+            reporter,
+            sink,
+            target: &self.target,
+            head: None,
+            facts: Facts::new(Instant::now()),
+        };
+        let result = match request.body.as_ref().filter(|_| uploads) {
+            Some(body) => {
+                let written = write(&self.path, operation, &mut *body.upload(), &mut reading.facts.upload_bytes);
+                written.and_then(|()| reading.sink.finish())
+            }
+            None => reading.deliver(&self.path),
+        };
+        let LocalFileTransfer { head, facts, .. } = reading;
+        let mut facts = Box::new(facts);
+        facts.total = facts.started.elapsed();
+        Outcome { result, target: self.target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+    }
+}
+
+/// A file on its way to the sink.
+struct LocalFileTransfer<'a> {
+    request: &'a RequestOptions,
+    reporter: &'a Reporter,
+    sink: Box<dyn Sink>,
+    target: &'a Target,
+    head: Option<Head>,
+    facts: Facts,
+}
+
+impl LocalFileTransfer<'_> {
+    fn deliver(&mut self, path: &Path) -> Result<()> {
+        let unreadable =
+            |error| Error::with_source(ErrorKind::LocalFile, format!("Could not open file {}", path.display()), error);
+        let mut file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            // Names are listed anew each time: there is no place in them to go on from.
+            if self.resumed().is_some_and(|from| from > 0) {
+                return Err(not_resumed("it is a directory"));
+            }
+            let names = names(path).map_err(unreadable)?;
+            let is_wanted = self.begin(&metadata, None, 0)?;
+            return if is_wanted { self.pour(&mut &names[..]) } else { self.sink.finish() };
+        }
+        // Files of the system's own (/proc) have no length that can be relied on.
+        let length = Some(metadata.len()).filter(|&length| metadata.is_file() && length > 0);
+        let (from, to) = self.extent(length)?;
+        if self.request.max_size.is_some_and(|most| to.is_some_and(|to| to - from > most)) {
+            return Err(Error::new(ErrorKind::TooLarge, format!("{} is larger than allowed", path.display())));
+        }
+        if from > 0 {
+            file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
+        }
+        let is_wanted = self.begin(&metadata, to.map(|to| to - from), from)?;
+        match to {
+            _ if self.request.head_only || !is_wanted => self.sink.finish(),
+            Some(to) => self.pour(&mut file.take(to - from)),
+            None => self.pour(&mut file),
+        }
+    }
+
+    /// Returns the offset at which `-C` resumes; `None` if the copy starts anew.
+    fn resumed(&mut self) -> Option<u64> {
+        self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
+    }
+
+    /// Returns the offsets of the first byte and of the end to copy from a file of this length. The
+    /// end is `None` if it is not known.
+    fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
+        let (from, last) = match (self.resumed(), &self.request.range) {
+            (Some(from), _) => (from, None),
+            (None, Some(range)) => within(range, length).ok_or_else(|| not_resumed("it has no such range"))?,
+            (None, None) => (0, None),
+        };
+        let end = last.map(|last| last.saturating_add(1));
+        let Some(length) = length else {
+            return if from == 0 { Ok((0, end)) } else { Err(not_resumed("its length is not known")) };
+        };
+        // The output may be complete already.
+        if from > length {
+            return Err(not_resumed("it is not as long as that"));
+        }
+        Ok((from, Some(end.map_or(length, |end| length.min(end)))))
+    }
+
+    /// Tells of the file as a server would, in the fields that curl has for it; the answer is
+    /// whether its content is wanted.
+    fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
+        let mut fields = String::new();
+        if metadata.is_file() {
+            fields = format!("Content-Length: {}\r\nAccept-ranges: bytes\r\n", metadata.len());
+        }
+        let modified = u64::try_from(metadata.mtime()).ok();
+        if let Some(modified) = modified.filter(|&seconds| seconds < YEAR_10000) {
+            fields += &format!("Last-Modified: {}\r\n", date::http(modified));
+        }
+        fields += "\r\n";
+        let head = Head::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
+            .ok_or_else(|| Error::new(ErrorKind::LocalFile, "what is known of it cannot be told"))?;
+        self.reporter.dump_head(fields.as_bytes());
+        self.facts.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
+        let is_wanted = self.request.wants.as_ref().is_none_or(|wants| wants.wants(&head));
+        if !is_wanted {
+            self.facts.status = 304;
+        }
+        if is_wanted || self.request.include_head {
+            self.sink.begin(&Begin {
+                head: &head,
+                target: self.target,
+                place: self.target,
+                history: &[],
+                facts: &self.facts,
+                length,
+                offset,
+                total: length,
+                validator: None,
+                deadline: None,
+            })?;
+        }
+        self.head = Some(head);
+        if self.request.include_head {
+            self.sink.bytes(Lease::borrowed(fields.as_bytes()))?;
+        }
+        Ok(is_wanted)
+    }
+
+    /// Reads to the end.
+    fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
+        let mut buffer = BufferPool::new(BLOCK).take();
+        loop {
+            let count = match from.read(&mut buffer) {
+                Ok(0) => return self.sink.finish(),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::with_source(ErrorKind::LocalFile, "failed to read the file", error)),
+            };
+            self.facts.body_bytes += count as u64;
+            if self.request.max_size.is_some_and(|most| self.facts.body_bytes > most) {
+                return Err(Error::new(ErrorKind::TooLarge, "the file is larger than allowed"));
+            }
+            self.sink.bytes(Lease::new(&mut buffer, 0..count))?;
+        }
+    }
+}
+
+fn not_resumed(why: &str) -> Error {
+    Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
+}
+
+/// The first and the last byte that a range names (RFC 9110 section 14.1.2).
+fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
+    match (range.split_once('-')?, length) {
+        (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
+        ((from, ""), _) => Some((from.parse().ok()?, None)),
+        ((from, last), _) => {
+            let (from, last) = (from.parse().ok()?, last.parse().ok()?);
+            (from <= last).then_some((from, Some(last)))
+        }
+    }
+}
+
+/// Returns the names in a directory, one a line, sorted. As in curl, hidden names are left out.
+fn names(directory: &Path) -> io::Result<Vec<u8>> {
+    let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    names.retain(|name| !name.as_bytes().starts_with(b"."));
+    names.sort();
+    Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
+}
+
+/// `-T`: writes the file anew, or appends to it where `-C` resumes.
+fn write(path: &Path, operation: &Operation, content: &mut dyn BodyUpload, sent: &mut u64) -> Result<()> {
+    let unwritable =
+        |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
+    let goes_on = operation.stages[0].request.continue_at;
+    let mut options = File::options();
+    options.create(true).append(goes_on.is_some()).write(true).truncate(goes_on.is_none());
+    let mut file = options.mode(operation.create_file_mode.unwrap_or(0o644)).open(path).map_err(unwritable)?;
+    // An offset is subtracted where the content is opened; the size of the output is known only
+    // here.
+    let mut there = match goes_on {
+        Some(ContinueAt::OutputSize) => file.metadata().map_err(unwritable)?.len(),
+        _ => 0,
+    };
+    let mut buffer = vec![0; BLOCK];
+    loop {
+        let read = next(content, &mut buffer);
+        let count = read.map_err(|error| Error::with_source(ErrorKind::Read, "failed to read what is sent", error))?;
+        if count == 0 {
+            return Ok(());
+        }
+        let skipped = there.min(count as u64);
+        there -= skipped;
+        #[expect(clippy::cast_possible_truncation, reason = "at most a block")]
+        let rest = &buffer[skipped as usize..count];
+        file.write_all(rest).map_err(|error| {
+            Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error)
+        })?;
+        *sent += rest.len() as u64;
+    }
+}
+
+/// Reads the next bytes of the content; 0 is the end. Waits for a pipe that has no bytes yet.
+fn next(content: &mut dyn BodyUpload, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match (content.read(buffer), content.source()) {
+            (Err(error), Some(source)) if error.kind() == io::ErrorKind::WouldBlock => {
+                let ready = PollFd::from_borrowed_fd(source, PollFlags::IN);
+                rustix::io::retry_on_intr(|| poll(&mut [ready.clone()], None))?;
+            }
+            (read, _) => return read,
+        }
+    }
+}

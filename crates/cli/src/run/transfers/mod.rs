@@ -1,0 +1,11 @@
+//! The transfers of a run: one URL, URLs one after the other, or many URLs at once.
+
+mod checksums;
+mod local_file;
+pub(crate) mod output_names;
+pub(crate) mod parallel;
+pub(crate) mod sequential;
+pub(crate) mod signals;
+pub(crate) mod single_url;
+pub(crate) mod state_stores;
+mod url_items;

@@ -1,0 +1,170 @@
+//! The names of the files that a run writes. No URL's file replaces that of another URL.
+//!
+//! Names are kept as hashes, and URLs, which only a message needs, in memory up to [`IN_MEMORY`]
+//! and then in a file without a name: a million files cost some 30 MB. Two names with one hash of
+//! 64 bits would be taken for one; that is less likely than a disk that fails.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::sink::naming::NameCheck;
+use haul::{Error, ErrorKind, Result};
+use tempfile::SpooledTempFile;
+
+/// The bytes of URLs that are kept in memory; more go to a temporary file.
+const IN_MEMORY: usize = 4 << 20;
+
+/// The names that URLs of this run have taken. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
+
+#[derive(Debug)]
+struct TakenNames {
+    hasher: RandomState,
+    /// The offset in `urls` of the URL that took a name, by the name's hash.
+    names: HashMap<u64, u64>,
+    urls: SpooledTempFile,
+    /// The last directory that was resolved, and its canonical path.
+    directory: Option<(PathBuf, PathBuf)>,
+    /// The last device that took a body. A list with `-o /dev/null` asks for each URL.
+    device: Option<PathBuf>,
+}
+
+impl Default for TakenNames {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            names: HashMap::new(),
+            urls: SpooledTempFile::new(IN_MEMORY),
+            directory: None,
+            device: None,
+        }
+    }
+}
+
+impl OutputNames {
+    /// Returns true if a URL has taken this name.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = taken.hash(path);
+        taken.names.contains_key(&name)
+    }
+
+    /// A check that takes the names that responses choose. With `skips_existing`, a file from before
+    /// the run is passed over, and its name is not taken.
+    pub(crate) fn check(&self, skips_existing: bool) -> NameCheck {
+        let names = self.clone();
+        NameCheck::new(move |path, target| match skips_existing && path.exists() && !names.has(path) {
+            true => Ok(()),
+            false => names.take(path, &target.to_url()),
+        })
+    }
+
+    /// Takes a name for the file of a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] when another URL of the run has it, unless it is no regular file, which
+    /// takes the content of any number of URLs.
+    pub(crate) fn take(&self, path: &Path, url: &str) -> Result<()> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str()) {
+            return Ok(());
+        }
+        let name = taken.hash(path);
+        let Some(&position) = taken.names.get(&name) else {
+            let position = taken.add(url).map_err(|error| {
+                Error::with_source(ErrorKind::Write, "failed to note the URL of an output file", error)
+            })?;
+            taken.names.insert(name, position);
+            return Ok(());
+        };
+        if is_device(path) {
+            taken.device = Some(path.to_owned());
+            return Ok(());
+        }
+        let first = taken.url(position).unwrap_or_default();
+        let message = format!(
+            "{} is the output of {} in this run; tell them apart by #1 in -o, or number them by --no-clobber",
+            path.display(),
+            crate::usage_error::shown_url(&first),
+        );
+        Err(Error::new(ErrorKind::Write, message).with_url(crate::usage_error::shown_url(url)))
+    }
+}
+
+impl TakenNames {
+    /// The hash of a name, the same for each way to write it.
+    fn hash(&mut self, path: &Path) -> u64 {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if self.directory.as_ref().is_none_or(|(written, _)| written != parent) {
+            // A directory that does not exist yet keeps the path as written.
+            let canonical = parent.canonicalize().unwrap_or_else(|_| parent.components().collect());
+            self.directory = Some((parent.to_owned(), canonical));
+        }
+        let directory = self.directory.as_ref().map(|(_, canonical)| canonical);
+        self.hasher.hash_one((directory, path.file_name()))
+    }
+
+    /// Keeps a URL; the answer is where.
+    fn add(&mut self, url: &str) -> std::io::Result<u64> {
+        let position = self.urls.seek(SeekFrom::End(0))?;
+        self.urls.write_all(&(url.len() as u64).to_le_bytes())?;
+        self.urls.write_all(url.as_bytes())?;
+        Ok(position)
+    }
+
+    fn url(&mut self, position: u64) -> std::io::Result<String> {
+        let mut length = [0; 8];
+        self.urls.seek(SeekFrom::Start(position))?;
+        self.urls.read_exact(&mut length)?;
+        let mut url = String::new();
+        (&mut self.urls).take(u64::from_le_bytes(length)).read_to_string(&mut url)?;
+        Ok(url)
+    }
+}
+
+/// Returns true if the path exists and is no regular file, or is the name of a descriptor.
+fn is_device(path: &Path) -> bool {
+    let is_descriptor = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|name| path.starts_with(name));
+    is_descriptor || path.metadata().is_ok_and(|metadata| !metadata.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_is_taken_once_however_it_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::os::unix::fs::symlink("d", dir.path().join("link")).unwrap();
+        let names = OutputNames::default();
+        let take = |name: &str, url: &str| names.take(&dir.path().join(name), url);
+        take("d/f", "http://h/1").unwrap();
+        take("d/g", "http://h/2").unwrap();
+        take("f", "http://h/3").unwrap();
+        for other in ["d/f", "d/./f", "d//f", "d/../d/f", "link/f"] {
+            let error = take(other, "http://u:secret@h/4").unwrap_err();
+            let text = error.to_string();
+            assert_eq!(error.exit_code(), 23);
+            assert!(text.contains("http://h/1") && text.contains("h/4") && !text.contains("secret"), "{text}");
+        }
+        for _ in 0..2 {
+            names.take(Path::new("/dev/null"), "http://h/5").unwrap();
+        }
+    }
+
+    #[test]
+    fn first_url_is_named_among_many() {
+        let names = OutputNames::default();
+        let url = |number: usize| format!("http://h/{number}/{}", "x".repeat(9_000));
+        for number in 0..1_000 {
+            names.take(Path::new(&format!("/nowhere/{number}")), &url(number)).unwrap();
+        }
+        let error = names.take(Path::new("/nowhere/765"), "http://h/new").unwrap_err();
+        assert!(error.to_string().contains("http://h/765/"), "{error}");
+    }
+}

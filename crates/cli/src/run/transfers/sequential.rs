@@ -1,0 +1,208 @@
+//! Transfers one after the other, each with its upload: uploads, and every URL as `curl` without
+//! `-Z`.
+//!
+//! Each transfer is reported before the next one begins, and has the whole process to itself: the
+//! blocking driver, no thread. Globs are expanded as they are needed, so that a million of URLs
+//! costs no memory.
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use haul::{Client, Error, ErrorKind, Result};
+use haul_policy::file_url;
+use haul_policy::glob::GlobValues;
+
+use crate::plan::{Operation, OutputArg, RunPlan, UploadArg, UrlSource, name_upload};
+use crate::run::engine_options::request_body::UploadContent;
+use crate::run::engine_options::target_url::target_of;
+use crate::run::glob;
+use crate::run::report::reporter::Reporter;
+use crate::run::transfers::single_url::{self, UrlJob};
+use crate::run::transfers::state_stores::StateStores;
+
+/// Returns true if an operation is carried out one URL after the other.
+pub(crate) fn is_wanted(plan: &RunPlan, operation: &Operation) -> bool {
+    let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
+    // Files have no server to be asked beside others.
+    let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_file_url(url));
+    let is_alone = crate::run::only_url(operation).is_some();
+    let is_curls = plan.global.persona.is_curl()
+        && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
+        && operation.stages.len() == 1
+        && operation.stages[0].extract.is_empty()
+        && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
+    uploads || is_curls
+}
+
+/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's,
+/// or with `-Z` the last failure's.
+pub(crate) fn run(
+    client: &Client,
+    plan: &RunPlan,
+    operation: &Operation,
+    reporter: &Arc<Reporter>,
+    stores: &mut StateStores,
+) -> Result<u8> {
+    let mut serial = SequentialRun { client, plan, operation, reporter, stores, exit_code: 0 };
+    serial.all()?;
+    Ok(serial.exit_code)
+}
+
+/// Runs transfers one after the other. `Break` ends the run.
+struct SequentialRun<'a> {
+    client: &'a Client,
+    plan: &'a RunPlan,
+    operation: &'a Operation,
+    reporter: &'a Arc<Reporter>,
+    stores: &'a mut StateStores,
+    exit_code: u8,
+}
+
+impl SequentialRun<'_> {
+    fn all(&mut self) -> Result<()> {
+        let operation = self.operation;
+        for (index, source) in operation.urls.iter().enumerate() {
+            let UrlSource::Argument(source) = source else {
+                return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
+            };
+            for upload in uploads(operation, index)? {
+                if self.source(index, source, &upload)?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every URL of one argument.
+    fn source(&mut self, index: usize, source: &str, upload: &UploadSource) -> Result<ControlFlow<()>> {
+        if !self.operation.is_glob(index, source) {
+            return self.one(index, source, GlobValues::default(), upload);
+        }
+        for expansion in glob(source)?.iter() {
+            if self.one(index, &expansion.url, expansion.parts, upload)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Transfers one URL; `parts` holds the values of its globs.
+    fn one(&mut self, index: usize, url: &str, parts: GlobValues, upload: &UploadSource) -> Result<ControlFlow<()>> {
+        let global = &self.plan.global;
+        self.reporter.wait_for_pace();
+        let parts = match upload {
+            UploadSource::File(_, named) => parts.with_named(named),
+            UploadSource::Nothing | UploadSource::Stdin => parts,
+        };
+        let sent = match upload.for_url(url, self.operation) {
+            // A missing file ends the run, as in curl: the exit code of a later URL would hide the
+            // error.
+            Err(error) if error.kind() == ErrorKind::Read => {
+                self.write_out_unbegun(index, url, &error)?;
+                return Err(error);
+            }
+            sent => sent,
+        };
+        let done = sent.and_then(|(place, upload)| {
+            let job = UrlJob { url: &place, given: url, index, parts: &parts, upload };
+            single_url::run(self.client, global, self.operation, job, self.reporter, self.stores)
+        });
+        let began = done.is_ok();
+        let code = match done {
+            // An error in one URL does not affect the others, unless they depend on it.
+            Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
+                self.tell(index, url, &error)?
+            }
+            Err(error) => {
+                self.write_out_unbegun(index, url, &error)?;
+                return Err(error);
+            }
+            Ok(code) => code,
+        };
+        if global.persona.is_curl() && began {
+            // Behind each transfer, as by curl.
+            crate::run::tell_lost(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
+        }
+        let counts = match global.persona.is_curl() {
+            // With -Z no success hides the failure of another transfer.
+            true => code != 0 || !global.parallel,
+            false => self.exit_code == 0,
+        };
+        if counts {
+            self.exit_code = code;
+        }
+        let is_last = code != 0 && global.fail_early;
+        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Tells why there was no transfer; the answer is the exit code.
+    fn tell(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
+        let code = crate::run::tell(self.plan, self.reporter.progress(), error);
+        self.write_out_unbegun(index, url, error)?;
+        Ok(code)
+    }
+
+    /// Writes the text of `-w` for a transfer that failed before it began, which counts as a
+    /// transfer in curl.
+    fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
+        let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
+        match self.plan.global.persona.is_curl() && is_transfer {
+            true => self.reporter.print(self.reporter.tell_unusable(url, index as u64, error)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns true if the error ends the whole run, as in curl: a setting that cannot be used, or an
+/// invalid URL that names a file or takes an upload or a query.
+fn ends_all(operation: &Operation, index: usize, upload: &UploadSource, error: &Error) -> bool {
+    let names = *operation.output_of(index) == OutputArg::RemoteName;
+    let is_named = matches!(upload, UploadSource::File(..)) || operation.stages[0].request.query.is_some();
+    error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
+}
+
+/// The upload to the URLs of a source.
+enum UploadSource {
+    Nothing,
+    Stdin,
+    /// A file, with the values of the globs in its name.
+    File(OsString, GlobValues),
+}
+
+impl UploadSource {
+    /// The content, and the URL that it goes to: with the name of the file where that has to be
+    /// added.
+    fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<UploadContent>)> {
+        let request = &operation.stages[0].request;
+        Ok(match self {
+            UploadSource::Nothing => (url.to_owned(), None),
+            UploadSource::Stdin => (url.to_owned(), Some(UploadContent::stdin(request)?)),
+            UploadSource::File(file, _) => {
+                let place = name_upload(url, file);
+                // A file is not opened for an invalid URL, as in curl.
+                if let Err(error) = target_of(&operation.stages[0], &place)
+                    && error.kind() == ErrorKind::Url
+                {
+                    return Err(error);
+                }
+                (place, Some(UploadContent::of(Path::new(file), request)?))
+            }
+        })
+    }
+}
+
+/// Returns the uploads to the URLs of the source at this index, in order. As in curl, each file
+/// goes to all of these URLs.
+fn uploads(operation: &Operation, index: usize) -> Result<Vec<UploadSource>> {
+    Ok(match operation.upload_of(index) {
+        None | Some(UploadArg::Nothing) => vec![UploadSource::Nothing],
+        Some(UploadArg::Stdin { .. }) => vec![UploadSource::Stdin],
+        Some(UploadArg::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
+            Some(files) => glob(files)?.iter().map(|file| UploadSource::File(file.url.into(), file.parts)).collect(),
+            None => vec![UploadSource::File(files.clone(), GlobValues::default())],
+        },
+    })
+}

@@ -1,0 +1,257 @@
+//! One URL: the blocking driver, no thread, no event loop.
+
+use std::borrow::Cow;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::buffer::Lease;
+use haul::sink::checksum::Verified;
+use haul::sink::file::{FileOptions, FileSink};
+use haul::sink::output::Waiting;
+use haul::sink::partial::PartialFile;
+use haul::sink::{Begin, Counter, Partial, Sink};
+use haul::transfer::Outcome;
+use haul::{Client, Error, ErrorKind, Result, Target};
+use haul_policy::file_url;
+use haul_policy::glob::GlobValues;
+
+use super::local_file;
+use super::state_stores::StateStores;
+use crate::agent::eligibility;
+use crate::file_access::print_error_line;
+use crate::plan::{ContinueAt, ExistingFile, GlobalArgs, Operation, append_query};
+use crate::run::engine_options;
+use crate::run::engine_options::output_options::{
+    file_for, file_options, has_its_name, options_for, shows_content, standard_output,
+};
+use crate::run::engine_options::request_body::UploadContent;
+use crate::run::engine_options::target_url::{refuse_login, target_of};
+use crate::run::report::file_metadata;
+use crate::run::report::progress::ProgressReporter;
+use crate::run::report::reporter::Reporter;
+use crate::run::report::transfer_report::TransferReport;
+
+/// One URL to fetch, or to send something to.
+pub(crate) struct UrlJob<'a> {
+    /// The URL.
+    pub(crate) url: &'a str,
+    /// The URL as it was given: without the appended name of the uploaded file, which `-O` would
+    /// otherwise overwrite.
+    pub(crate) given: &'a str,
+    /// The index of the URL's source.
+    pub(crate) index: usize,
+    /// The values of its source's globs.
+    pub(crate) parts: &'a GlobValues,
+    /// The content of the upload, if there is one.
+    pub(crate) upload: Option<UploadContent>,
+}
+
+/// Fetches it; the answer is the exit code.
+pub(crate) fn run(
+    client: &Client,
+    global: &GlobalArgs,
+    operation: &Operation,
+    job: UrlJob<'_>,
+    reporter: &Arc<Reporter>,
+    stores: &mut StateStores,
+) -> Result<u8> {
+    let stage = &operation.stages[0];
+    engine_options::resolve(client, stage)?;
+    let mut request = engine_options::request(global, stage, reporter.trace(0), stores)?;
+    request.interrupt = reporter.interrupt().cloned();
+    request.pauses = Reporter::pauses(reporter);
+    request.escape_head = request.include_head && shows_content(operation);
+    let uploads = job.upload.is_some();
+    if let Some(part) = job.upload {
+        request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
+        (request.body, request.content_range) = (Some(part.body), part.range);
+        // They are about what is sent.
+        (request.resume_from, request.range) = (None, None);
+    }
+    let request = Arc::new(request);
+    let url = job.url;
+    let local = local_file::find(global.persona.is_curl(), stage, url)?;
+    let target = match &local {
+        Some(local) => local.target.clone(),
+        None => target_of(stage, url)?,
+    };
+    let given = match &local {
+        None if job.given != url => Some(target_of(stage, job.given)?),
+        _ => None,
+    };
+    let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
+    let output = operation.output_of(job.index);
+    if let Some(file) = &file
+        && !has_its_name(operation, reporter.names(), output, file, url)?
+    {
+        if global.shows_notes() {
+            print_error_line(&format!("Note: skips transfer, \"{}\" exists locally", file.display()));
+        }
+        return Ok(0);
+    }
+    if let Some(tag) = &stage.request.etag_save {
+        file_metadata::can_be_saved(operation, tag)?;
+    }
+    refuse_login(stage, &target)?;
+    let to_file = file.as_deref().map(|file| (file, file_options(operation, 0, None)));
+    if local.is_none()
+        && let Some(outcome) = eligibility::fetch(client, global, operation, url, &request, to_file)?
+    {
+        return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
+    }
+    let checksum = stores.checksums.of(client, &request, operation, &target, file.as_deref())?;
+    let sink: Box<dyn Sink> = match (&file, checksum) {
+        (Some(path), checksum) => {
+            let options = options_for(operation, output, checksum, Some(reporter.names()));
+            let append = options.append.filter(|_| !uploads);
+            Box::new(FileSink::with(path, FileOptions { append, ..options }))
+        }
+        (None, None) => Box::new(Waiting::new(standard_output(operation), None)),
+        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
+    };
+    let named = Arc::new(Mutex::new(file));
+    let progress = Arc::clone(reporter.progress());
+    let sink = Box::new(ProgressSink { sink, progress, named: Arc::clone(&named) });
+    let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+    reporter.progress().transfer_begins(to_stdout);
+    if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
+        reporter.progress().goes_on_at(offset);
+    }
+    let outcome = match local {
+        Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
+        None => client.fetch(target, Arc::clone(&request), sink),
+    };
+    let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
+    conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
+}
+
+/// Reports the outcome of the transfer. Returns the exit code.
+fn conclude(
+    operation: &Operation,
+    outcome: &Outcome,
+    url: &str,
+    index: usize,
+    method: &str,
+    file: Option<&Path>,
+    reporter: &Reporter,
+) -> Result<u8> {
+    let failed_to_write = |kind: std::io::ErrorKind| {
+        let is_it = |error: &Error| {
+            error.kind() == ErrorKind::Write && error.io_source().is_some_and(|source| source.kind() == kind)
+        };
+        outcome.result.as_ref().is_err_and(is_it)
+    };
+    if failed_to_write(std::io::ErrorKind::BrokenPipe) {
+        return Ok(ErrorKind::Write.exit_code());
+    }
+    // The file that the response named exists. The name is known only now. Where existing files are
+    // skipped, this is no failure.
+    if operation.existing == ExistingFile::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
+        return Ok(0);
+    }
+    let query = operation.stages[0].request.query.as_ref();
+    let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
+    let told = TransferReport { url: &queried, number: index as u64, stage: 0, method, file, outcome };
+    // It may be a local file that was written to.
+    let to_output = file.is_none() && !file_url::is_file_url(url);
+    let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
+    reporter.print(reporter.tell(&told).filter(|_| !is_unwritable))?;
+    Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
+}
+
+/// Shows how far a body is, and notes the name that its file got.
+struct ProgressSink {
+    sink: Box<dyn Sink>,
+    progress: Arc<ProgressReporter>,
+    named: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl ProgressSink {
+    fn note_name(&self) {
+        if let Some(name) = self.sink.file_name() {
+            *self.named.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+        }
+    }
+}
+
+impl Sink for ProgressSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.progress.body_begins(begin.length, begin.offset);
+        let outcome = self.sink.begin(begin);
+        self.note_name();
+        outcome
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.progress.body_bytes(lease.bytes().len());
+        self.sink.bytes(lease)
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.progress.body_bytes(pieces.iter().map(|piece| piece.len()).sum());
+        self.sink.pieces(pieces)
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        self.sink.direct()
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.progress.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.sink.moved(bytes);
+    }
+
+    fn cannot_write(&self, error: std::io::Error) -> Error {
+        self.sink.cannot_write(error)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        let partial = self.sink.partial(target);
+        if let Some(partial) = &partial {
+            self.progress.goes_on_at(partial.gap.start);
+        }
+        partial
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.sink.partial_file()
+    }
+
+    fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+        Some(Arc::new(ProgressCounter(Arc::clone(&self.progress))))
+    }
+
+    fn keeps(&mut self) -> bool {
+        self.sink.keeps()
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let outcome = self.sink.finish();
+        self.note_name();
+        outcome
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.sink.file_name()
+    }
+}
+
+/// Shows bytes that parts of a file are written with.
+struct ProgressCounter(Arc<ProgressReporter>);
+
+impl Counter for ProgressCounter {
+    fn count(&self, bytes: u64) {
+        self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+}

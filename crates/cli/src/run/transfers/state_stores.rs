@@ -1,0 +1,183 @@
+//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each
+//! operation.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use haul::state::alt_svc::AltSvc;
+use haul::state::hsts::Hsts;
+use haul::state::jar::{FileStyle, Jar};
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
+
+use crate::file_access::{Stdout, stdin};
+use crate::plan::{CookieArgs, Operation, StageArgs, StoreArg, UrlSource};
+use crate::run::transfers::checksums::ChecksumLists;
+
+/// The stores that the operations of a run, and their stages, share.
+#[derive(Default)]
+pub(crate) struct StateStores {
+    pub(crate) checksums: ChecksumLists,
+    jars: Vec<(CookieArgs, Jar)>,
+    hsts: Vec<(StoreArg, Hsts)>,
+    alt_svc: Vec<(StoreArg, AltSvc)>,
+    /// The time at which the operation began.
+    began: Option<Instant>,
+    /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
+    host: Option<String>,
+}
+
+/// The wait for another process' lock after which a message says so.
+const TOLD_AFTER: Duration = Duration::from_secs(5);
+
+/// Saves a file whose lock another process may hold. Waits for the lock until the deadline.
+fn patiently(
+    deadline: Option<Instant>,
+    tells: &dyn Fn(&Error),
+    save: &dyn Fn(Option<Instant>) -> Result<()>,
+) -> Result<()> {
+    let soon = Instant::now() + TOLD_AFTER;
+    match save(Some(deadline.map_or(soon, |at| at.min(soon)))) {
+        Err(error) if error.is_timeout() && deadline.is_none_or(|at| at > soon) => {
+            tells(&error);
+            save(deadline)
+        }
+        outcome => outcome,
+    }
+}
+
+fn style(args: &CookieArgs) -> FileStyle {
+    if args.as_curl { FileStyle::Curl } else { FileStyle::Standard }
+}
+
+/// Returns true if a jar is printed to standard output instead of a file.
+fn is_output(jar: &Path) -> bool {
+    jar == Path::new("-")
+}
+
+impl StateStores {
+    /// An operation begins.
+    pub(crate) fn begin(&mut self, operation: &Operation) {
+        self.began = Some(Instant::now());
+        let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
+        self.host = match operation.urls.get(0) {
+            Some(UrlSource::Argument(url)) if reads => {
+                Target::parse(url).ok().map(|target| target.host_text().to_owned())
+            }
+            _ => None,
+        };
+    }
+
+    /// Adds the shared stores to the options of a stage's requests.
+    pub(crate) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
+        let transfer = &stage.transfer;
+        if transfer.cookies.is_on() {
+            options.jar = Some(self.jar(&transfer.cookies)?);
+        }
+        if transfer.hsts != StoreArg::Off {
+            if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
+                let hsts = Hsts::of(style(&transfer.cookies));
+                if let StoreArg::File(path) = &transfer.hsts {
+                    hsts.load(path)?;
+                }
+                self.hsts.push((transfer.hsts.clone(), hsts));
+            }
+            options.hsts = self.hsts.iter().find(|(store, _)| *store == transfer.hsts).map(|(_, hsts)| hsts.clone());
+        }
+        if transfer.alt_svc != StoreArg::Off {
+            if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
+                let alt_svc = AltSvc::of(style(&transfer.cookies));
+                if let StoreArg::File(path) = &transfer.alt_svc {
+                    alt_svc.load(path)?;
+                }
+                self.alt_svc.push((transfer.alt_svc.clone(), alt_svc));
+            }
+            let found = self.alt_svc.iter().find(|(store, _)| *store == transfer.alt_svc);
+            options.alt_svc = found.map(|(_, alt_svc)| alt_svc.clone());
+        }
+        Ok(())
+    }
+
+    fn jar(&mut self, args: &CookieArgs) -> Result<Jar> {
+        if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
+            return Ok(jar.clone());
+        }
+        let read = Jar::of(style(args));
+        for file in &args.files {
+            if file == Path::new("-") {
+                let mut text = Vec::new();
+                stdin()
+                    .and_then(|mut stdin| stdin.read_to_end(&mut text))
+                    .map_err(|error| Error::with_source(ErrorKind::Read, "failed to read the cookies", error))?;
+                read.import_text_of(&text, self.host.as_deref());
+            } else if file.exists() {
+                if args.jar.as_ref() == Some(file) {
+                    read.load(file)?
+                } else {
+                    read.import_of(file, self.host.as_deref())?
+                };
+            }
+        }
+        if args.junk_session {
+            read.clear_session();
+        }
+        // curl has one for all operations that use cookies.
+        let jar = match self.jars.first().filter(|_| args.as_curl) {
+            Some((_, shared)) => {
+                shared.import_text(&read.to_text());
+                shared.clone()
+            }
+            None => read,
+        };
+        self.jars.push((args.clone(), jar.clone()));
+        Ok(jar)
+    }
+
+    /// The jars that an operation writes, and where to.
+    fn kept<'s>(&'s self, operation: &Operation) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s Jar)> {
+        let is_used = |args: &CookieArgs| operation.stages.iter().any(|stage| stage.transfer.cookies == *args);
+        let used = self.jars.iter().filter(move |(args, _)| is_used(args));
+        used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
+    }
+
+    /// The time limit of an operation: of one URL it counts from its beginning, of several from
+    /// now.
+    fn deadline(&self, operation: &Operation) -> Option<Instant> {
+        let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
+        let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);
+        from.checked_add(limit)
+    }
+
+    /// Prints the jars of `-c -`. Returns the errors of the jars that could not be written.
+    pub(crate) fn print(&self, operation: &Operation) -> Vec<Error> {
+        let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
+        let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
+        jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
+    }
+
+    /// Writes an operation's stores to their files, so that the next operation may read them.
+    /// Returns the errors of the files that could not be written. Calls `tells` with the reason
+    /// when another process holds a lock for long.
+    pub(crate) fn save(&self, operation: &Operation, tells: &dyn Fn(&Error)) -> Vec<Error> {
+        let mut failed = Vec::new();
+        let patiently = |save: &dyn Fn(Option<Instant>) -> Result<()>| patiently(self.deadline(operation), tells, save);
+        for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
+            // Cookies that were not read are not kept, as in curl: a new login has none of the old
+            // session.
+            let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
+            let save = |by| if is_fresh { jar.replace_by(path, by) } else { jar.save_by(path, by) };
+            failed.extend(patiently(&save).err());
+        }
+        for (store, hsts) in &self.hsts {
+            if let StoreArg::File(path) = store {
+                failed.extend(patiently(&|by| hsts.save_by(path, by)).err());
+            }
+        }
+        for (store, alt_svc) in &self.alt_svc {
+            if let StoreArg::File(path) = store {
+                failed.extend(patiently(&|by| alt_svc.save_by(path, by)).err());
+            }
+        }
+        failed
+    }
+}

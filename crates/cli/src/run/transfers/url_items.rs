@@ -1,0 +1,222 @@
+//! The sources of a plan (arguments, globs, lists) as one iterator.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use haul::fleet::{BodyDestination, FleetItem};
+use haul::{Error, ErrorKind, Result, Target};
+use haul_policy::glob::{Expansions, GlobValues};
+use haul_policy::protocols::Protocols;
+use haul_policy::target::{Origin, Scheme};
+
+use crate::checksum::ChecksumList;
+use crate::file_access::stdin;
+use crate::plan::{NetrcArg, Operation, UrlSource, append_query};
+use crate::run::engine_options::output_options::{file_for, has_its_name, options_for};
+use crate::run::engine_options::target_url::{refuse_login, target_of};
+use crate::run::report::url_number::UrlNumbers;
+use crate::run::transfers::checksums;
+use crate::run::transfers::output_names::OutputNames;
+use crate::url_list;
+
+/// The longest line of an input file: no URL is longer.
+const MAX_LINE: u64 = 8 << 20;
+
+/// The items of an operation, one after the other: no source is ever read ahead.
+pub(crate) struct UrlItems {
+    operation: Operation,
+    /// Checksums of the files, and where they are from.
+    list: Option<(Arc<ChecksumList>, String)>,
+    at: usize,
+    current: OpenSource,
+    /// The origin of the last URL, which the next one is likely to have too.
+    near: Option<Origin>,
+    made: u64,
+    numbers: UrlNumbers,
+    names: OutputNames,
+}
+
+enum OpenSource {
+    None,
+    Glob(Expansions),
+    File { reader: Box<dyn BufRead + Send>, name: String },
+}
+
+impl UrlItems {
+    pub(crate) fn new(
+        operation: &Operation,
+        list: Option<(Arc<ChecksumList>, String)>,
+        numbers: UrlNumbers,
+        names: OutputNames,
+    ) -> Self {
+        Self {
+            operation: operation.clone(),
+            list,
+            at: 0,
+            current: OpenSource::None,
+            near: None,
+            made: 0,
+            numbers,
+            names,
+        }
+    }
+
+    /// The item of a URL; `None` if there is nothing to do for it.
+    fn item(&mut self, source: usize, url: String, parts: &GlobValues) -> Result<Option<FleetItem>> {
+        let url = self.prepared(url)?;
+        let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
+        let stage = &self.operation.stages[0];
+        if (stage.request.no_user_in_url || stage.request.auth.netrc == NetrcArg::Missing)
+            && let Ok(target) = target_of(stage, &url)
+        {
+            refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage_error::shown_url(&url)))?;
+        }
+        Ok(Some(FleetItem { url, destination }))
+    }
+
+    /// Returns the destination of a URL's content; `None` if the file exists and existing files are
+    /// skipped.
+    fn destination(&mut self, source: usize, url: &str, parts: &GlobValues) -> Result<Option<BodyDestination>> {
+        let output = self.operation.output_of(source);
+        let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
+        if is_shared || output.is_stdout() {
+            if self.list.is_some() {
+                let message = "the checksums of many bodies are compared only where each goes to a file of its own";
+                return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage_error::shown_url(url)));
+            }
+            return Ok(Some(BodyDestination::Output));
+        }
+        // Only a name taken from the URL needs a URL that can be parsed; the engine says why
+        // another one cannot.
+        let path_as_is = self.operation.stages[0].transfer.path_as_is;
+        let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
+        self.near = parsed.as_ref().map(Target::origin).ok();
+        Ok(Some(match parsed {
+            Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
+                Some(path) => {
+                    if !has_its_name(&self.operation, &self.names, output, &path, url)? {
+                        return Ok(None);
+                    }
+                    let list = self.list.as_ref();
+                    let checksum =
+                        list.map(|(list, place)| checksums::listed(list, place, &target, Some(&path))).transpose()?;
+                    let options = options_for(&self.operation, output, checksum, Some(&self.names));
+                    BodyDestination::File { path, options }
+                }
+                None => BodyDestination::Output,
+            },
+            Err(_) => BodyDestination::Output,
+        }))
+    }
+
+    /// A URL of the list as the engine takes it: with the query that is added to each, and its
+    /// scheme if that is not http.
+    fn prepared(&self, url: String) -> Result<String> {
+        let stage = &self.operation.stages[0];
+        let redirect = &stage.transfer.redirect;
+        if redirect.protocols != Protocols::default() {
+            target_of(stage, &url)?;
+        }
+        let url = match &stage.request.query {
+            Some(query) => append_query(&url, query),
+            None => url,
+        };
+        let has_scheme = redirect.default_scheme == Scheme::Http || url.contains("://");
+        Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
+    }
+
+    /// Opens the next source. `None` when there is no other.
+    fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
+        let index = self.at;
+        let source = self.operation.urls.get(index)?;
+        self.at += 1;
+        Some(match source {
+            UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
+                let url = url.to_owned();
+                self.item(index, url, &GlobValues::default())
+            }
+            UrlSource::Argument(url) => crate::run::glob(url).map(|glob| {
+                self.current = OpenSource::Glob(glob.iter());
+                None
+            }),
+            UrlSource::InputFile(name) => {
+                let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
+                    "-" => stdin().map(|stdin| Box::new(BufReader::with_capacity(64 << 10, stdin)) as _),
+                    name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
+                };
+                match reader {
+                    Ok(reader) => {
+                        self.current = OpenSource::File { reader, name: name.to_owned() };
+                        Ok(None)
+                    }
+                    Err(error) => Err(unreadable(name, error)),
+                }
+            }
+        })
+    }
+
+    fn pull(&mut self) -> Option<Result<FleetItem>> {
+        loop {
+            let found = match self.next_of_current() {
+                Some(found) => found,
+                None => self.open_next()?,
+            };
+            if let Some(item) = found.transpose() {
+                return Some(item);
+            }
+        }
+    }
+
+    /// The next item of the open source; `None` at its end, or without one.
+    fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
+        let source = self.at.saturating_sub(1);
+        let next = match &mut self.current {
+            OpenSource::None => return None,
+            OpenSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
+            OpenSource::File { reader, name } => {
+                next_line(reader, name).map(|url| url.map(|url| (url, GlobValues::default())))
+            }
+        };
+        if let Ok(Some((url, parts))) = next {
+            return Some(self.item(source, url, &parts));
+        }
+        // A list that cannot be read has no further lines.
+        self.current = OpenSource::None;
+        next.err().map(Err)
+    }
+}
+
+impl Iterator for UrlItems {
+    type Item = Result<FleetItem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.pull()?;
+        // Only curl numbers URLs by their source; haul numbers transfers.
+        if self.operation.in_place {
+            self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
+            self.made += 1;
+        }
+        Some(item)
+    }
+}
+
+fn unreadable(name: &str, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
+}
+
+/// Returns the next line that holds a URL, without the blanks around it.
+fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
+    loop {
+        let mut line = Vec::new();
+        let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| unreadable(name, error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if read as u64 == MAX_LINE {
+            return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
+        }
+        let Some(text) = url_list::in_line(&line) else { continue };
+        return Ok(Some(url_list::as_text(text).into_owned()));
+    }
+}

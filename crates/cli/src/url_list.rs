@@ -1,0 +1,143 @@
+//! The sources of the URLs of one operation, millions of them in little memory.
+//!
+//! A config file may name millions of URLs. They lie in one buffer behind a table of ends: 8 bytes
+//! a URL beside its text. A `String` each would cost 24 bytes and an allocation.
+//!
+//! ```
+//! use haul_cli::url_list::{UrlList, UrlSource};
+//!
+//! let mut urls = UrlList::default();
+//! urls.push_url("http://example.com/[1-3]");
+//! urls.push_input_file("-");
+//! let all: Vec<_> = urls.iter().collect();
+//! assert_eq!(all[0], UrlSource::Argument("http://example.com/[1-3]"));
+//! assert_eq!(all[1], UrlSource::InputFile("-"));
+//! ```
+
+use std::borrow::Cow;
+
+use haul_policy::urlencode::percent;
+
+/// Set in an end that closes the name of an input file.
+const FILE_BIT: u64 = 1 << 63;
+
+/// Set in an end that closes a URL of a list. Such a URL is no glob, and its path names the output
+/// file unless `-o` says otherwise.
+const LISTED_BIT: u64 = 1 << 62;
+
+const BITS: u64 = FILE_BIT | LISTED_BIT;
+
+/// The URL in a line of a list, without blanks around it; `None` for an empty line or a comment.
+pub fn in_line(line: &[u8]) -> Option<&[u8]> {
+    Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
+}
+
+/// Returns a URL as text. Bytes that are no UTF-8 (names in Latin-1) are percent-encoded, as in a
+/// path or query.
+pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return text.into();
+    }
+    let mut text = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&percent(chunk.invalid()));
+    }
+    text.into()
+}
+
+/// One source of URLs, in the order of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlSource<'a> {
+    /// A URL as written, possibly a glob.
+    Argument(&'a str),
+    /// A file of URLs, one a line; `-` is standard input.
+    InputFile(&'a str),
+}
+
+/// The sources of URLs of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UrlList {
+    text: String,
+    ends: Vec<u64>,
+}
+
+impl UrlList {
+    /// Adds a URL.
+    pub fn push_url(&mut self, url: &str) {
+        self.text.push_str(url);
+        self.ends.push(self.text.len() as u64);
+    }
+
+    /// Adds a URL of a list that was read while the command line was.
+    pub fn push_listed(&mut self, url: &str) {
+        self.text.push_str(url);
+        self.ends.push(self.text.len() as u64 | LISTED_BIT);
+    }
+
+    /// Returns true if the source at an index came from a list.
+    pub fn is_listed(&self, index: usize) -> bool {
+        self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
+    }
+
+    /// Adds a file of URLs.
+    pub fn push_input_file(&mut self, path: &str) {
+        self.text.push_str(path);
+        self.ends.push(self.text.len() as u64 | FILE_BIT);
+    }
+
+    /// Returns the number of sources; a glob or a file counts as one.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns true if there is no source at all.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The source at an index.
+    pub fn get(&self, index: usize) -> Option<UrlSource<'_>> {
+        let end = *self.ends.get(index)?;
+        let start = match index {
+            0 => 0,
+            _ => self.ends[index - 1] & !BITS,
+        };
+        let text = &self.text[start as usize..(end & !BITS) as usize];
+        Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
+    }
+
+    /// All sources in order.
+    pub fn iter(&self) -> impl Iterator<Item = UrlSource<'_>> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_come_back_in_order_and_kind() {
+        let mut urls = UrlList::default();
+        assert!(urls.is_empty());
+        urls.push_input_file("list");
+        urls.push_url("http://ä.example/");
+        urls.push_url("");
+        urls.push_input_file("-");
+        urls.push_listed("http://h/");
+        let all: Vec<_> = urls.iter().collect();
+        assert_eq!(
+            all,
+            [
+                UrlSource::InputFile("list"),
+                UrlSource::Argument("http://ä.example/"),
+                UrlSource::Argument(""),
+                UrlSource::InputFile("-"),
+                UrlSource::Argument("http://h/"),
+            ],
+        );
+        assert_eq!(urls.get(5), None);
+        assert!(urls.is_listed(4) && !urls.is_listed(1) && !urls.is_listed(3) && !urls.is_listed(5));
+    }
+}

@@ -1,0 +1,334 @@
+//! The errors of a command line, in curl's words.
+//!
+//! A flag only knows *why* it refuses a value ([`UsageReason`]); the parser adds *where* that happened
+//! ([`UsageError`]): which option of the command line, or which line of which config file.
+//!
+//! ```
+//! use haul_cli::usage_error::{ArgPosition, UsageReason, UsageError};
+//!
+//! let error = UsageError::new(ArgPosition::Option("--foo".into()), UsageReason::Unknown);
+//! assert_eq!(
+//!     error.to_string(),
+//!     "haul: option --foo: is unknown\nhaul: try 'haul --help' for more information",
+//! );
+//! assert_eq!(error.exit_code(), 2);
+//! ```
+
+use std::fmt;
+
+use haul_policy::printable::is_hazard;
+use haul_policy::secrets::without_userinfo;
+
+use crate::config_file::DEPTH_MAX;
+use crate::persona::{Persona, VERSION};
+
+/// Longest piece of foreign text that a message repeats.
+const QUOTED_MAX: usize = 120;
+
+/// The reason why an option, or the command line as a whole, is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UsageReason {
+    /// Neither haul nor curl has such an option.
+    Unknown,
+    /// The option needs a value and none follows.
+    RequiresParameter,
+    /// A value was glued to an option that takes none.
+    TrailingGarbage,
+    /// `--no-` in front of an option that takes a value, or cannot be taken back.
+    NotReversible,
+    /// The value is not a number.
+    BadNumber,
+    /// The value is a negative number.
+    Negative,
+    /// The number is too large for the option.
+    TooLarge,
+    /// The value is empty.
+    Blank,
+    /// The value has to be UTF-8 and is not.
+    NotUtf8,
+    /// `--next` with nothing before it to close.
+    MissingUrlBeforeNext,
+    /// `--help` for an unknown option.
+    NoSuchHelp,
+    /// A group of options names no URL at all.
+    NoUrl,
+    /// The command line has no argument at all. curl then prints only the hint at its help.
+    NothingAsked,
+    /// Config files include each other, or too deeply.
+    TooDeep,
+    /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
+    BadSyntax(&'static str),
+    /// The text given for a proxy is not valid; curl notices this when it connects.
+    Proxy {
+        /// curl's code: 5, or 7 for an unknown scheme.
+        code: u8,
+        /// The error; never the text itself, which may hold a password.
+        text: String,
+    },
+    /// `--proto-default` with a scheme that haul does not support.
+    Protocol,
+    /// An option of curl that haul does not support, and why.
+    Refused(&'static str),
+    /// An output file is named like a directory; curl finds this when it opens the file.
+    Directory,
+    /// An output names a glob that does not exist.
+    GlobName {
+        /// The output as it was given.
+        template: String,
+        /// The position of the byte after the name.
+        position: usize,
+    },
+    /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
+    Encoder,
+    /// The use of the option has no meaning; the text explains why.
+    BadUse(String),
+    /// A file that an option names cannot be read.
+    Read {
+        /// The file as it was written.
+        path: String,
+        /// The error of the system.
+        error: String,
+    },
+}
+
+impl UsageReason {
+    /// A [`UsageReason::BadUse`] with this explanation.
+    pub fn bad_use(text: impl Into<String>) -> Self {
+        UsageReason::BadUse(text.into())
+    }
+
+    /// A [`UsageReason::Read`] for this file.
+    pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
+        UsageReason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
+    }
+}
+
+impl fmt::Display for UsageReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UsageReason::Unknown => f.write_str("is unknown"),
+            UsageReason::RequiresParameter => f.write_str("requires parameter"),
+            UsageReason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
+            UsageReason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
+            UsageReason::BadNumber => f.write_str("expected a proper numerical parameter"),
+            UsageReason::Negative => f.write_str("expected a positive numerical parameter"),
+            UsageReason::TooLarge => f.write_str("too large number"),
+            UsageReason::Blank => f.write_str("blank argument where content is expected"),
+            UsageReason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
+            UsageReason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
+            UsageReason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
+            UsageReason::NoUrl | UsageReason::NothingAsked => f.write_str("(2) no URL specified"),
+            UsageReason::TooDeep => f.write_str("config files include each other too deeply"),
+            UsageReason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
+            UsageReason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
+            UsageReason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
+            UsageReason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
+            UsageReason::Refused(why) => write!(f, "is not supported by haul {VERSION} ({why})"),
+            UsageReason::GlobName { template, position } => {
+                write!(f, "is badly used here (no glob exists with the name before byte {position} of {template})")
+            }
+            UsageReason::BadUse(text) | UsageReason::Proxy { text, .. } => write!(f, "is badly used here ({text})"),
+            UsageReason::Read { .. } => f.write_str("error encountered when reading a file"),
+        }
+    }
+}
+
+/// The place where a [`UsageReason`] arose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgPosition {
+    /// The command line as a whole.
+    Whole,
+    /// One option of the command line, as written but without its value (which may be a secret).
+    Option(String),
+    /// One line of a config file.
+    Config {
+        /// The option that named the file.
+        by: Option<Box<str>>,
+        /// The file as it was named; `<stdin>` for `-`.
+        file: Box<str>,
+        /// Line number, from 1.
+        line: u64,
+        /// The option as written, without its value.
+        option: String,
+    },
+}
+
+/// A command line that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    place: ArgPosition,
+    reason: UsageReason,
+}
+
+impl UsageError {
+    /// Joins a reason to its place.
+    pub fn new(place: ArgPosition, reason: UsageReason) -> Self {
+        UsageError { place, reason }
+    }
+
+    /// Returns the reason why the command line is refused.
+    pub fn reason(&self) -> &UsageReason {
+        &self.reason
+    }
+
+    /// The process' exit code: curl's 1 (`UNSUPPORTED_PROTOCOL`), 2 (`FAILED_INIT`), 5
+    /// (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`), 43
+    /// (`BAD_FUNCTION_ARGUMENT`) or 49 (`SETOPT_OPTION_SYNTAX`).
+    pub fn exit_code(&self) -> u8 {
+        match self.reason {
+            UsageReason::NoSuchHelp => 0,
+            UsageReason::Protocol => 1,
+            UsageReason::Proxy { code, .. } => code,
+            UsageReason::Directory => 23,
+            UsageReason::Read { .. } => 26,
+            UsageReason::GlobName { .. } | UsageReason::Encoder => 43,
+            UsageReason::BadSyntax(_) => 49,
+            _ => 2,
+        }
+    }
+}
+
+impl UsageError {
+    /// Returns the message, of several lines, in the name of this program, with a hint at the help.
+    pub fn told_by(&self, program: &str) -> String {
+        let is_curl = program == Persona::Curl.name();
+        match &self.reason {
+            UsageReason::NoSuchHelp => self.reason.to_string(),
+            UsageReason::NothingAsked => hint(program),
+            // The error appears when the output is opened, and curl prints no hint at its help.
+            UsageReason::GlobName { template, position } if is_curl => {
+                let what = format!("no glob exists with this name in position {position}");
+                format!("{program}: ({}) {}", self.exit_code(), pointed_at(&what, *position, template))
+            }
+            _ => {
+                let outer = self.of_config().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
+                format!("{}\n{}{}", self.said_by(program), outer.unwrap_or_default(), hint(program))
+            }
+        }
+    }
+
+    /// The message without where to read on.
+    pub fn said_by(&self, program: &str) -> String {
+        let is_curl = program == Persona::Curl.name();
+        let is_config = matches!(&self.place, ArgPosition::Option(option) if option == "-K" || option == "--config");
+        let reason = self.reason.to_string();
+        let badly = || "is badly used here".to_owned();
+        // curl says what is wrong before it says where.
+        let (before, reason) = match &self.reason {
+            UsageReason::Read { path, .. } if is_curl && is_config => {
+                (format!("cannot read config from '{path}'"), reason)
+            }
+            UsageReason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
+            UsageReason::BadUse(text) if is_curl && self.place != ArgPosition::Whole => (text.clone(), badly()),
+            UsageReason::TooDeep if is_curl => {
+                (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly())
+            }
+            UsageReason::MissingUrlBeforeNext if is_curl && self.place != ArgPosition::Whole => (reason, badly()),
+            _ => (String::new(), reason),
+        };
+        let mut said = match before.as_str() {
+            "" => String::new(),
+            before => format!("{program}: {before}\n"),
+        };
+        let where_and_why = match &self.place {
+            ArgPosition::Whole => reason,
+            ArgPosition::Option(option) => format!("option {option}: {reason}"),
+            ArgPosition::Config { file, line, option, .. } if is_curl => {
+                format!("{file}:{line} config file option '{option}' {reason}")
+            }
+            ArgPosition::Config { file, line, option, .. } => format!("{file}:{line}: error: '{option}' {reason}"),
+        };
+        said.push_str(&format!("{program}: {where_and_why}"));
+        said
+    }
+
+    /// In curl's place: the error of the option that named the config file. No option names the
+    /// default one.
+    fn of_config(&self) -> Option<String> {
+        let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
+        let reason = match &self.reason {
+            UsageReason::Unknown => "found an unknown config option".to_owned(),
+            UsageReason::BadUse(_) | UsageReason::TooDeep => "is badly used here".to_owned(),
+            reason => reason.to_string(),
+        };
+        Some(format!("{}: option {by}: {reason}", Persona::Curl.name()))
+    }
+}
+
+/// Returns the line that names the help.
+fn hint(program: &str) -> String {
+    let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
+    format!("{program}: try '{program} --help'{manual} for more information")
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told_by("haul"))
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Foreign bytes as text that is safe on a terminal: no control characters, bounded in length.
+pub fn printable(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(QUOTED_MAX)];
+    let mut text = tamed(&String::from_utf8_lossy(cut));
+    if cut.len() < bytes.len() {
+        text.push_str("...");
+    }
+    text
+}
+
+/// Foreign text whole, on one line, without control characters and marks of text direction.
+pub fn tamed(text: &str) -> String {
+    text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
+}
+
+/// The longest text that is marked at a position, as in curl.
+const POINTED_MAX: usize = 511;
+
+/// The error, the text it is in, and a mark below the place.
+pub fn pointed_at(what: &str, position: usize, text: &str) -> String {
+    let pointed = format!("{what}:\n{}\n{}^", tamed(text), " ".repeat(position.saturating_sub(1).max(1)));
+    pointed.chars().take(POINTED_MAX).collect()
+}
+
+/// A message of several lines as one; its parts are tamed.
+pub fn one_line(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| tamed(line.trim())).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// Returns the printable form of a URL that cannot be parsed, [without what may have been meant as
+/// a user](without_userinfo).
+pub fn shown_url(url: &str) -> String {
+    tamed(&without_userinfo(url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_error_names_the_file_and_exits_26() {
+        let io = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let error =
+            UsageError::new(ArgPosition::Option("-K".into()), UsageReason::read(std::path::Path::new("/no/such"), &io));
+        assert_eq!(error.exit_code(), 26);
+        let text = error.to_string();
+        assert!(text.starts_with("haul: cannot read '/no/such': "), "{text}");
+        assert!(text.contains("haul: option -K: error encountered when reading a file"));
+    }
+
+    #[test]
+    fn foreign_text_reaches_a_terminal_tamed() {
+        assert_eq!(printable(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
+        assert_eq!(printable(&[b'x'; 500]).len(), QUOTED_MAX + 3);
+        assert_eq!(one_line("a:\n    (\n    ^\n\x1berror\n"), "a: ( ^ ?error");
+    }
+
+    #[test]
+    fn what_may_be_a_password_is_hidden_in_what_is_no_url() {
+        assert_eq!(shown_url("http://u:p?q@h:x/\x1b"), "http://***@h:x/?");
+    }
+}
