@@ -1,5 +1,6 @@
 //! The documents match the repository: each fault and refusal of `docs/design/faults.md` and
-//! `docs/design/trust.md` names an existing test, and links lead to existing files and headings.
+//! `docs/design/trust.md` names an existing test, each hop of `docs/design/tour.md` an existing
+//! function, and links lead to existing files and headings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -196,4 +197,31 @@ fn relative_links_lead_to_files_and_headings() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// A row of the tour: its number, and the file and the function that it names.
+fn hops() -> Vec<(usize, String, String)> {
+    let text = fs::read_to_string(root().join("docs/design/tour.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let numbered = rows.filter_map(|(number, rest)| Some((number.parse().ok()?, rest)));
+    let quoted = |text: &str, at| text.split('`').nth(at).unwrap_or_default().to_owned();
+    numbered.map(|(number, rest): (usize, &str)| (number, quoted(rest, 1), quoted(rest, 3))).collect()
+}
+
+#[test]
+fn tour_names_existing_files_and_functions() {
+    let hops = hops();
+    let numbers: Vec<usize> = hops.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=numbers.len()).collect::<Vec<_>>());
+    assert!((10..=25).contains(&hops.len()), "{} hops", hops.len());
+    let is_there = |file: &str, function: &str| {
+        let text = fs::read_to_string(root().join(file)).unwrap_or_default();
+        ["(", "<"].iter().any(|next| text.contains(&format!("fn {function}{next}")))
+    };
+    let missing: Vec<String> = hops
+        .iter()
+        .filter(|(_, file, function)| !is_there(file, function))
+        .map(|(number, file, function)| format!("{number}: no fn {function} in {file}"))
+        .collect();
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
