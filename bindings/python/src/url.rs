@@ -143,7 +143,7 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<PreparedUrl> 
 /// Parses the URL of a prepared request. It is sent as written, including dot segments and escapes.
 ///
 /// # Errors
-/// Those of [`prepare`].
+/// Fails as [`prepare`] does.
 pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }

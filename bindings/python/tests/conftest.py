@@ -40,20 +40,20 @@ def pattern(length: int) -> bytes:
     return bytes(i % 251 for i in range(length))
 
 
-class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
+class PageServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     """An HTTP/1.1 server with keep-alive. `routes` maps paths to functions that answer."""
 
     daemon_threads = True
     request_queue_size = 2048
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), PageHandler)
         self.connections = 0
         self.open = 0
         self.most_open = 0
         self.bodies: list[bytes] = []
         self.heads: list[tuple[str, list[tuple[str, str]]]] = []
-        self.routes: dict[str, Callable[[Handler], None]] = {}
+        self.routes: dict[str, Callable[[PageHandler], None]] = {}
         self.lock = threading.Lock()
         self.released = threading.Event()
 
@@ -72,11 +72,11 @@ class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
         """Ignores clients that disconnect."""
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class PageHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
-    server: Pages
+    server: PageServer
 
     def setup(self) -> None:
         self.server.count(1)
@@ -132,25 +132,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def pages() -> Iterator[Pages]:
-    """A :class:`Pages` for one test."""
-    with Pages() as server:
+def pages() -> Iterator[PageServer]:
+    """A :class:`PageServer` for one test."""
+    with PageServer() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.released.set()
         server.shutdown()
 
 
-class Events:
+class EventRoute:
     """A route that sends ``event 0`` to ``event 2``, each after the one before was :attr:`taken`."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: PageServer) -> None:
         self.url = f"{pages.url}/events"
         self.fields: dict[str, str] = {"Transfer-Encoding": "chunked"}
         self.taken = threading.Semaphore(0)
         pages.routes["/events"] = self.send
 
-    def send(self, handler: Handler) -> None:
+    def send(self, handler: PageHandler) -> None:
         handler.send_response(200)
         for name, value in self.fields.items():
             handler.send_header(name, value)
@@ -169,8 +169,8 @@ class Events:
 
 
 @pytest.fixture
-def events(pages: Pages) -> Events:
-    return Events(pages)
+def events(pages: PageServer) -> EventRoute:
+    return EventRoute(pages)
 
 
 @pytest.fixture(scope="session")
@@ -179,13 +179,13 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def secure_pages(authority: trustme.CA) -> Iterator[Pages]:
-    """A :class:`Pages` over TLS, with a certificate of :func:`authority` for localhost."""
+def secure_pages(authority: trustme.CA) -> Iterator[PageServer]:
+    """A :class:`PageServer` over TLS, with a certificate of :func:`authority` for localhost."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
-    with Pages() as server:
+    with PageServer() as server:
         server.is_tls = True  # type: ignore[attr-defined]
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -250,9 +250,9 @@ def raw() -> Iterator[Callable[..., RawServer]]:
 
 
 @pytest.fixture
-def proxy() -> Iterator[Pages]:
+def proxy() -> Iterator[PageServer]:
     """A proxy that answers all requests itself, and records them."""
-    with Pages() as server:
+    with PageServer() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()

@@ -111,7 +111,7 @@ def test_file_is_read_only_to_its_length(post: Callable[..., None], pages: Any, 
     assert pages.bodies == [b"lines\n", b"abc"]
 
 
-def test_asynchronous_generator_with_a_wrong_length_is_an_error(pages: Any) -> None:
+def test_async_generator_with_wrong_length_is_an_error(pages: Any) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"abc"
         yield b"d"

@@ -75,7 +75,7 @@ def test_cookies_of_a_jar_go_to_their_domain(pages: Any, kind: str) -> None:
     assert dict(pages.heads[0][1])["Cookie"] == "address=2; any=3"
 
 
-def test_cookie_of_a_server_replaces_that_of_the_request(pages: Any) -> None:
+def test_server_cookie_replaces_that_of_the_request(pages: Any) -> None:
     def sets(handler: Any) -> None:
         handler.answer(b"", 302, Location="/end", Set_Cookie="given=new")
 

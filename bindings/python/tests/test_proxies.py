@@ -68,7 +68,7 @@ def test_empty_proxy_means_no_proxy(adapter_session: requests.Session, pages: An
     assert adapter_session.get(pages.url, proxies={"http": ""}).ok
 
 
-def test_fetch_many_redirects_use_the_proxy_of_their_scheme(pages: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_many_redirects_use_their_scheme_proxy(pages: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     away = "https://somewhere.invalid/x"
     asked: list[str] = []
 

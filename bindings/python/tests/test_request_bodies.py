@@ -116,7 +116,7 @@ def test_invalid_multipart_parts_are_refused(pages: Any) -> None:
     assert b'name="a%22%0D%0AX: 1"; filename="f%22%0D%0AX: 1"\r\n\r\nx' in pages.bodies[-1]
 
 
-def test_content_length_header_is_replaced_by_the_true_length(pages: Any) -> None:
+def test_wrong_content_length_header_is_replaced(pages: Any) -> None:
     session = haul.Session()
     for _ in range(2):
         for kwargs in ({"data": b"abc"}, {"data": {"a": "b"}}, {"json": [1]}, {"files": {"f": b"c"}}):
@@ -138,7 +138,7 @@ def test_replaced_prepared_body_gets_its_own_length(pages: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [requests, haul])
-def test_content_type_of_the_body_replaces_a_removed_one(kind: Any, pages: Any) -> None:
+def test_body_type_replaces_a_removed_content_type(kind: Any, pages: Any) -> None:
     session = kind.Session()
     session.headers["Content-Type"] = "text/plain"
     for arguments in ({"data": {"a": "b"}}, {"json": {}}, {"data": b"x"}):

@@ -84,7 +84,7 @@ def test_negative_chunk_size_yields_pieces_as_they_arrive(pages: Any) -> None:
         assert b"".join(response.iter_content(-1)) == b"page /x"
 
 
-def test_raw_is_closed_at_the_end_of_the_body(pages: Any) -> None:
+def test_raw_is_closed_after_the_body(pages: Any) -> None:
     for path in ("/x", "/bytes/100000"):
         raw = haul.get(pages.url + path, stream=True).raw
         assert not raw.closed

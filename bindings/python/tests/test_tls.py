@@ -14,7 +14,7 @@ import requests
 import trustme
 
 import haul
-from conftest import Pages, make_adapter_session
+from conftest import PageServer, make_adapter_session
 
 
 def test_unverified_connections_are_not_reused_for_verified_requests(secure_pages: Any, bundle: str) -> None:
@@ -88,7 +88,7 @@ def test_refused_client_certificate_is_an_ssl_error(
     authority.configure_trust(context)
     theirs = tmp_path / "theirs.pem"
     trustme.CA().issue_cert("me@example.test").private_key_and_cert_chain_pem.write_to_path(str(theirs))
-    with Pages() as server:
+    with PageServer() as server:
         server.is_tls = True  # type: ignore[attr-defined]
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -106,7 +106,7 @@ def test_refused_client_certificate_is_an_ssl_error(
 def test_handshake_failure_has_the_message_of_openssl(adapter_session: requests.Session) -> None:
     # The server has no certificate.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with Pages() as server:
+    with PageServer() as server:
         server.is_tls = True  # type: ignore[attr-defined]
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -115,7 +115,7 @@ def test_handshake_failure_has_the_message_of_openssl(adapter_session: requests.
         server.shutdown()
 
 
-def test_requests_ca_bundle_is_used_unless_trust_env_is_false(
+def test_environment_bundle_is_used_with_trust_env(
     secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = haul.Session()
@@ -154,7 +154,7 @@ def test_replaced_bundle_applies_to_new_connections(make: Any, tmp_path: Path) -
     new.issue_cert("localhost").configure_cert(context)
     bundle = tmp_path / "ca.pem"
     old.cert_pem.write_to_path(str(bundle))
-    with Pages() as server, make() as session:
+    with PageServer() as server, make() as session:
         server.is_tls = True  # type: ignore[attr-defined]
         server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
