@@ -1,4 +1,5 @@
-//! C and C++ programs (`tests/c`) that use the interface: refusals, calls, streams, uploads and batches.
+//! C and C++ programs (`tests/c`) that use the interface: refusals, calls, streams, uploads and
+//! batches.
 
 mod common;
 

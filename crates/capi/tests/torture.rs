@@ -1,6 +1,6 @@
-//! Refused descriptors and allocations: a C program (`tests/c/torture.c`) runs a job again and again, and the n-th
-//! descriptor or allocation is refused, for each n. `HAUL_TORTURE=all` (`make torture`) runs all 56 cases, otherwise a few
-//! with every nineteenth allocation.
+//! Refused descriptors and allocations: a C program (`tests/c/torture.c`) runs a job again and
+//! again, and the n-th descriptor or allocation is refused, for each n. `HAUL_TORTURE=all` (`make
+//! torture`) runs all 56 cases, otherwise a few with every nineteenth allocation.
 
 mod common;
 

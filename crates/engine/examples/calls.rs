@@ -1,4 +1,5 @@
-//! Sends one request over and over on one connection: to count instructions, allocations and system calls.
+//! Sends one request over and over on one connection: to count instructions, allocations and system
+//! calls.
 //!
 //! ```text
 //! cargo run --release -p httphaul --example calls -- http://127.0.0.1:8080/ 1000 [BODY]

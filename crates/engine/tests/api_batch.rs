@@ -1,4 +1,4 @@
-//! Many requests of a program at once: order, bounds, giving up, foreign event loops.
+//! Batches through the public API: order, limits, cancellation, foreign event loops.
 
 mod common;
 
@@ -106,7 +106,8 @@ fn batch_memory_limit_bounds_bodies_and_delivers_all() {
             let mut seen = BTreeSet::new();
             while let Some(finished) = batch.next().unwrap() {
                 if seen.is_empty() {
-                    // The program sleeps, and what may come has come: no more is asked for than fits.
+                    // The program sleeps, and what may come has come: no more is asked for than
+                    // fits.
                     std::thread::sleep(Duration::from_millis(200));
                     let served = origin.hits(&format!("/bytes/{size}"));
                     assert!(served <= 20, "{served} were asked for");
@@ -247,7 +248,7 @@ fn batch_returns_sinks_and_interrupt_ends_its_wait() {
     });
 }
 
-/// Panics at the first byte.
+/// A sink that panics at the first byte.
 struct PanickingSink;
 
 impl Sink for PanickingSink {

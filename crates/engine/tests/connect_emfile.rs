@@ -1,5 +1,5 @@
-//! Out of descriptors: the caller must be able to tell, so as to go on with fewer connections. A file of its own,
-//! since the limit is the whole process's.
+//! Connecting without free descriptors (EMFILE): the error tells the caller to use fewer
+//! connections. A program of its own, because the limit applies to the process.
 
 use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 

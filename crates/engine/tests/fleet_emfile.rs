@@ -1,5 +1,5 @@
-//! Out of descriptors: less at once, and no URL lost. The client runs in a process of its own, for the limit is the
-//! process's and the server must not feel it.
+//! A fleet without free descriptors (EMFILE): it runs fewer requests at once and loses no URL. The
+//! client runs in a child process, so that the limit does not affect the server.
 
 mod common;
 
@@ -32,7 +32,8 @@ fn fleet_without_free_descriptors_loses_no_url() {
     assert!(origin.requests() >= 6 * URLS as u64, "{} requests", origin.requests());
 }
 
-/// Does something only when [`fleet_without_free_descriptors_loses_no_url`] starts it.
+/// The child process; does nothing unless [`fleet_without_free_descriptors_loses_no_url`] starts
+/// it.
 #[test]
 fn child_process_with_few_descriptors_fetches_all() {
     let Ok(port) = env::var(PORT) else { return };
@@ -64,12 +65,12 @@ fn child_process_with_few_descriptors_fetches_all() {
     }
 }
 
-/// Forty hosts, so that more connections are wanted than there may be.
+/// A URL on one of forty hosts, so that the fleet wants more connections than the limit allows.
 fn url(port: &str, i: usize) -> String {
     format!("http://h{}.test:{port}/small/{i}", i % 40)
 }
 
-/// A run that has so many descriptors more than are open now.
+/// Runs a fleet that may open this many more descriptors.
 fn limited(room: u64, options: FleetOptions, items: Vec<FleetItem>) -> FleetRunResult {
     let client =
         Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));

@@ -1,4 +1,4 @@
-//! A forked child opens connections of its own, and its parent's go on as if nothing had happened.
+//! Forks: a child opens its own connections, and those of its parent stay usable.
 #![cfg(unix)]
 
 mod common;
@@ -55,8 +55,9 @@ fn forked_child_cannot_use_the_parents_batch() {
 }
 
 fn holds_in_a_child(check: impl FnOnce()) {
-    // SAFETY: the child runs the code below alone, takes no lock that another thread of this test could hold but those
-    // of the allocator, which the C library takes care of, and leaves by `_exit`.
+    // SAFETY: the child runs the code below alone, takes no lock that another thread of this test
+    // could hold but those of the allocator, which the C library takes care of, and leaves by
+    // `_exit`.
     match unsafe { libc::fork() } {
         0 => {
             let held = std::panic::catch_unwind(AssertUnwindSafe(check)).is_ok();
@@ -65,7 +66,8 @@ fn holds_in_a_child(check: impl FnOnce()) {
         }
         child => {
             let mut status = -1;
-            // SAFETY: waits for the child that was just made; `status` is a valid place for its state.
+            // SAFETY: waits for the child that was just made; `status` is a valid place for its
+            // state.
             let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
             assert_eq!((waited, status), (child, 0));
         }

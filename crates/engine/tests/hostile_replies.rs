@@ -1,7 +1,7 @@
-//! Replies that no honest server sends, met by the library: by both drivers, some tens over the connections of a client. Nothing
-//! panics or hangs, memory is bounded, and what the reply's grammar promises holds.
+//! Hostile replies against the library: generated replies, played to both drivers. Nothing panics
+//! or hangs, memory is bounded, and the promise of each reply holds.
 //!
-//! `HAUL_HOSTILE_REPLIES=10000` asks for more of them (`make hostile`).
+//! `HAUL_HOSTILE_REPLIES=10000` plays more of them (`make hostile`).
 
 mod common;
 
@@ -14,17 +14,18 @@ use haul::{Client, RequestOptions};
 use testkit::hostile::{Promise, Protocol, Reply, Server};
 use testkit::rng::{Rng, mix};
 
-/// Where all chance comes from.
+/// The seed of all replies.
 const SEED: u64 = 2;
-/// The most memory that this process may have at its peak: the 64 MiB of `make hostile`'s command, and as much as the
-/// servers and the scripts need, which are here too.
+/// The allowed peak memory: the 64 MiB of `make hostile`, and as much again for the servers, which
+/// run in this process.
 const MOST_KIB: u64 = 96 << 10;
-/// Replies at a time.
+/// Replies played at the same time.
 const WORKERS: usize = 2;
-/// Replies to one client: each has a server of its own here, which lives as long as an idle connection to it.
+/// Replies played to one client. Each has its own server, which lives as long as an idle connection
+/// to it.
 const OF_ONE_CLIENT: usize = 50;
 
-/// Options that take a reply as it is, or, where it promises nothing, any.
+/// Options for a reply: plain ones, or random ones if the reply promises nothing.
 fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
     // A server may ask for an hour, and would get it.
@@ -44,13 +45,13 @@ fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
     if reply.protocol == Protocol::Http2 { knowing(options) } else { options }
 }
 
-/// The peak of this process's resident memory, in KiB.
+/// Returns the peak resident memory of this process, in KiB.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Plays one reply to both drivers; which kind it was.
+/// Plays one reply to both drivers and returns the index of its promise.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
     let reply = Reply::of(seed);

@@ -1,4 +1,4 @@
-//! What a small request costs on a warm connection: system calls and allocations, counted.
+//! The cost of a small request on a warm connection: system calls and allocations.
 
 mod common;
 
@@ -12,14 +12,15 @@ use common::start_origin;
 use haul::request::{Form, Particulars};
 use haul::{Client, Request, Target};
 
-/// The system's allocator, which counts for each thread.
+/// The system's allocator, with a count of allocations for each thread.
 struct CountingAllocator;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all of it is the system allocator's, to which the arguments go as they came; the count is no memory of its.
+// SAFETY: all of it is the system allocator's, to which the arguments go as they came; the count is
+// no memory of its.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
@@ -28,13 +29,15 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `place` came from the system's allocator.
+        // SAFETY: the caller keeps the contract of `dealloc`, and `place` came from the system's
+        // allocator.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `realloc`, and `place` came from the system's allocator.
+        // SAFETY: the caller keeps the contract of `realloc`, and `place` came from the system's
+        // allocator.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -75,7 +78,7 @@ fn small_request_makes_few_allocations() {
     }
 }
 
-/// How many system calls this test's own program makes for so many requests, and which.
+/// Runs this program under strace and returns its system calls with their counts.
 fn calls(url: &str, what: &str, times: u32) -> Option<Vec<(String, u64)>> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let status = Command::new("strace")
@@ -124,7 +127,7 @@ fn small_request_makes_three_system_calls() {
     }
 }
 
-/// What [`calls`] runs.
+/// The requests that [`calls`] counts.
 #[test]
 #[ignore = "it is run by another test, under strace"]
 fn requests_counted_by_strace() {

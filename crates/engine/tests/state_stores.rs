@@ -1,4 +1,5 @@
-//! What replies leave behind: cookies, HSTS, Alt-Svc; in memory, and in files that many processes write.
+//! Cookies, HSTS and Alt-Svc: stored from responses, in memory and in files that many processes
+//! share.
 
 mod common;
 
@@ -19,7 +20,8 @@ use testkit::raw::{RawPeer, Step};
 const PROCESSES: usize = 20;
 const REQUESTS: usize = 100;
 
-/// Where a process of [`processes_sharing_a_jar_file_lose_no_cookie`] finds the file, its number and the port.
+/// The variable that gives a child of [`processes_sharing_a_jar_file_lose_no_cookie`] its file,
+/// number and port.
 const CHILD: &str = "HAUL_TEST_JAR";
 
 fn cookie_of(request: &[u8]) -> Option<String> {
@@ -134,7 +136,8 @@ fn jar_that_failed_to_save_saves_later() {
     assert_eq!(again.with(|jar| jar.len()), 1);
 }
 
-/// One of twenty processes, if this is one: a hundred requests, each of which brings a cookie, and a save after each.
+/// Runs one of the child processes, if this is one: a hundred requests that set a cookie each, with
+/// a save after each.
 fn be_a_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };
@@ -184,7 +187,7 @@ fn processes_sharing_a_jar_file_lose_no_cookie() {
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
-/// A server that sets the cookie that the query names.
+/// Starts a server that sets the cookie named by the query, and returns its port.
 fn setter() -> u16 {
     use std::io::{BufRead, BufReader, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

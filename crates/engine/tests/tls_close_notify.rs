@@ -1,5 +1,5 @@
-//! Who closes a TLS connection says so first (RFC 8446 section 6.1), to a proxy as well as to the origin behind it; a forked
-//! child, which has a copy of it, says nothing.
+//! close_notify (RFC 8446 section 6.1): sent to the proxy and to the origin when a connection
+//! closes, but not by a forked child.
 #![cfg(unix)]
 
 mod common;
@@ -28,12 +28,13 @@ fn head(from: &mut impl Read) {
     }
 }
 
-/// What a reader finds behind the last request: an end without `close_notify` is an error.
+/// Reads to the end; an end without close_notify is an error.
 fn end(of: &mut impl Read) -> io::Result<usize> {
     of.read_to_end(&mut Vec::new())
 }
 
-/// A server of one request, and how each of its layers of TLS ends; the outer one is a proxy's.
+/// Starts a server for one request. The receiver gets the end of each TLS layer; the outer one
+/// belongs to a proxy.
 fn serve(identity: &Identity, is_proxied: bool, reply: &'static str) -> (u16, Receiver<Vec<io::Result<usize>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -92,8 +93,9 @@ fn forked_child_does_not_close_the_parents_tls() {
         common::Driver::Blocking.get(client, &origin.https_url("/small"), options).ok().to_vec()
     };
     let first = get(&client, &options);
-    // SAFETY: the child drops what it inherited, takes no lock that another thread of this test could hold but those of the
-    // allocator, which the C library takes care of, and leaves by `_exit`.
+    // SAFETY: the child drops what it inherited, takes no lock that another thread of this test
+    // could hold but those of the allocator, which the C library takes care of, and leaves by
+    // `_exit`.
     match unsafe { libc::fork() } {
         0 => {
             drop(client);
@@ -102,7 +104,8 @@ fn forked_child_does_not_close_the_parents_tls() {
         }
         child => {
             let mut status = -1;
-            // SAFETY: waits for the child that was just made; `status` is a valid place for its state.
+            // SAFETY: waits for the child that was just made; `status` is a valid place for its
+            // state.
             let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
             assert_eq!((waited, status), (child, 0));
         }

@@ -1,7 +1,7 @@
 //! Compiles C programs against the header and the library of this build, and runs them.
 //!
-//! `HAUL_C_FLAGS` adds flags to the compiler (`-fsanitize=address`), `HAUL_C_WRAPPER` a program to run them under
-//! (`valgrind -q --error-exitcode=9`): `make c-memory` uses both.
+//! `HAUL_C_FLAGS` adds flags to the compiler (`-fsanitize=address`), `HAUL_C_WRAPPER` a program to
+//! run them under (`valgrind -q --error-exitcode=9`): `make c-memory` uses both.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::env;

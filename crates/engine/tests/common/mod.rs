@@ -1,4 +1,5 @@
-//! Both drivers behind one call, and fleets whose output is caught; every wait ends.
+//! Helpers of all test programs: one call for both drivers, and fleets with captured output. Every
+//! wait is bounded.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::fs;
@@ -26,24 +27,24 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::origin::Origin;
 
-/// Longer than anything here takes; only a hang waits for it.
+/// The time after which a test counts as hung.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Compares without printing megabytes.
+/// Asserts that two bodies are equal, without printing their bytes.
 #[track_caller]
 pub fn assert_same(got: &[u8], expected: &[u8]) {
     let differs = got.iter().zip(expected).position(|(a, b)| a != b);
     assert_eq!((differs, got.len()), (None, expected.len()), "the first difference, and the length");
 }
 
-/// These options with this proxy.
+/// Returns these options with a proxy.
 pub fn through(url: &str, options: &RequestOptions) -> RequestOptions {
     let mut proxy = ProxyOptions::default();
     proxy.proxy = Some(Proxy::parse(url).unwrap());
     RequestOptions { proxy: Some(proxy), ..options.clone() }
 }
 
-/// Runs `work` on a thread of its own; a hang is a failure of the test and not of the whole run.
+/// Runs `work` on its own thread, so that a hang fails only this test.
 pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     thread::spawn(move || sender.send(work()));
@@ -54,7 +55,7 @@ pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 
     }
 }
 
-/// Content that cannot be read.
+/// A request body that panics when it is read or polled.
 pub struct PanickingContent;
 
 impl Read for PanickingContent {
@@ -71,33 +72,33 @@ impl Stream for PanickingContent {
     }
 }
 
-/// How a transfer is driven.
+/// The driver that runs a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    /// [`Client::fetch`].
+    /// The blocking driver, by [`Client::fetch`].
     Blocking,
-    /// A [`Fleet`] of one URL.
+    /// The event loop, by a [`Fleet`] of one URL.
     Reactor,
 }
 
 pub const DRIVERS: [Driver; 2] = [Driver::Blocking, Driver::Reactor];
 
-/// What became of one transfer.
+/// The result of one transfer.
 #[derive(Debug, Clone)]
 pub struct FetchOutcome {
-    /// The URL as it was asked for.
+    /// The URL that the test requested.
     pub url: String,
-    /// The kind of failure.
+    /// The kind of the error; `None` after a success.
     pub kind: Option<ErrorKind>,
-    /// What the failure says.
+    /// The message of the error.
     pub message: String,
-    /// curl's number; 0 is success.
+    /// The exit code; 0 after a success.
     pub exit: u8,
     pub status: u16,
     pub facts: Box<Facts>,
-    /// Where the last exchange went.
+    /// The URL of the last exchange.
     pub last: String,
-    /// What was delivered; empty for one of many.
+    /// The delivered body; empty for one of many URLs.
     pub body: Vec<u8>,
 }
 
@@ -116,7 +117,7 @@ impl FetchOutcome {
         }
     }
 
-    /// The body of a success.
+    /// Asserts success and returns the body.
     #[track_caller]
     pub fn ok(&self) -> &[u8] {
         assert_eq!((self.exit, self.message.as_str()), (0, ""), "{}", self.url);
@@ -125,7 +126,7 @@ impl FetchOutcome {
 }
 
 impl Driver {
-    /// One transfer.
+    /// Fetches one URL with this driver.
     pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> FetchOutcome {
         let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
         match self {
@@ -146,7 +147,7 @@ impl Driver {
     }
 }
 
-/// Memory that stays ours.
+/// A sink that stores the body in shared memory.
 #[derive(Debug, Default, Clone)]
 pub struct BufferSink(Arc<Mutex<Vec<u8>>>);
 
@@ -168,7 +169,7 @@ impl Sink for BufferSink {
     }
 }
 
-/// Keeps what it is told.
+/// A report that records every finished transfer.
 #[derive(Default, Clone)]
 pub struct RecordingReport(Arc<Mutex<Vec<FetchOutcome>>>);
 
@@ -185,11 +186,11 @@ impl TransferReporter for RecordingReport {
     }
 }
 
-/// What became of a fleet.
+/// The result of a fleet run.
 pub struct FleetRunResult {
     pub result: Result<FleetSummary, Error>,
     pub output: Vec<u8>,
-    /// In the order of completion.
+    /// Results of the transfers, in order of completion.
     pub reports: Vec<FetchOutcome>,
 }
 
@@ -199,7 +200,7 @@ impl FleetRunResult {
         self.result.as_ref().expect("the run goes to its end")
     }
 
-    /// Each URL's exit code, in the order of URLs as text.
+    /// Returns the exit code of each URL, sorted by URL.
     pub fn exits(&self) -> Vec<(String, u8)> {
         let mut exits: Vec<_> = self.reports.iter().map(|got| (got.url.clone(), got.exit)).collect();
         exits.sort();
@@ -207,7 +208,7 @@ impl FleetRunResult {
     }
 }
 
-/// Runs a fleet of these URLs into a pipe that is read as fast as it comes.
+/// Runs a fleet of these URLs and reads its output as fast as possible.
 pub fn run<U: Into<String>>(
     client: &Client,
     stages: Vec<FleetStage>,
@@ -222,7 +223,7 @@ pub fn run<U: Into<String>>(
     })
 }
 
-/// Runs a fleet into a pipe that `read` reads.
+/// Runs a fleet and passes the output pipe to `read`.
 pub fn run_reading(
     client: &Client,
     stages: Vec<FleetStage>,
@@ -240,12 +241,12 @@ pub fn run_reading(
     })
 }
 
-/// A URL whose content goes to the output.
+/// An item whose body goes to the output.
 pub fn item(url: impl Into<String>) -> FleetItem {
     FleetItem { url: url.into(), destination: BodyDestination::Output }
 }
 
-/// A stage that only fetches.
+/// A single stage without extraction.
 pub fn fetching(options: &RequestOptions) -> Vec<FleetStage> {
     vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
@@ -262,7 +263,7 @@ pub fn start_origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// The options that trust this origin's certificate, and the file that has to live as long.
+/// Options that trust this CA, and the CA file, which must outlive them.
 pub fn trusting(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     let file = NamedTempFile::new().unwrap();
     fs::write(file.path(), ca_pem).unwrap();
@@ -271,14 +272,14 @@ pub fn trusting(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
     (RequestOptions { tls, ..RequestOptions::default() }, file)
 }
 
-/// Follows redirects.
+/// Options that follow redirects.
 pub fn following() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;
     options
 }
 
-/// Tries again so often, at once.
+/// Options with this many retries and no delay.
 pub fn retrying(times: u32) -> RequestOptions {
     let mut options = RequestOptions::default();
     options.retry.max = times;
@@ -286,25 +287,25 @@ pub fn retrying(times: u32) -> RequestOptions {
     options
 }
 
-/// Gives up on a connection soon.
+/// Options with this connect timeout.
 pub fn impatient(limit: Duration) -> RequestOptions {
     let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
     RequestOptions { connect, ..RequestOptions::default() }
 }
 
-/// HTTP/2 without agreeing on it.
+/// Adds HTTP/2 by prior knowledge.
 pub fn knowing(mut options: RequestOptions) -> RequestOptions {
     options.prior_knowledge = true;
     options
 }
 
-/// HTTP/2 where the server agrees.
+/// Adds HTTP/2 by ALPN.
 pub fn offering(mut options: RequestOptions) -> RequestOptions {
     options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     options
 }
 
-/// An origin that speaks HTTP/2, with so many streams at a time.
+/// Starts an origin that speaks HTTP/2, with this limit of concurrent streams.
 pub fn http2_origin(streams: u32) -> Origin {
     Origin::builder().http2(streams).start().unwrap()
 }
@@ -312,7 +313,7 @@ pub fn http2_origin(streams: u32) -> Origin {
 /// A whole response with the body `ok`.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Fetches one URL with a client of its own.
+/// Fetches one URL with a new client.
 pub fn get(driver: Driver, url: &str, options: &RequestOptions) -> FetchOutcome {
     driver.get(&Client::new(), url, options)
 }

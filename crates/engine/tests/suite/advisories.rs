@@ -1,5 +1,5 @@
-//! The classes of flaws that public advisories are about and that need connections: what a pooled one still carried, what a
-//! certificate let through; one test each, named for it. `docs/design/trust.md` has the list of all.
+//! Flaws known from public advisories that need connections: state left on pooled connections,
+//! unchecked certificates. Each has one test, named after it; `docs/design/trust.md` lists all.
 
 use crate::common;
 
@@ -143,7 +143,8 @@ fn unsolicited_bytes_are_not_taken_as_response() {
 
 #[test]
 fn no_request_is_sent_before_certificate_verification() {
-    // Its certificate is good for no name that it is asked by; what comes in the clear behind the handshake would be kept.
+    // Its certificate is good for no name that it is asked by; what comes in the clear behind the
+    // handshake would be kept.
     let identity = testkit::identity::Identity::for_names(&["other.example"]);
     let config = identity.server_config(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

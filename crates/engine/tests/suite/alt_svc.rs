@@ -1,4 +1,4 @@
-//! Alternative services (RFC 7838): an origin is asked at another door, and at its own where that one does not open.
+//! Alternative services (RFC 7838): requests go to the alternative, and to the origin if it fails.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// An origin, and another server that may stand for it.
+/// An origin, and another server that may serve as its alternative.
 struct OriginWithAlternative {
     origin: Origin,
     other: Origin,
@@ -39,13 +39,13 @@ impl OriginWithAlternative {
         format!("https://localhost:{}{path}", self.origin.https_addr().port())
     }
 
-    /// The origin says that it is served at this port, too.
+    /// Stores an alternative of the origin on this port.
     fn says(&self, protocol: &str, port: u16) {
         let target = Target::parse(&self.url("/")).unwrap();
         self.known.take(&target, format!("{protocol}=\":{port}\"").as_bytes());
     }
 
-    /// How many requests both have had, and forgets them.
+    /// Returns the request counts of both servers, and resets them.
     fn asked(&self) -> (usize, usize) {
         let counts = (self.origin.log().len(), self.other.log().len());
         self.origin.forget();
@@ -90,7 +90,8 @@ fn alternative_service_connection_is_reused() {
     assert_eq!((two.asked(), two.other.connections(), two.origin.connections()), ((0, 8), 1, 0));
 }
 
-/// The origin's own door needs no second connection; what is not spoken is not gone to.
+/// An alternative on the origin's own port needs no second connection; an unsupported protocol is
+/// ignored.
 #[test]
 fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {

@@ -1,4 +1,4 @@
-//! Responses that are awaited: without a runtime and under tokio; giving up; bounds.
+//! The async API: without a runtime and under tokio, dropped futures, limits.
 
 use crate::common;
 
@@ -109,7 +109,8 @@ fn unread_async_body_applies_backpressure() {
                 thread::sleep(Duration::from_millis(300));
                 let mut held = 0;
                 let waker = Waker::noop();
-                // What can be taken at once, while the driver has no chance to refill: what lay there.
+                // What can be taken at once, while the driver has no chance to refill: what lay
+                // there.
                 while let Poll::Ready(filled) = response.poll_fill(&mut Context::from_waker(waker)) {
                     assert!(filled.unwrap());
                     held += response.ready().len();
@@ -187,7 +188,7 @@ fn panicking_body_fails_only_its_async_request() {
     });
 }
 
-/// Says that it wants to be left alone for an hour, and has nothing else to say.
+/// A server that answers everything with 503 and a Retry-After of an hour.
 fn weary() -> RawPeer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
     RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd])

@@ -1,4 +1,5 @@
-//! What errors say of how far it had come: whether anything was sent, whether there was a connection, and of which URL.
+//! Error classification: whether anything was sent, whether a connection existed, and which URL
+//! failed.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Responses that are read piece by piece: what they say, what becomes of their connections, how they fail.
+//! The blocking response API: reading, metadata, reuse of connections, errors.
 
 use crate::common;
 
@@ -64,7 +64,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
     });
 }
 
-/// What a program may do with the types, whatever they hold: to lose one of these breaks programs.
+/// Losing one of these bounds would break programs.
 #[test]
 fn public_types_are_send_and_sync() {
     fn anywhere<T: Send + Sync + 'static>() {}

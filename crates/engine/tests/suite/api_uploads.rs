@@ -1,4 +1,5 @@
-//! Content that comes while it is sent: requests beside it go on, and streams are content like readers.
+//! Request bodies produced while they are sent, by readers and streams: other requests are not
+//! delayed.
 
 use crate::common;
 
@@ -20,7 +21,7 @@ use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// A reader that waits for whoever holds the other end.
+/// A reader that blocks until its channel has data.
 struct ChannelReader(blocking::Receiver<Vec<u8>>);
 
 impl Read for ChannelReader {
@@ -31,7 +32,7 @@ impl Read for ChannelReader {
     }
 }
 
-/// What is sent into a channel, until nobody can send any more.
+/// A stream of the values of a channel, which ends when all senders are dropped.
 struct ChannelStream(UnboundedReceiver<io::Result<Vec<u8>>>);
 
 impl Stream for ChannelStream {
@@ -42,7 +43,7 @@ impl Stream for ChannelStream {
     }
 }
 
-/// One connection for all over HTTP/2, or one each over HTTP/1.1.
+/// An origin and options for each version: HTTP/1.1, and HTTP/2 with one shared connection.
 fn clients() -> [(Origin, RequestOptions); 2] {
     [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))]
 }
@@ -52,7 +53,7 @@ fn client(of: &RequestOptions) -> Client {
     Client::builder().options(move |options| *options = of).build()
 }
 
-/// The same with a client of its own in each.
+/// Runs a test with a new client for each version.
 fn in_both_versions(what: &'static str, test: impl AsyncFn(&Client, &Origin) + Copy + Send + 'static) {
     for (origin, options) in clients() {
         bounded(what, move || run(test(&client(&options), &origin)));
@@ -178,7 +179,7 @@ fn failing_source_fails_only_its_request() {
     });
 }
 
-/// Gives so many pieces, each after a wait by the runtime's clock.
+/// A stream of this many pieces, with a tokio sleep before each.
 struct TimedStream(u8, Option<Pin<Box<tokio::time::Sleep>>>);
 
 impl Stream for TimedStream {
@@ -237,7 +238,7 @@ fn panicking_stream_fails_only_its_request() {
     });
 }
 
-/// What an error says with all its causes.
+/// Returns the messages of an error and all its causes.
 fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()
 }
@@ -318,7 +319,7 @@ fn one_shot_body_waits_for_known_stream_limit() {
     });
 }
 
-/// A pipe that nothing comes of, as content; and its other end.
+/// A request body from a pipe without data, and the write end of the pipe.
 fn silent_pipe() -> (RequestBody, PipeWriter) {
     let (read, write) = std::io::pipe().unwrap();
     (RequestBody::pieces([BodyPiece::Once(OneShotSource::file(File::from(OwnedFd::from(read))))]), write)
@@ -359,7 +360,7 @@ fn response_is_read_while_upload_pipe_is_silent() {
     });
 }
 
-/// Gives a little after a while, for ever.
+/// A reader that supplies a few bytes at a time, without end.
 struct EndlessReader;
 
 impl Read for EndlessReader {
@@ -398,7 +399,8 @@ fn early_response_ends_a_slow_upload() {
 #[test]
 fn reset_seen_while_sending_is_a_receive_error() {
     let sent = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 600_000]].concat();
-    // More is sent than a response holds that nobody reads, so the next to hear of the reset is who sends.
+    // More is sent than a response holds that nobody reads, so the next to hear of the reset is who
+    // sends.
     let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
     bounded("a reset", move || {
         run(async {
@@ -429,7 +431,8 @@ fn waiting_for_an_upload_pipe_uses_no_cpu() {
         std::thread::sleep(Duration::from_millis(300));
         drop(write);
         let (status, used) = post.join().unwrap();
-        // A look at a pipe takes a microsecond: who looks again and again would have used all of the time.
+        // A look at a pipe takes a microsecond: who looks again and again would have used all of
+        // the time.
         assert!(status == 200 && used.tv_sec == 0 && used.tv_nsec < 100_000_000, "{used:?}");
     });
 }

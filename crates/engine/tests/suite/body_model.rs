@@ -1,8 +1,8 @@
-//! One body against a model of it: whatever its server does, a success is one version of the content, whole; a failure leaves
-//! a pipe with the beginning of one, and a file as it was; and the next run completes what a failure left. All is made up from
-//! a seed; what fails names it.
+//! One body against a model, with faults made from a seed. A success delivers one whole version of
+//! the content. A failure leaves a prefix of one version in a pipe, and a file unchanged; the next
+//! run completes the file.
 //!
-//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
 use crate::common;
 use crate::support::ranges;
@@ -27,7 +27,7 @@ use testkit::faulty::{Break, Change, Etag, Faulty, How, Lie, Place, Plan};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
-/// What one connection may bring a second: enough to be done soon, little enough to be split.
+/// Rates of one connection in bytes a second: fast enough for a test, slow enough to be split.
 const RATES: [u64; 3] = [512 << 10, 2 << 20, 8 << 20];
 
 fn a_break(rng: &mut Rng, size: u64) -> Break {
@@ -49,7 +49,7 @@ fn a_change(rng: &mut Rng, size: u64) -> Change {
     }
 }
 
-/// What a server may do to a body.
+/// A random plan of faults for a body.
 fn a_plan(rng: &mut Rng) -> Plan {
     let size = one_of(rng, &[0, 1, 5_000, 200_000, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000]);
     let mut plan = Plan { size, seed: 1 + rng.below(1 << 40), ..Plan::default() };
@@ -80,7 +80,7 @@ fn a_plan(rng: &mut Rng) -> Plan {
     plan
 }
 
-/// The versions of a content that a plan may serve.
+/// Returns the versions of the content that a plan may serve.
 fn versions(plan: &Plan) -> Vec<Vec<u8>> {
     let version = |number, size| Pattern::new(plan.seed + number).slice(0, size as usize);
     let mut all = vec![version(0, plan.size)];
@@ -119,7 +119,7 @@ fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
     }
 }
 
-/// What cannot be taken back is one version, or the beginning of one.
+/// Asserts that output holds one version of the content, or a prefix of one after a failure.
 fn check_output(outcome: &Outcome, got: &[u8], versions: &[Vec<u8>]) {
     let is_right = |version: &Vec<u8>| match exit(outcome) {
         0 => got == version,
@@ -128,7 +128,7 @@ fn check_output(outcome: &Outcome, got: &[u8], versions: &[Vec<u8>]) {
     assert!(versions.iter().any(is_right), "{} bytes are no content, {:?}", got.len(), outcome.result);
 }
 
-/// A file is one version, or what it was before.
+/// Asserts that a file holds one version of the content, or is unchanged after a failure.
 fn check_file(outcome: &Outcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
     let got = fs::read(file).ok();
     match exit(outcome) {
@@ -140,7 +140,7 @@ fn check_file(outcome: &Outcome, file: &Path, before: Option<&[u8]>, versions: &
     }
 }
 
-/// Whether nothing that this server does may keep a fetch with many retries from its end.
+/// Returns whether the fetch must succeed in spite of the plan's faults.
 fn must_succeed(plan: &Plan, options: &RequestOptions, can_restart: bool) -> bool {
     let is_provable = plan.etag == Etag::Strong && plan.change.is_none();
     let is_honest = Plan { breaks: Vec::new(), ..plan.clone() }
@@ -183,7 +183,8 @@ fn try_one(seed: u64) {
             let mut outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
             check_file(&outcome, &file, before.as_deref(), &versions);
             if exit(&outcome) != 0 {
-                // A server that is well again: the same content, or another if its validator says so.
+                // A server that is well again: the same content, or another if its validator says
+                // so.
                 let seed = plan.seed + if plan.etag == Etag::Strong { rng.below(2) } else { 0 };
                 let well = Plan { size: plan.size, seed, etag: plan.etag, ..Plan::default() };
                 let path = origin.serve("body", well.clone());

@@ -1,4 +1,4 @@
-//! An opening of a content, and the rest of one whose beginning is there.
+//! Requests for the first bytes of a body, and for the rest of it.
 
 use crate::common::BufferSink;
 

@@ -1,4 +1,4 @@
-//! What an exchange does otherwise where curl's ways are asked for: retries of the whole, heads alone, parts of content.
+//! Behaviour of curl that options enable: retries of the whole chain, heads alone, partial uploads.
 
 use crate::common;
 use crate::support::ranges::NonRestartableSink;
@@ -14,7 +14,7 @@ fn reply(status: &str, fields: &str, body: &str) -> Step {
     Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// A redirect to what is busy once.
+/// A server that redirects to a resource that answers 503 once.
 fn busy_once() -> RawPeer {
     let moved = || [Step::ReadHead, Step::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
     let busy = [Step::ReadHead, reply("503 Busy", "", "busy")];

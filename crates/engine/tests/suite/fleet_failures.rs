@@ -1,4 +1,5 @@
-//! Failures in a long list: the others go on, and the first one in the order of the input decides.
+//! Failures in a long list: the other URLs succeed, and the first failure in input order sets the
+//! exit code.
 
 use crate::common;
 
@@ -20,7 +21,7 @@ fn plain() -> Vec<FleetStage> {
     fetching(&RequestOptions::default())
 }
 
-/// A port that refuses.
+/// The URL of a closed port.
 fn closed() -> String {
     format!("http://{}/", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap())
 }
@@ -301,7 +302,8 @@ fn temporary_dns_failure_is_retried_unlike_nxdomain() {
 #[test]
 fn paused_host_frees_its_slots_for_others() {
     let origin = start_origin();
-    // Both slots are taken by transfers that wait for an hour; the run is stopped by what comes after the others.
+    // Both slots are taken by transfers that wait for an hour; the run is stopped by what comes
+    // after the others.
     let busy = RawPeer::always(vec![
         Step::ReadHead,
         Step::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),

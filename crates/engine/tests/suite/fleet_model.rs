@@ -1,7 +1,7 @@
-//! A fleet against a model that does one thing after the other: whatever breaks, however little memory there is and in whatever
-//! order bodies leave, what comes out is what a serial run would have fetched. All is made up from a seed; what fails names it.
+//! A fleet against a serial model, with faults, memory and order made from a seed: the output
+//! equals that of a serial run.
 //!
-//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
 use crate::common;
 use crate::support::seeds;
@@ -18,7 +18,7 @@ use testkit::faulty::{Break, Faulty, Plan};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
-/// A page, and its content.
+/// Creates a page, and returns its path and content.
 fn page(rng: &mut Rng, origin: &Faulty, number: u64) -> (String, Vec<u8>) {
     let size = one_of(rng, &[0, 40, 3_000, 3_000, 20_000, 70_000, 300_000]);
     let place = rng.below(size.max(1));
@@ -46,7 +46,7 @@ fn way_to_run(rng: &mut Rng) -> FleetOptions {
     }
 }
 
-/// Reads all, and for a slow reader not faster than the fleet.
+/// Reads the whole output; a slow reader pauses between reads.
 fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
     let (mut output, mut piece) = (Vec::new(), vec![0; if is_slow { 4 << 10 } else { 1 << 20 }]);
     loop {
@@ -60,7 +60,7 @@ fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
     }
 }
 
-/// Whether `output` is these bodies, each once and whole, in some order.
+/// Returns whether `output` consists of these bodies, each once and whole, in any order.
 fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
     bodies.retain(|body| !body.is_empty());
     while let Some(next) = bodies.iter().position(|body| output.starts_with(body)) {

@@ -1,4 +1,4 @@
-//! Many URLs into one output: in order, whole, inside the memory and the caps, whatever the reader and the peers do.
+//! Many URLs into one output: input order, whole bodies, limits of memory and connections.
 
 use crate::common;
 
@@ -20,7 +20,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// Mixed sizes, most small, some far larger than a buffer, some empty.
+/// Sizes of bodies: most small, some empty, some much larger than a buffer.
 fn sizes(count: usize) -> Vec<usize> {
     (0..count)
         .map(|i| match i % 50 {
@@ -102,7 +102,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
     }
 }
 
-/// Tells when so many are over.
+/// A report that sends a message when this many transfers have finished.
 struct CountdownReport {
     left: Mutex<usize>,
     done: std::sync::mpsc::Sender<()>,
@@ -119,7 +119,7 @@ impl TransferReporter for CountdownReport {
     }
 }
 
-/// What a fleet with this report puts out.
+/// Runs a fleet with this report and returns its output.
 fn caught(
     client: &Client,
     options: FleetOptions,
@@ -170,10 +170,11 @@ fn bodies_larger_than_memory_reach_a_slow_reader() {
     }
 }
 
-/// The output is made of the bodies, each whole, in some order.
+/// Asserts that the output consists of whole bodies, in any order.
 #[track_caller]
 fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
-    // All bodies begin alike, so the longest that fits is looked for; lengths that differ make that certain.
+    // All bodies begin alike, so the longest that fits is looked for; lengths that differ make that
+    // certain.
     let whole = origin.pattern().slice(0, *sizes.iter().max().unwrap());
     let mut left: Vec<usize> = sizes.iter().copied().filter(|&size| size > 0).collect();
     left.sort_unstable();
@@ -187,8 +188,8 @@ fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     assert!(left.is_empty(), "missing: {left:?}");
 }
 
-/// Fetches `count` bodies of `size` bytes for a reader that reads nothing until nothing more is asked for, then all. How many
-/// requests were made by then, and how many URLs taken from the input.
+/// Fetches `count` bodies of `size` bytes for a reader that waits until no more requests arrive,
+/// then reads all. Returns the requests and the URLs taken from the input until then.
 fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions) -> (u64, u64) {
     let origin = Arc::new(Origin::builder().threads(2).start().unwrap());
     let taken = Arc::new(AtomicU64::new(0));

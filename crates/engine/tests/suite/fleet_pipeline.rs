@@ -1,4 +1,4 @@
-//! Several requests outstanding on one connection: the same bytes, and nothing lost when it breaks.
+//! HTTP/1.1 pipelining: the same bytes at any depth, and no loss when a connection breaks.
 
 use crate::common;
 
@@ -110,7 +110,8 @@ fn broken_pipeline_loses_nothing_and_stops_pipelining() {
         });
         let run = go(pipelined(8, 1), &common::retrying(1), (0..100).map(|i| server.url(i)));
         let failed = run.summary().failed;
-        // A body of the head of the line that broke in the middle has gone out in part and cannot be taken back.
+        // A body of the head of the line that broke in the middle has gone out in part and cannot
+        // be taken back.
         assert!(failed <= u64::from(how == CloseMode::Within), "{how:?}: {:?}", run.summary().causes);
         assert_eq!(run.reports.len(), 100);
         if failed == 0 {
@@ -162,32 +163,32 @@ fn silent_server_fails_every_pipelined_request() {
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
 }
 
-/// How a connection goes on after a response.
+/// The end of a connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     No,
-    /// The response says so.
+    /// Closes after a response with `Connection: close`.
     Announced,
-    /// After the response.
+    /// Closes after the response.
     Silent,
-    /// After the response, with a reset.
+    /// Resets the connection after the response.
     Reset,
-    /// In the middle of its body.
+    /// Closes in the middle of the body.
     Within,
-    /// Not at all: the response comes twice, and those behind it slowly.
+    /// Stays open: the response is sent twice, and later ones slowly.
     Repeats,
 }
 
 struct PipelineReply {
-    /// `None`: `small N`. Empty: no response at all.
+    /// `None`: the body `small N`. Empty: no response at all.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }
 
-/// A server that sees how many requests wait for it.
+/// A server that records how many requests are outstanding.
 struct PipelineServer {
     address: SocketAddr,
-    /// The most requests that were there before one was answered, by connection.
+    /// The most outstanding requests, for each connection.
     depths: Arc<Mutex<Vec<usize>>>,
 }
 
@@ -228,7 +229,8 @@ impl PipelineServer {
     }
 }
 
-/// Answers in order. Each time it reads all that has come, so what it counts is what the client had outstanding.
+/// Serves a connection in order. It reads all received bytes before each response, so that it
+/// counts outstanding requests.
 fn serve(
     mut stream: TcpStream,
     number: usize,
@@ -290,7 +292,7 @@ fn socket_linger(stream: &TcpStream) {
     rustix::net::sockopt::set_socket_linger(stream, Some(std::time::Duration::ZERO)).unwrap();
 }
 
-/// The number in the path of the first request, and where the request ends.
+/// Returns the number in the path of the first request, and the length of the request.
 fn first_request(bytes: &[u8]) -> Option<(String, usize)> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();

@@ -1,4 +1,4 @@
-//! Pages that name pages: extraction, templates, values once and sorted, against the site's known answer.
+//! Stages: extraction, templates, unique and sorted values, compared with the site's known answer.
 
 use crate::common;
 
@@ -159,7 +159,8 @@ fn values_making_no_valid_url_fail_alone() {
 
 #[test]
 fn later_stage_failure_keeps_its_place_in_order() {
-    // The first index page's second link fails with 22, the second index page itself is refused with 7.
+    // The first index page's second link fails with 22, the second index page itself is refused
+    // with 7.
     let origin = start_origin();
     for (first, second) in [(0, 60), (60, 0)] {
         let index = RawPeer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
@@ -185,7 +186,8 @@ fn only_http_links_of_a_page_are_fetched() {
 
 #[test]
 fn extraction_faster_than_the_reader_loses_nothing() {
-    // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the output is what is full.
+    // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the
+    // output is what is full.
     let origin = site_of(60);
     let expected: Vec<u8> = origin
         .site()
@@ -206,7 +208,8 @@ fn extraction_faster_than_the_reader_loses_nothing() {
             let mut output = Vec::new();
             let mut piece = vec![0; 60_000];
             loop {
-                // Fast at first, so that the workers come, then so slow that all of them have to wait.
+                // Fast at first, so that the workers come, then so slow that all of them have to
+                // wait.
                 if output.len() > 1 << 20 {
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
@@ -222,8 +225,9 @@ fn extraction_faster_than_the_reader_loses_nothing() {
     }
 }
 
-/// A page of so many links, each on a line so long that the page is received in several pieces, and then one of them over
-/// and over, which fills what may be kept before a value is known to be an old one.
+/// A page with this many links on long lines, so that it arrives in several pieces. It ends with
+/// one link repeated often, which fills the memory for values that are not yet known to be
+/// duplicates.
 fn page_of_links(count: usize) -> RawPeer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());

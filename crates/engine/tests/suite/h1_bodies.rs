@@ -1,4 +1,5 @@
-//! Bodies of every framing, plain and over TLS, by both drivers: equal to the byte, on as few connections as may be.
+//! HTTP/1 bodies of every framing, plain and over TLS, by both drivers, on as few connections as
+//! possible.
 
 use crate::common;
 
@@ -14,7 +15,7 @@ use testkit::raw::{RawPeer, Step};
 
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 65_537, 131_072, 1 << 20, 5_000_001];
 
-/// The origin, the options that reach it, and a URL for a path, plain and over TLS.
+/// Runs a check with options and URLs for plain HTTP, and again for HTTPS.
 fn both_schemes(origin: &Origin, check: impl Fn(&RequestOptions, &dyn Fn(&str) -> String)) {
     check(&RequestOptions::default(), &|path| origin.url(path));
     let (options, _ca) = trusting(origin.ca_pem());
@@ -189,7 +190,8 @@ fn early_error_response_is_delivered() {
     }
 }
 
-/// A success on a connection that is kept says nothing of the rest of its request: the server reads on, or it was lost.
+/// On a kept connection, an early success does not end the request: the server reads the rest of
+/// the body.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 20 << 20;
@@ -217,7 +219,8 @@ fn early_success_does_not_stop_the_upload() {
             // In place of 100: the content goes on.
             (vec![Step::ReadHead, Step::send(early), Step::ReadBytes(LEN)], asked),
             (vec![Step::ReadHead, Step::send(chunked), Step::ReadBytes(LEN), Step::send("0\r\n\r\n")], asked),
-            // It closes, and ends behind the content: that goes when nothing else came for a while, as it does unasked.
+            // It closes, and ends behind the content: that goes when nothing else came for a while,
+            // as it does unasked.
             (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], Duration::from_millis(20)),
             (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], unasked),
         ] {
@@ -248,8 +251,8 @@ fn fleet_opens_at_most_six_connections_per_host() {
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
 
-/// RFC 9110 section 8.6: a method that gives content a meaning says that there is none. What is read once and of known length
-/// waits for nobody's permission.
+/// RFC 9110 section 8.6: methods that define a meaning for a body send a length of 0. A one-shot
+/// body of known length does not wait for 100 (Continue).
 #[test]
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -279,7 +282,7 @@ fn empty_post_sends_content_length_zero() {
     }
 }
 
-/// Takes little at a time, and writes down how much it was given at once.
+/// A sink with a small credit that records the size of each piece.
 #[derive(Clone, Default)]
 struct SmallCreditSink(Arc<Mutex<Vec<usize>>>);
 
@@ -298,7 +301,7 @@ impl Sink for SmallCreditSink {
     }
 }
 
-/// With 400 connections, what came with their heads was 128 KiB each, whatever there was room for.
+/// Without this bound, 400 connections held 128 KiB each, whatever the credit.
 #[test]
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;

@@ -1,4 +1,4 @@
-//! What a peer may not do to HTTP/1 framing (FAULTS: refused, never a success), told by a raw peer to both drivers.
+//! Violations of HTTP/1 framing: refused by both drivers, never a success.
 
 use crate::common;
 
@@ -13,7 +13,8 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
 
-/// Serves `script` first, then an honest answer on a connection of its own; the second must not use the first.
+/// Asserts that the response of `script` is refused and its connection not reused. A second
+/// connection serves a valid response.
 fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![script.to_vec(), vec![Step::ReadHead, Step::send(OK)]]);
@@ -29,12 +30,12 @@ fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Op
     }
 }
 
-/// As [`refused`], for a reply after which the peer keeps the connection open.
+/// As [`refused`], for a reply on a connection that stays open.
 fn refused_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
 }
 
-/// As [`refused`], for a reply after which the peer closes.
+/// As [`refused`], for a reply on a connection that closes.
 fn cut_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
 }
@@ -114,7 +115,7 @@ fn chunked_overrides_content_length_and_closes_the_connection() {
     );
 }
 
-/// The content, `hello`, is delivered, and the next request has another connection.
+/// Asserts that the body `hello` is delivered and that the next request uses another connection.
 fn delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
@@ -155,7 +156,8 @@ fn reset_does_not_end_a_body_successfully() {
         let script = [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
         for driver in DRIVERS {
             let peer = RawPeer::start(vec![script.to_vec()]);
-            // It resets when the reply has long been sent; whether the client has it by then changes nothing.
+            // It resets when the reply has long been sent; whether the client has it by then
+            // changes nothing.
             peer.release();
             let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Receive), 56), "{driver:?} {head}: {}", got.message);

@@ -1,4 +1,5 @@
-//! HTTP/2 with an honest origin: what is sent and received is what HTTP/1.1 would have carried, on one connection.
+//! HTTP/2 with a correct origin: bodies, fields and uploads arrive as over HTTP/1.1, on one
+//! connection.
 
 use crate::common;
 
@@ -13,7 +14,7 @@ use haul::{Client, RequestOptions, Version};
 use testkit::origin::Origin;
 use testkit::pattern::text;
 
-/// The same over TLS by ALPN and without TLS by prior knowledge.
+/// Runs a test by prior knowledge without TLS, and again by ALPN over TLS.
 fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOptions)) {
     test("prior knowledge", &|path| origin.url(path), &knowing(RequestOptions::default()));
     let (options, _ca) = trusting(origin.ca_pem());
@@ -101,7 +102,8 @@ fn thousand_requests_respect_the_servers_stream_limit() {
         let run = run(&Client::new(), fetching(&options), fleet, urls);
         assert_eq!(run.output, (0..count).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
         assert_eq!(origin.requests(), count, "limit {limit}");
-        // Those that were refused before the limit was known may be what the others wait for: they do not wait behind them.
+        // Those that were refused before the limit was known may be what the others wait for: they
+        // do not wait behind them.
         let connections = origin.connections();
         assert!(connections == 1 || connections == 2 && limit < 100, "{connections} with a limit of {limit}");
         let most = u64::from(limit) * connections;

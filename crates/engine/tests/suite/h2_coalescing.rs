@@ -1,5 +1,5 @@
-//! One HTTP/2 connection for several hosts: only where certificate, address and settings allow it, and not again where
-//! the server does not want it.
+//! Connection coalescing (RFC 9113 section 9.1.1): several hosts share a connection only if
+//! certificate, address and settings match and the server does not answer 421.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use haul::{Client, RequestOptions};
 use testkit::frames::{Asked, Conn, FramePeer, data, headers};
 use testkit::identity::Identity;
 
-/// Answers with the host that was asked, and its path.
+/// Answers with the requested host and path.
 fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
     let body = format!("{}{} ", host(asked), asked.path());
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &body.len().to_string())]))?;
@@ -39,7 +39,7 @@ fn answering() -> (FramePeer, Identity) {
     (peer, identity)
 }
 
-/// A client for which these hosts are where the peer is, or at another address.
+/// A client that resolves these hosts to these addresses.
 fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {
@@ -48,7 +48,7 @@ fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     client
 }
 
-/// One after the other.
+/// Fetches the URLs one after the other.
 fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls: &[&str]) -> common::FleetRunResult {
     let port = peer.addr().port();
     let urls: Vec<_> = urls

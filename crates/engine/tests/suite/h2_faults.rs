@@ -1,5 +1,5 @@
-//! HTTP/2 connections and streams that end before their time: what the server did not process is sent again, what it
-//! began is resumed at the exact byte, and what has nothing to do with it goes on.
+//! HTTP/2 connections and streams that end early: unprocessed requests are sent again, bodies
+//! resume at the exact byte, and other streams continue.
 
 use crate::common;
 use crate::support::http2;
@@ -49,7 +49,8 @@ fn goaway_resends_only_streams_after_its_last() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
-/// nginx with `keepalive_timeout 0`, or few `keepalive_requests`; and one that takes few at once, and says so late.
+/// nginx with `keepalive_timeout 0` or few `keepalive_requests`, and a server that announces a low
+/// stream limit late.
 #[test]
 fn one_request_per_connection_server_serves_all() {
     const ALL: usize = 12;
@@ -119,8 +120,8 @@ fn http_1_1_required_falls_back_to_http1() {
 
 #[test]
 fn goaway_moves_waiting_requests_to_another_connection() {
-    // One stream at a time: the others wait on the connection. It goes away, but its first response does not end before
-    // the others are there.
+    // One stream at a time: the others wait on the connection. It goes away, but its first response
+    // does not end before the others are there.
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[(3, 1)])?;
         if number > 0 {
@@ -153,7 +154,8 @@ fn goaway_moves_waiting_requests_to_another_connection() {
 
 #[test]
 fn graceful_goaway_without_last_stream_loses_nothing() {
-    // The graceful way: first "no more", with the highest number, then the connection's end when all is answered.
+    // The graceful way: first "no more", with the highest number, then the connection's end when
+    // all is answered.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
@@ -454,8 +456,8 @@ fn response_before_upload_end_is_delivered() {
     }
 }
 
-/// A connection ends in the midst of one response and before another: the other has nothing in part (it was 18), and is asked for
-/// again.
+/// A connection ends during one response and before another. The request without a response is sent
+/// again, and does not fail with 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
     let serve = |number: usize, conn: &mut Conn| {
@@ -480,7 +482,8 @@ fn request_without_response_is_resent_after_connection_loss() {
     assert_eq!(exits, [18, 52]);
 }
 
-/// A server that wants no more of a request than it has answered says so by RST_STREAM (RFC 9113 section 8.1).
+/// A server that needs no more of a request sends RST_STREAM after its response (RFC 9113 section
+/// 8.1).
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 2 << 20;

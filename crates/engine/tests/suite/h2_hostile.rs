@@ -1,5 +1,6 @@
-//! Hostile HTTP/2 peers: each is left with the right error after a bounded number of frames, and never taken for a
-//! success. A transfer that shares the connection fails with it, or goes on where only a stream was at fault.
+//! Hostile HTTP/2 peers: the client ends with the right error after a bounded number of frames,
+//! never with a success. Other transfers fail with the connection, or continue if only a stream is
+//! at fault.
 
 use crate::common;
 
@@ -17,7 +18,7 @@ use testkit::frames::{
 const OK: (&str, &str) = (":status", "200");
 const FOREVER: u64 = 200_000;
 
-/// A peer that does its worst as soon as it has read the request on stream 1.
+/// A peer that attacks as soon as it has read the request on stream 1.
 fn after_request(worst: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
     FramePeer::start(move |_, conn| {
         conn.greet(&[])?;
@@ -27,7 +28,7 @@ fn after_request(worst: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'st
     })
 }
 
-/// Both drivers end with this code and something of this in the message, and deliver nothing but this.
+/// Asserts the exit code, a part of the message and the delivered body for both drivers.
 #[track_caller]
 fn ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
     for driver in DRIVERS {
@@ -316,7 +317,8 @@ fn close_after_preface_is_an_error() {
 
 #[test]
 fn request_waiting_for_a_stream_obeys_max_time() {
-    // Before its first answer the peer says that it takes no further stream: the next requests wait on an open connection.
+    // Before its first answer the peer says that it takes no further stream: the next requests wait
+    // on an open connection.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;

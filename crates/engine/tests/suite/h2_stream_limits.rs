@@ -1,4 +1,4 @@
-//! How many streams a server takes at a time, when it says so late, changes its mind, and refuses what was too much.
+//! Limits of concurrent streams: announced late, changed, and enforced by refused streams.
 
 use crate::common;
 
@@ -29,7 +29,7 @@ fn head(conn: &mut Conn, asked: &Asked, length: usize) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
-/// Sends a body's next bytes in pieces; the last ends the stream if `ends`.
+/// Sends bytes of a body in DATA frames; `ends` ends the stream with the last.
 fn pieces(conn: &mut Conn, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
     let mut left = bytes.len();
     bytes.chunks(10_000).try_for_each(|piece| {
@@ -44,7 +44,7 @@ fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers all that comes so.
+/// Answers every request with its path.
 fn answer_all(conn: &mut Conn) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -90,7 +90,8 @@ fn refused_requests_wait_for_a_free_stream() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
-/// Refuses the first two of four requests, and sends the others more than anybody takes before those are there.
+/// Refuses the first two of four requests, and sends the others more than the client accepts before
+/// it has the refused ones.
 fn holds_the_later_ones(connection: usize, conn: &mut Conn, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;
@@ -121,7 +122,8 @@ fn holds_the_later_ones(connection: usize, conn: &mut Conn, body: &[u8]) -> io::
 fn first_body_in_output_gets_own_connection() {
     let body = Pattern::new(3).slice(0, 200_000);
     let identity = Identity::generate();
-    // By TLS the one that is full could carry it, for the certificate is right and the address the same.
+    // By TLS the one that is full could carry it, for the certificate is right and the address the
+    // same.
     for is_secure in [false, true] {
         let served = body.clone();
         let script = move |connection, conn: &mut Conn| holds_the_later_ones(connection, conn, &served);

@@ -1,4 +1,4 @@
-//! HTTP/2 streams side by side: what one of them waits for, or is held to, is nothing of the others.
+//! Concurrent HTTP/2 streams: a wait or a limit of one stream does not affect the others.
 
 use crate::common;
 use crate::support::http2;
@@ -31,8 +31,8 @@ fn http2_interim_responses_are_skipped() {
     }
 }
 
-/// Bodies leave whole, as they are completed, and memory is used up: one has the output to itself, and everything waits for it.
-/// It breaks off. What waits for room comes before it in the input, and yet it is that one which is to be sent first.
+/// The output is unordered and the memory used up, so one body owns the output and all others wait
+/// for it. When it breaks, its retry goes before requests that come earlier in the input.
 #[test]
 fn broken_body_owning_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
@@ -117,7 +117,8 @@ fn limit_rate_applies_to_each_transfer() {
     assert!(run.output == expected);
 }
 
-/// What a server may send at once is a small part of what the rate allows in a second, until somebody asks who has no rate.
+/// The initial window is a fraction of a second's rate, until a request without a rate shares the
+/// connection.
 #[test]
 fn initial_window_respects_limit_rate() {
     let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
@@ -147,7 +148,8 @@ fn initial_window_respects_limit_rate() {
     }
 }
 
-/// Apache's HTTP/2 says so in a frame of its own, and that it sends only while the stream's window is not 0.
+/// Apache sends the end of a stream in an empty DATA frame, and only while the stream's window is
+/// not 0.
 #[test]
 fn body_filling_its_window_can_end() {
     for driver in DRIVERS {
@@ -169,7 +171,8 @@ fn body_filling_its_window_can_end() {
     }
 }
 
-/// A window that came at once is used up when the rate lets its bytes go: the next one is announced before it is waited for.
+/// A window that arrives at once is used up later, at the rate. The client announces the next
+/// window before it waits for data.
 #[test]
 fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
@@ -201,7 +204,7 @@ fn rate_limited_window_is_updated_before_receiving() {
     }
 }
 
-/// As [`Conn::greet`]; the answer is what a stream's window begins with.
+/// As [`Conn::greet`]; returns the initial window of the client's streams.
 fn greet(conn: &mut Conn) -> io::Result<u32> {
     conn.preface()?;
     let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };

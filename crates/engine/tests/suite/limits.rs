@@ -86,7 +86,7 @@ fn max_size_bounds_every_body() {
     }
 }
 
-/// Programs that give each request what is left of a deadline have one connection all the same.
+/// Programs that pass the rest of a deadline with each request reuse one connection.
 #[test]
 fn different_connect_timeouts_share_a_connection() {
     let exchange = || [Step::ReadHead, Step::send(OK)];

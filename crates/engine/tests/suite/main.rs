@@ -1,5 +1,6 @@
-//! The engine's tests, one module a subject, in one program: each further program would link the
-//! engine again. A test that changes its process (limits, forks, allocator) stands beside this folder.
+//! The engine's tests, one module for each subject, in one program, because every further program
+//! links the engine again. Tests that change their process (limits, forks, allocator) are programs
+//! beside this folder.
 //!
 //! `cargo test -p httphaul --test suite resume` runs one module.
 

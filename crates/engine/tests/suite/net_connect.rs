@@ -1,4 +1,4 @@
-//! The race between addresses, with time handed in, all on loopback.
+//! The connector: races between addresses, with the time as an argument, on loopback.
 
 use std::{
     io::{Read, Write},
@@ -17,7 +17,7 @@ use haul::{
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{self, AddressFamily, SocketType};
 
-/// Runs a race to its end, waiting in `poll`.
+/// Runs the connector to its end, with `poll` for each wait.
 fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(Socket, SocketAddr)> {
     let mut connector = Connector::new("host.test", addresses, options, Instant::now());
     loop {
@@ -33,21 +33,21 @@ fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(S
     }
 }
 
-/// A listener that answers, and its address.
+/// A listener and its address.
 fn open() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
 }
 
-/// An address where connections are refused.
+/// An address that refuses connections.
 struct RefusingAddress {
     _bound: OwnedFd,
     address: SocketAddr,
 }
 
 impl RefusingAddress {
-    /// Bound and never listening, so that nobody else gets the port meanwhile.
+    /// Binds a port without listening, so that no other process gets it.
     fn new() -> Self {
         let bound = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         net::bind(&bound, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
@@ -56,7 +56,7 @@ impl RefusingAddress {
     }
 }
 
-/// An address that never answers: a listener whose queue is full drops every further SYN.
+/// An address that never answers: the listener's queue is full, so every further SYN is dropped.
 struct BlackHole {
     _listener: OwnedFd,
     _queue: Vec<Socket>,
@@ -84,7 +84,8 @@ impl BlackHole {
     }
 }
 
-/// Steps at this one moment until the race is decided or waits for a timer; the descriptors shown on the way.
+/// Steps the connector at one moment until it is decided or waits for a timer. Adds opened
+/// descriptors to `shown`.
 fn settle(connector: &mut Connector, now: Instant, shown: &mut Vec<i32>) -> Connect {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {

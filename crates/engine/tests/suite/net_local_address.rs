@@ -1,4 +1,4 @@
-//! The near end: sockets of the local machine, interfaces, local addresses and ports.
+//! Local ends of connections: Unix sockets, interfaces, local addresses and ports.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use haul::net::socket::Keepalive;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 
-/// Answers every request with the path that it asked for.
+/// Answers every request with its path.
 fn serve(listener: UnixListener) {
     thread::spawn(move || {
         for stream in listener.incoming() {

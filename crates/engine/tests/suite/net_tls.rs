@@ -1,4 +1,5 @@
-//! TLS against rustls' own server, in memory: handshakes, trust, records in any piece size, ends true and false.
+//! TLS against rustls' own server, in memory: handshakes, verification, records in any piece size,
+//! close_notify.
 
 mod certificates;
 mod tls_pair;
@@ -21,7 +22,7 @@ const SUITES: [(&str, TlsVersion); 6] = [
     ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", TlsVersion::V1_2),
 ];
 
-/// Bytes that are unlike each other at any distance a record could be shifted by.
+/// Bytes without repetition, so that shifted records are noticed.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|place| (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u8).collect()
 }
@@ -70,7 +71,8 @@ fn data_after_the_handshake_is_left_for_open() {
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-        // The server speaks first, as HTTP/2 servers do; in TLS 1.3 even before our Finished has reached it.
+        // The server speaks first, as HTTP/2 servers do; in TLS 1.3 even before our Finished has
+        // reached it.
         pair.server.writer().write_all(b"settings").unwrap();
         pair.shake().unwrap();
         assert_eq!(pair.server_to_client(b" and more").unwrap(), b"settings and more");

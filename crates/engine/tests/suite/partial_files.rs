@@ -1,5 +1,5 @@
-//! Files between two runs: what one leaves the next completes, if it is surely of the same content; what a file is called
-//! and what is left of one that failed.
+//! Partial files: the next run completes them if the content is surely the same. Names of files,
+//! and the remains of failures.
 #![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
 
 use crate::common;
@@ -41,7 +41,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A directory, the file in it that is written, and what lies beside it meanwhile.
+/// A directory, the path of the downloaded file, and the path of its partial file.
 fn place() -> (TempDir, PathBuf, PathBuf) {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("file");
@@ -49,7 +49,7 @@ fn place() -> (TempDir, PathBuf, PathBuf) {
     (dir, file, beside)
 }
 
-/// What a run that was killed leaves: these spans of the content of this URL.
+/// Creates the partial file of a killed run: these spans of the content of this URL.
 fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let target = Target::parse(url).unwrap();
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
@@ -63,7 +63,7 @@ fn leave(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     }
 }
 
-/// Changes the newest note of a partial file.
+/// Changes the newest checkpoint of a partial file.
 fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
     use std::os::unix::fs::FileExt;
     let bytes = fs::read(beside).unwrap();
@@ -73,7 +73,7 @@ fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint))
     file.write_all_at(&note.encode(sequence + 2), SIZE + (sequence % 2) * SLOT).unwrap();
 }
 
-/// Fetches the whole into the file, which gets all of it; what was asked for.
+/// Fetches into the file, which must be complete afterwards, and returns the requested ranges.
 #[track_caller]
 fn completes(origin: &Faulty, name: &str, file: &Path) -> Vec<String> {
     went_well(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
@@ -257,7 +257,7 @@ fn too_small_disk_fails_before_fetching() {
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
 }
 
-/// A peer that suggests a name for these five bytes.
+/// A peer that suggests a file name for its five bytes.
 fn suggesting(name: &str) -> RawPeer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"

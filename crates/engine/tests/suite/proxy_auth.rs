@@ -79,14 +79,14 @@ fn digest_answer_uses_new_connection_after_close() {
     }
 }
 
-/// What a proxy says to a CONNECT that it does not let through.
+/// The proxy's Digest challenge for a CONNECT.
 fn challenge(nonce: usize, fields: &str) -> Step {
     Step::send(format!(
         "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
     ))
 }
 
-/// Lets a CONNECT through, and answers what comes by the tunnel.
+/// Accepts a CONNECT, and answers the request in the tunnel.
 fn tunnels() -> Vec<Step> {
     let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\n"), Step::ReadHead, ok, Step::Close]

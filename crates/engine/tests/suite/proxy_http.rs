@@ -1,4 +1,4 @@
-//! The way through proxies, by both drivers: what each of them is told, what comes through, and what hostile ones achieve.
+//! HTTP proxies: forwarded requests, CONNECT tunnels, TLS to the proxy, and what each proxy learns.
 
 use crate::common;
 use crate::support::proxy;
@@ -198,8 +198,8 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
 
 #[test]
 fn body_following_connect_response_is_never_cut() {
-    // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be moved past what was
-    // read ahead.
+    // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be
+    // moved past what was read ahead.
     let body = testkit::pattern::Pattern::new(7).slice(0, 400_000);
     let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
     answer.extend_from_slice(&body);
@@ -214,11 +214,13 @@ fn body_following_connect_response_is_never_cut() {
 
 #[test]
 fn bytes_after_connect_response_belong_to_tunnel() {
-    // The proxy claims a body, which a 2xx to CONNECT has not (RFC 9110 §9.3.6): these bytes are the origin's.
+    // The proxy claims a body, which a 2xx to CONNECT has not (RFC 9110 §9.3.6): these bytes are
+    // the origin's.
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     for driver in DRIVERS {
-        // In one write with the answer, before the request: what nobody asked for is not taken for a response.
+        // In one write with the answer, before the request: what nobody asked for is not taken for
+        // a response.
         let early = RawPeer::always(vec![
             Step::ReadHead,
             Step::send(format!("{answer}{response}")),
@@ -243,7 +245,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
     }
 }
 
-/// Each of these must not find another's connection.
+/// No request may use a connection opened with other proxy settings.
 #[test]
 fn pool_separates_connections_by_proxy_settings() {
     let origin = start_origin();

@@ -1,5 +1,5 @@
-//! Tunnels that are streams of an HTTP/2 connection with a proxy (RFC 9113 §8.5): a scripted proxy plays the origin behind it,
-//! too, and does its worst. With one of other people's making: `proxy_third_party.rs`.
+//! Tunnels over HTTP/2 (RFC 9113 section 8.5). A scripted proxy plays the origin as well, and
+//! misbehaves. `proxy_third_party.rs` has the same with nghttpx.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ use testkit::identity::Identity;
 const OK: (&str, &str) = (":status", "200");
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// A proxy that serves each of its connections so.
+/// Starts a proxy that serves each connection by `serve`.
 fn proxy(serve: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> (FramePeer, tempfile::TempDir) {
     let identity = Identity::generate();
     let folder = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@ fn proxy(serve: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) ->
     (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)
 }
 
-/// Opens the tunnel that is asked for, and reads a head out of it.
+/// Accepts a CONNECT and reads a request head from the tunnel.
 fn opened(conn: &mut Conn) -> io::Result<Asked> {
     let asked = conn.request()?;
     conn.send(headers(asked.stream, false, &[OK]))?;
@@ -34,7 +34,7 @@ fn opened(conn: &mut Conn) -> io::Result<Asked> {
     Ok(asked)
 }
 
-/// Asks for `http://origin.test/` through the proxy, by each driver.
+/// Fetches `http://origin.test/` through the proxy with each driver.
 fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<FetchOutcome> {
     let mut proxy = ProxyOptions::default();
     let url = format!("https://user:word@localhost:{}", peer.0.addr().port());
@@ -46,7 +46,7 @@ fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOpti
     DRIVERS.map(|driver| driver.get(&Client::new(), "http://origin.test/", &options)).into()
 }
 
-/// The exit code and something of the message, and the prefix that was delivered.
+/// Asserts the exit code, a part of the message and the delivered prefix.
 #[track_caller]
 fn ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
     for got in through(peer, |_| ()) {
@@ -62,7 +62,8 @@ fn http2_tunnel_carries_only_data_payload() {
         conn.greet(&[])?;
         let asked = opened(conn)?;
         for byte in ANSWER {
-            // A byte, and three of padding; and between them what has nothing to do with the tunnel.
+            // A byte, and three of padding; and between them what has nothing to do with the
+            // tunnel.
             conn.send(frame(Frame::DATA, Frame::PADDED, asked.stream, &[3, *byte, 0, 0, 0]))?;
             conn.send(frame(Frame::PING, 0, 0, &[7; 8]))?;
         }

@@ -1,4 +1,5 @@
-//! Proxies of other people's making: tinyproxy, nghttpx and microsocks. Where they are not installed, this says so and passes.
+//! Third-party proxies: tinyproxy, nghttpx and microsocks. A test whose proxy is not installed
+//! prints so and passes.
 
 use crate::common;
 
@@ -12,7 +13,7 @@ use common::{DRIVERS, http2_origin, offering, start_origin, through, trusting};
 use haul::{Client, ErrorKind, RequestOptions, Version};
 use testkit::identity::Identity;
 
-/// Ends with the test.
+/// A running proxy, killed when dropped.
 struct ProxyProcess {
     child: Child,
     port: u16,
@@ -25,7 +26,7 @@ impl Drop for ProxyProcess {
     }
 }
 
-/// Starts a program on a free port, and waits until it listens there. None where it is not installed.
+/// Starts a program on a free port and waits until it listens. `None` if it is not installed.
 fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<ProxyProcess> {
     // Between the look for a free port and its use somebody else may take it.
     for _ in 0..20 {
@@ -104,7 +105,7 @@ fn microsocks_connects_with_credentials() {
     }
 }
 
-/// Waits until this holds, for a program that writes when it likes.
+/// Waits until a condition holds.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..3_000 {
         if holds() {
@@ -142,7 +143,7 @@ impl NghttpxFront {
         Some(NghttpxFront { running, folder })
     }
 
-    /// These options, and through it.
+    /// Returns these options with this proxy.
     fn before(&self, options: &RequestOptions, http2: bool) -> RequestOptions {
         let mut options = through(&format!("https://localhost:{}", self.running.port), options);
         if let Some(proxy) = &mut options.proxy {
@@ -152,7 +153,7 @@ impl NghttpxFront {
         options
     }
 
-    /// Waits until it has logged this line so often, or more.
+    /// Waits until the log has this line at least this often.
     fn logs(&self, line: &str, times: usize) {
         let log = self.folder.path().join("log");
         eventually("the proxy logs what it was asked for", || {
@@ -161,8 +162,8 @@ impl NghttpxFront {
     }
 }
 
-/// It passes CONNECTs on to tinyproxy; inside of the tunnel HTTP/2 is spoken with the origin, in TLS of its own. With the proxy
-/// it is HTTP/1.1, or HTTP/2 as well.
+/// nghttpx passes CONNECT on to tinyproxy, and the client speaks HTTP/2 with the origin inside the
+/// tunnel. The connection with nghttpx is HTTP/1.1 or HTTP/2.
 #[test]
 fn http2_goes_through_an_https_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,8 +206,8 @@ fn http2_goes_through_an_https_proxy() {
     }
 }
 
-/// What needs no tunnel: requests for any origin share a connection with the proxy. (Without tinyproxy, which closes
-/// connections that nghttpx wants to use again.)
+/// Forwarded requests to any origin share a connection with the proxy. (Without tinyproxy, which
+/// closes connections that nghttpx wants to reuse.)
 #[test]
 fn forwarded_requests_share_an_https_proxy_connection() {
     let origin = start_origin();

@@ -11,7 +11,7 @@ fn post(content: &str) -> RequestOptions {
     RequestOptions { method: "POST".into(), body: Some(content.as_bytes().into()), ..following() }
 }
 
-/// What the last request was: method, content, content type.
+/// Returns method, body and content type of the last request.
 fn last(origin: &Origin) -> (String, String, Option<String>) {
     let request = origin.log().pop().expect("a request");
     let content = String::from_utf8(request.body.to_vec()).unwrap();

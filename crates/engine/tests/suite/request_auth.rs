@@ -1,4 +1,5 @@
-//! Challenges: Digest and Basic against a server of the test's own, by both drivers.
+//! Authentication with origins: Basic, Digest and tokens against a scripted server, by both
+//! drivers.
 
 use crate::common;
 
@@ -14,7 +15,7 @@ use haul::state::auth::{Allowed, Auth, Credentials, Netrc};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::{Algorithm, parse_challenges};
 
-/// A request as the server saw it.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 struct RequestRecord {
     connection: usize,
@@ -24,7 +25,7 @@ struct RequestRecord {
     content: Vec<u8>,
 }
 
-/// Answers each request with what `decide` says: status line and fields.
+/// A server that answers each request with the status line and fields that `decide` returns.
 struct ChallengeServer {
     url: String,
     log: Arc<Mutex<Vec<RequestRecord>>>,
@@ -121,7 +122,8 @@ fn parameter(seen: &RequestRecord, name: &str) -> Option<String> {
     challenges.first()?.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// Whether a request proves that its sender knows `me:secret`, for this nonce (RFC 7616 section 3.4.1).
+/// Returns whether a request proves knowledge of `me:secret` for this nonce (RFC 7616 section
+/// 3.4.1).
 fn proves(seen: &RequestRecord, nonce: &str, content_hash: Option<&str>) -> bool {
     let get = |name| parameter(seen, name).unwrap_or_default();
     let a1 = md5("me:realm:secret");

@@ -1,4 +1,4 @@
-//! What requests carry: files, forms, readers; asked for first, sent again or not; by both drivers.
+//! Request bodies by both drivers: files, forms and readers; Expect: 100-continue; sending again.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
     RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
 }
 
-/// A reader that gives little at once, as pipes do.
+/// A reader that returns few bytes at a time.
 struct DribblingReader(Vec<u8>);
 
 impl Read for DribblingReader {
@@ -143,7 +143,8 @@ fn large_body_is_announced_with_expect_100_continue() {
         assert!(asked.ends_with(b"Expect: 100-continue\r\n\r\n"), "no content follows a no");
         assert!(unasked.len() > SIZE && !unasked.windows(7).take(500).any(|w| w == b"Expect:"));
 
-        // A server that says nothing gets it all the same, after a while, or at once where it is not to be asked.
+        // A server that says nothing gets it all the same, after a while, or at once where it is
+        // not to be asked.
         for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
             let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close]]);
             let options = RequestOptions { expect_timeout: wait, ..options.clone() };
@@ -153,7 +154,8 @@ fn large_body_is_announced_with_expect_100_continue() {
     }
 }
 
-/// Squid reads no more of the content that it refuses, nor a further request behind it. The sockets take all of both.
+/// Squid neither reads a refused body nor a later request on that connection. The sockets hold all
+/// of both.
 #[test]
 fn challenge_with_unread_body_gets_new_connection() {
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
@@ -172,7 +174,8 @@ fn challenge_with_unread_body_gets_new_connection() {
     }
 }
 
-/// A login that goes by the connection (NTLM) needs the one that asked for it: little content costs none, whoever gives it.
+/// NTLM authenticates a connection, so it must stay open: a small refused body does not close it,
+/// even from a reader.
 #[test]
 fn refused_small_reader_body_keeps_the_connection() {
     let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
@@ -208,7 +211,7 @@ fn ntlm_legs_with_large_bodies_share_one_connection() {
     }
 }
 
-/// RFC 9112 section 6.1: chunks are for servers that are not known to be of HTTP/1.0.
+/// RFC 9112 section 6.1: chunked coding must not be sent to an HTTP/1.0 server.
 #[test]
 fn chunked_body_is_not_sent_to_http10_server() {
     let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\
@@ -258,7 +261,8 @@ fn chunked_body_is_not_sent_to_http10_server() {
 
 #[test]
 fn large_body_reaches_a_slow_reading_server() {
-    // The peer stops reading for a while: a request larger than the socket's buffers goes out in parts.
+    // The peer stops reading for a while: a request larger than the socket's buffers goes out in
+    // parts.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {

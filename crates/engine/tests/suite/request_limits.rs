@@ -1,5 +1,5 @@
-//! Servers that take few requests: on a connection, at once, or none for a while. Everything arrives, and hardly anything is
-//! sent in vain.
+//! Servers that limit requests: for each connection, at once, or for a time. Every request
+//! succeeds, and few are sent in vain.
 
 use crate::common;
 use crate::support::http2;
@@ -18,7 +18,7 @@ use testkit::frames::{Conn, FramePeer, goaway, settings};
 
 const MANY: usize = 2000;
 
-/// Fetches `/0`, `/1` and so on, of which each is its own content.
+/// Fetches `/0`, `/1` and so on; each path is its own body.
 fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
     let FleetRunResult { result, output, reports } =
         run(client, fetching(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
@@ -28,13 +28,13 @@ fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, ba
     assert!(output == expected.as_bytes(), "{reports:?}");
 }
 
-/// No second tries but those that cost nothing.
+/// Disables retries; only resending that costs none remains.
 fn once(mut options: RequestOptions) -> RequestOptions {
     options.retry.max = 0;
     options
 }
 
-/// Answers so many requests, one at a time; before the last it may say that it is the last.
+/// Answers `count` requests one at a time; `says` announces the last by GOAWAY.
 fn answer_few(conn: &mut Conn, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
@@ -97,7 +97,7 @@ fn lost_requests_share_the_next_connection() {
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
 }
 
-/// It takes nothing at first, and says a few times that it takes no more than is under way.
+/// The server starts with a limit of 0 streams, and lowers its limit a few times.
 #[test]
 fn zero_stream_limit_is_waited_for() {
     let peer = FramePeer::start(|_, conn| {
@@ -118,7 +118,8 @@ fn zero_stream_limit_is_waited_for() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
 }
 
-/// The graceful way to end a connection (RFC 9113 section 6.8): "no more" without a number, and later the number.
+/// Graceful shutdown (RFC 9113 section 6.8): a GOAWAY with the highest number, then one with the
+/// last stream.
 #[test]
 fn two_step_goaway_answers_what_was_read() {
     const TAKES: usize = 100;
@@ -191,14 +192,14 @@ fn few_pipelined_requests_are_sent_in_vain() {
     }
 }
 
-/// A server of HTTP/1.1 that closes behind so many responses.
+/// An HTTP/1.1 server that closes each connection after a number of responses.
 struct ClosingServer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
 }
 
 impl ClosingServer {
-    /// The last response has this field line.
+    /// Starts the server. The last response of a connection has the field line `last`.
     fn start(count: usize, last: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -234,7 +235,7 @@ impl ClosingServer {
     }
 }
 
-/// Takes the next request, without content, from what has come.
+/// Reads the next request, which has no body, and returns its path.
 fn path_of_next(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> io::Result<String> {
     let mut buffer = [0; 4096];
     loop {

@@ -1,4 +1,4 @@
-//! One stream that breaks: it goes on at its exact byte, or it ends with an error that says why it cannot.
+//! Broken downloads on one connection: they resume at the exact byte, or fail with the reason.
 
 use crate::common;
 use crate::support::ranges;
@@ -170,7 +170,8 @@ fn resume_from_delivers_the_rest() {
     assert_eq!(origin.seen("broken").twice(), 0);
 }
 
-/// Apache and lighttpd send no Content-Range with a 416: how long the whole is, the last byte says that is there.
+/// Apache and lighttpd send 416 without Content-Range. A request for the last byte tells the
+/// length.
 #[test]
 fn status_416_without_length_probes_the_last_byte() {
     let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
@@ -195,7 +196,7 @@ fn status_416_without_length_probes_the_last_byte() {
     }
 }
 
-/// Redirects to these, one after the other, on a connection each.
+/// A server that redirects to these URLs in turn, one on each connection.
 fn redirecting(to: &[String]) -> RawPeer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -210,7 +211,7 @@ fn following(retries: u32) -> RequestOptions {
     options
 }
 
-/// A body of ten bytes, of which so many are sent.
+/// A response that announces ten bytes and sends `body`.
 fn ten(status: &str, fields: &str, body: &str) -> Step {
     Step::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
 }
@@ -284,7 +285,8 @@ fn restarts_count_as_retries() {
         assert_eq!((exit(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
         assert_eq!(std::fs::read(&file).ok(), (code == 0).then(|| b"0123456789".to_vec()));
     }
-    // Bytes that were thrown away are no progress: a server whose content never stays the same is not asked for ever.
+    // Bytes that were thrown away are no progress: a server whose content never stays the same is
+    // not asked for ever.
     let script = |node: usize| {
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
         vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]

@@ -1,4 +1,4 @@
-//! Retries: which failures are tried again, after what delay, and what is never sent twice.
+//! Retries: retried failures, delays, and requests that are never sent twice.
 
 use crate::common;
 
@@ -122,7 +122,7 @@ fn broken_response_is_retried_when_retries_are_set() {
     }
 }
 
-/// What cannot be resumed begins anew, however far it got: a server that always breaks off there is given up.
+/// Without a validator the body restarts from zero, and progress does not restore the retries.
 #[test]
 fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
@@ -134,7 +134,8 @@ fn body_that_always_breaks_off_exhausts_retries() {
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
 }
 
-/// The first URL of a fleet streams, so what it delivered stands; the second's can be taken back.
+/// Fetches a URL as the second of a fleet: the body of the first URL streams to the output, while
+/// that of the second can restart.
 fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow =
         RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
@@ -163,7 +164,7 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
     FetchOutcome { body: output, ..got }
 }
 
-/// Keeps notes, and tells when one URL is over.
+/// A report that sends a message when one URL has finished.
 struct NotifyingReport {
     notes: common::RecordingReport,
     url: String,
@@ -232,7 +233,7 @@ fn protocol_violation_is_not_retried() {
     }
 }
 
-/// A transfer that has been answered so.
+/// Sends the request of a transfer and passes it this response head.
 fn answered(transfer: &mut Transfer, reply: &str) {
     let mut conn = Conn::new(Config::default());
     transfer.enqueue(&mut conn, Instant::now()).unwrap();

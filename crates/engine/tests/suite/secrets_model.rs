@@ -1,5 +1,5 @@
-//! Which peer got which secret: a model against real servers. Chains of redirects over several origins are made from a
-//! seed; the servers' logs must show every secret at the first origin and at no other.
+//! Secrets along random chains of redirects over real connections: the logs of the servers must
+//! show each secret at the first origin and at no other.
 
 use crate::common;
 
@@ -17,15 +17,15 @@ use testkit::rng::Rng;
 
 const CHAINS: u64 = 400;
 
-/// Where secrets stand, and what in a request would give them away.
+/// Kinds of secrets, by their place in a request.
 const SECRETS: [&str; 5] = ["authorization", "userinfo", "cookie", "field", "own-authorization"];
 
-/// The origins, each plain and over TLS: another scheme is another origin.
+/// The origins. Each serves http and https, which are two origins.
 struct SecretOrigins {
     origins: Vec<Origin>,
 }
 
-/// An origin of the world: its number, and whether it is the one over TLS.
+/// The number of a server, and whether the origin is its TLS port.
 type OriginId = (usize, bool);
 
 impl SecretOrigins {
@@ -46,12 +46,13 @@ impl SecretOrigins {
         self.origins.iter().for_each(Origin::forget);
     }
 
-    /// A URL that leads over these places, in order.
+    /// Returns a URL that redirects through these origins in order.
     fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for pair in places.windows(2).rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
-            // A redirect that stays may be relative; one that names userinfo of its own must not undo anything.
+            // A redirect that stays may be relative; one that names userinfo of its own must not
+            // undo anything.
             let to = match rng.below(4) {
                 0 if pair[0] == pair[1] => url
                     .split_once("://")
@@ -68,7 +69,7 @@ impl SecretOrigins {
     }
 }
 
-/// A redirect's target within a redirect's target is decoded once on its way.
+/// Escapes a URL that is nested in the query of another.
 fn escaped(url: &str) -> String {
     url.replace('%', "%25")
 }
@@ -77,7 +78,7 @@ fn place(rng: &mut Rng) -> OriginId {
     (rng.below(3) as usize, rng.below(3) == 0)
 }
 
-/// The options of a request with such a secret, and the URL with it.
+/// Adds a secret to the options or to the URL, and returns the URL.
 fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions) -> String {
     match secret {
         "authorization" => options.authorization = Some(format!("Bearer {mark}").into_bytes()),
@@ -90,7 +91,7 @@ fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions
     url.to_owned()
 }
 
-/// Whether a request carries the secret, in whatever form.
+/// Returns whether a request contains the secret, plain or encoded.
 fn carries(request: &LoggedRequest, mark: &str) -> bool {
     let coded = haul::request::basic_authorization(b"user", mark.as_bytes());
     let coded = String::from_utf8(coded).unwrap();
@@ -145,7 +146,8 @@ fn secret_stays_with_the_first_origin() {
 
 #[test]
 fn shared_connection_carries_no_earlier_secret() {
-    // Connections are shared by requests with and without a secret: it belongs to a request, not to a connection.
+    // Connections are shared by requests with and without a secret: it belongs to a request, not to
+    // a connection.
     let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let client = Client::new();
@@ -192,13 +194,15 @@ fn links_of_pages_get_no_secret() {
         let secret = ["authorization", "cookie", "field", "own-authorization"][(seed % 4) as usize];
         with_secret(secret, &mark, "", &mut options);
         let options = Arc::new(options);
-        // The first page's text is what it was asked for: links that a page would choose, some of them chains.
+        // The first page's text is what it was asked for: links that a page would choose, some of
+        // them chains.
         let is_literal = rng.below(2) == 0;
         let mut page = String::new();
         for _ in 0..3 {
             let places: Vec<OriginId> = (0..1 + rng.below(3)).map(|_| place(&mut rng)).collect();
             page += &if is_literal {
-                // In a template the marks of a query are encoded: this is a page that is not there, asked for all the same.
+                // In a template the marks of a query are encoded: this is a page that is not there,
+                // asked for all the same.
                 let url = world.chain(&mut rng, &[&[literal], &places[..]].concat());
                 url.replace(&world.url(literal, "/"), "<") + ">"
             } else {
@@ -244,7 +248,8 @@ fn links_of_pages_get_no_secret() {
     assert!(strangers > 50, "{strangers}");
 }
 
-/// What the jar and the netrc file have for a host of the world; the plain origins are one host, those over TLS another.
+/// Returns the secret of a host in jar and netrc. All http origins are one host, all https origins
+/// another.
 fn mark_of(tls: bool) -> &'static str {
     if tls { "theirs-localhost" } else { "theirs-127" }
 }

@@ -1,6 +1,6 @@
-//! Which peer got which secret, on every way there is: direct, forwarded, tunnelled, over TLS to the proxy, SOCKS 4 to 5h, with
-//! HTTP/1.1 and HTTP/2. Sequences of redirects are made from a seed and run over real connections, all of one client's, to
-//! servers and proxies that keep what they were told; who may have been told what is counted here from the seed alone.
+//! Secrets on every route: direct, forwarded, tunnelled, TLS to the proxy and SOCKS 4 to 5h, with
+//! HTTP/1.1 and HTTP/2. Random sequences of redirects run over real connections of one client.
+//! Servers and proxies record what they receive, and the seed says what each may receive.
 
 use crate::common;
 use crate::support::proxy;
@@ -23,7 +23,7 @@ use testkit::rng::Rng;
 
 const SEQUENCES: u64 = 1_280;
 
-/// How a request may go; the proxy's scheme, and whether plain http is tunnelled too.
+/// The routes: the proxy's scheme, and whether plain http is tunnelled.
 const WAYS: [(&str, bool); 8] = [
     ("", false),
     ("http", false),
@@ -35,18 +35,18 @@ const WAYS: [(&str, bool); 8] = [
     ("socks5h", false),
 ];
 
-/// What is given, each with a mark of its sequence.
+/// Kinds of secrets. Each contains the mark of its sequence.
 const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 
 /// The passwords of the proxies; each proxy has a plain and a TLS port.
 const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
 
-/// An origin: its number, and whether over TLS.
-type OriginId = (usize, bool);
+/// The number of a server, and whether the origin is its TLS port.
+type OriginPort = (usize, bool);
 
 struct OriginsAndProxies {
     origins: Vec<Origin>,
-    /// For http and for https, each in the clear and over TLS.
+    /// The proxies for http and for https, each with a plain and a TLS port.
     proxies: Vec<[TestProxy; 2]>,
     base: RequestOptions,
     proxy_tls: haul::net::tls::TlsOptions,
@@ -72,11 +72,11 @@ impl OriginsAndProxies {
         }
     }
 
-    fn url(&self, (number, tls): OriginId, path: &str) -> String {
+    fn url(&self, (number, tls): OriginPort, path: &str) -> String {
         if tls { self.origins[number].https_url(path) } else { self.origins[number].url(path) }
     }
 
-    fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
+    fn chain(&self, rng: &mut Rng, places: &[OriginPort]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for place in places[..places.len() - 1].iter().rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
@@ -86,13 +86,13 @@ impl OriginsAndProxies {
         url
     }
 
-    /// Which place a forwarded request is for, by its port.
-    fn place_of(&self, target: &str) -> OriginId {
+    /// Returns the origin of a forwarded request, by its port.
+    fn place_of(&self, target: &str) -> OriginPort {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
     }
 
-    /// What each proxy was told since the last look.
+    /// Returns what each proxy received since the last call.
     fn told(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
         let mut all = Vec::new();
         for (number, pair) in self.proxies.iter().enumerate() {
@@ -105,7 +105,7 @@ impl OriginsAndProxies {
         all
     }
 
-    /// The URL of a proxy, with its credentials.
+    /// Returns the URL of a proxy with its credentials.
     fn proxy_url(&self, number: usize, scheme: &str) -> Option<String> {
         let (user, password) = LOGINS[number];
         let port = self.proxies[number][usize::from(scheme == "https")].addr.port();
@@ -113,7 +113,7 @@ impl OriginsAndProxies {
     }
 }
 
-/// The options of a sequence and its URL.
+/// Returns the options and the URL of a sequence.
 fn given(
     world: &OriginsAndProxies,
     secret: &str,
@@ -157,7 +157,7 @@ fn given(
     (options, url)
 }
 
-/// A message with every Basic in it undone.
+/// Adds the decoded form of every Basic credential to a message.
 fn readable(text: &str) -> String {
     let decoded = text.split_whitespace().filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
     format!("{text} {}", decoded.collect::<Vec<_>>().join(" "))
@@ -168,8 +168,8 @@ fn readable_request(request: &LoggedRequest) -> String {
     readable(&format!("{} {}", request.target, fields.join(" ")))
 }
 
-/// Whether this place may have the sequence's secret. It must, too.
-fn may_have(secret: &str, place: OriginId, first: OriginId) -> bool {
+/// Returns whether this origin must receive the secret; no other may.
+fn may_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
     match secret {
         // The entry's host is that of all places over TLS, and of no other.
         "netrc" => place.1,
@@ -177,9 +177,9 @@ fn may_have(secret: &str, place: OriginId, first: OriginId) -> bool {
     }
 }
 
-/// Holds a request against what its place may see.
+/// Asserts that a request contains exactly the secrets of its origin.
 #[track_caller]
-fn check(text: &str, secret: &str, mark: &str, place: OriginId, first: OriginId, what: &str) {
+fn check(text: &str, secret: &str, mark: &str, place: OriginPort, first: OriginPort, what: &str) {
     let cookies = [("of-127.0.0.1-", !place.1), ("of-localhost-", place.1)];
     for (cookie, expected) in cookies {
         assert_eq!(text.contains(&format!("{cookie}{mark}")), expected, "{what}: {cookie} at {place:?}: {text}");
@@ -202,14 +202,15 @@ fn no_route_reveals_a_secret_to_others() {
         let is_h2 = seed / 64 % 2 == 1;
         let secret = SECRETS[(seed % 5) as usize];
         let mark = format!("s3cret{seed}x");
-        let places: Vec<OriginId> = (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
+        let places: Vec<OriginPort> =
+            (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
         let (options, url) = given(&world, secret, &mark, ways, is_h2, &world.chain(&mut rng, &places));
         let which = (seed / 128 % 2) as usize;
         let what = format!("sequence {seed}: {secret}, {ways:?}, HTTP/2 {is_h2}, {places:?}, {:?}", DRIVERS[which]);
         let got = DRIVERS[which].get(&clients[which], &url, &options);
         assert_eq!((got.exit, got.status), (0, 200), "{what}: {}", got.message);
 
-        let mut expected: Vec<OriginId> = places.clone();
+        let mut expected: Vec<OriginPort> = places.clone();
         for (number, origin) in world.origins.iter().enumerate() {
             for request in origin.log() {
                 let place = (number, request.tls);

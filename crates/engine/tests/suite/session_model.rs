@@ -1,8 +1,8 @@
-//! Many requests of all kinds by one client, at once and one after the other, some given up halfway: whatever servers do to
-//! their connections, each gets the response that is its own, whole, or an error; and what it sends arrives whole. All is made
-//! up from a seed; what fails names it.
+//! Sessions of random requests by one client, made from a seed, some abandoned. Whatever servers do
+//! to connections, each request gets its own whole response or an error, and its body arrives
+//! whole.
 //!
-//! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
 
 mod call_styles;
 mod route;
@@ -36,7 +36,7 @@ struct Http1Request {
     way: CallStyle,
 }
 
-/// So much is sent, and by what.
+/// The size of a request body, and its kind.
 #[derive(Clone, Copy, Debug)]
 struct UploadPlan(usize, UploadKind);
 
@@ -116,7 +116,8 @@ impl SessionRequest for Http1Request {
     fn check(&self, got: Result<SessionResponse, Error>) {
         let (mut number, mut script, mut method) = (self.number, &self.scripts[&self.number], self.method);
         let mut fails = script.fail.0 > 0;
-        // What closes without a word takes along what the next request says there, and that is sent again only if it may be.
+        // What closes without a word takes along what the next request says there, and that is sent
+        // again only if it may be.
         let is_risky = self.sends.is_some() || self.method == "DELETE" || script.early;
         while let Some((status, next)) = script.redirect {
             (number, script) = (next, &self.scripts[&next]);
@@ -155,7 +156,8 @@ impl SessionRequest for Http1Request {
         let size = if has_none { 0 } else { script.size };
         assert!(scripted_server::content(number, size).starts_with(&got.body), "{what}: other content");
         assert!(has_none || !is_cut || !got.is_whole, "{what}: an end that nobody said");
-        // Less is not told from all where the end of the connection is that of the content, in the clear.
+        // Less is not told from all where the end of the connection is that of the content, in the
+        // clear.
         let may_be_less = route.breaks > 0 && script.framing == ScriptedFraming::Close && !route.is_secure();
         assert!(!got.is_whole || may_be_less || got.body.len() == size, "{what}: {} of {size} bytes", got.body.len());
         if let (Some(UploadPlan(size, _)), false) = (self.sends, script.early || number != self.number) {
@@ -194,7 +196,8 @@ fn try_route(seed: u64, route: fn(&mut Rng) -> SessionRoute) {
     let client = server.route().client(client, server.port(), &mut rng).build();
     let mut batch = a_batch(&mut rng);
     if is_forged {
-        // What nobody asked for is taken for the next response where the next request has left already.
+        // What nobody asked for is taken for the next response where the next request has left
+        // already.
         batch.pipeline = 1;
     }
     run_all(&client, cases, one_of(&mut rng, &[1, 1, 2, 6]), &batch);
@@ -202,7 +205,7 @@ fn try_route(seed: u64, route: fn(&mut Rng) -> SessionRoute) {
 }
 
 #[test]
-fn each_request_gets_its_own_response_or_an_error() {
+fn requests_get_their_own_response_or_an_error() {
     each(200, 2, try_http1);
 }
 
@@ -217,15 +220,15 @@ struct Http2Request {
     url: String,
     asks: RequestedBody,
     way: CallStyle,
-    /// What it shares a connection with may break, and this cannot be sent again.
+    /// True if the request may fail because its connection may break and it cannot be sent again.
     may_fail: bool,
 }
 
 #[derive(Clone, Copy)]
 enum RequestedBody {
-    /// For so much of a pattern.
+    /// This many bytes of the pattern with this seed.
     Content(u64, usize),
-    /// For what it sends, of a number.
+    /// An echo of the request's body, which is made from this number.
     Echo(u64, UploadPlan),
 }
 

@@ -1,5 +1,5 @@
-//! Bodies of known length that go from the socket to their place past our memory: exact wherever they go, and copied
-//! where they cannot be moved.
+//! Bodies of known length, spliced from the socket to their destination, or copied if that is
+//! impossible: every byte is exact.
 
 use crate::common;
 use crate::support::splice;
@@ -236,7 +236,8 @@ fn fleet_splices_bodies_to_files_and_devices() {
     }
 }
 
-/// Fast at first, so that large pieces are waited for; then one byte, and the rest only when that byte has arrived.
+/// A script that sends fast at first, then one byte, and the rest only after that byte has been
+/// received.
 fn hesitant(first: usize, rest: usize) -> Vec<Step> {
     let all = body(first + 1 + rest);
     vec![

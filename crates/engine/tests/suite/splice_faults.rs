@@ -1,4 +1,4 @@
-//! What goes wrong while a body is moved past our memory: the exact prefix is delivered, and never a success told.
+//! Faults during a spliced body: the exact prefix is delivered, and the transfer fails.
 
 use crate::common;
 use crate::support::splice;
@@ -14,7 +14,7 @@ use splice::{MIB, body, fetch, head, pipe_read_by, read_all, served, waiting};
 use tempfile::TempDir;
 use testkit::raw::{RawPeer, Script, Step};
 
-/// Announces 3 MiB and ends otherwise after so many.
+/// A response that announces 3 MiB, sends `sent` bytes and then does `end`.
 fn broken_off(sent: usize, end: Step) -> Script {
     vec![Step::ReadHead, head(3 * MIB), Step::Await(1), Step::Send(body(sent)), end]
 }

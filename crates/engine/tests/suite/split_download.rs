@@ -1,5 +1,5 @@
-//! One body over several connections: right bytes whatever the server does, closed ranges of one representation, and one
-//! stream where parts do not come as they should.
+//! Split downloads: one body over several connections, in closed ranges of one representation, and
+//! a fallback to one stream.
 
 use crate::common;
 use crate::support::ranges;
@@ -26,7 +26,8 @@ use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
-/// Several connections brought parts, each asked for by a closed range of this very representation.
+/// Asserts that the body was split, and that each part was requested as a closed range with
+/// If-Range.
 #[track_caller]
 fn was_split(seen: &Seen) {
     assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
@@ -93,7 +94,7 @@ fn single_connection_requests_no_range() {
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
-/// What a server may do to parts. The first stream brings all of it, and it is sent once.
+/// Faulty answers to ranges. The first stream delivers the whole body, and it is sent once.
 fn refusals() -> Vec<(&'static str, Plan)> {
     vec![
         ("ignores Range", Plan { ignore_range: true, ..held() }),
@@ -285,7 +286,7 @@ fn parts_use_all_addresses_of_a_host() {
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
 }
 
-/// Fetches from an origin that keeps the fields it got, by way of `entry` and a link that is worth splitting.
+/// Fetches a URL with secrets over a slow link, so that the body is split.
 fn with_secrets(origin: &Origin, url: &str) {
     let mut options = splitting();
     options.redirects.follow = true;
@@ -328,7 +329,7 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
     }
 }
 
-/// Sees after each piece how far ahead of it parts were asked for.
+/// A sink that checks how far ahead of the output parts are requested.
 struct ReadAheadSink {
     once: NonRestartableSink,
     origin: Arc<Faulty>,
@@ -400,7 +401,8 @@ fn limit_rate_covers_all_connections_together() {
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
 }
 
-/// Redirects `/asset` to an address that is good for two requests, each time to another, and notes what is asked.
+/// A server that redirects `/asset` to signed URLs, each valid for two requests, and records the
+/// paths.
 struct SignedUrlServer {
     addr: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! Client certificates: given to servers that ask, part of what tells connections apart, and named when they are unusable.
+//! Client certificates: sent on request, part of the pool key, and named in errors if unusable.
 
 use crate::common;
 
@@ -30,7 +30,7 @@ fn self_signed(name: &str) -> (String, String) {
 }
 
 impl ClientAuthServer {
-    /// A server that answers whom it knows: `client` alone.
+    /// Starts a server that accepts only the certificate `client`.
     fn start() -> Self {
         let place = tempfile::tempdir().unwrap();
         let ((server, server_key), (client, client_key)) = (self_signed("localhost"), self_signed("client"));
@@ -104,7 +104,7 @@ fn client_certificate_is_sent_when_requested() {
     }
 }
 
-/// Of TLS 1.3 the refusal comes after the handshake; another try would end in it, too.
+/// In TLS 1.3 the refusal arrives after the handshake; a retry would be refused as well.
 #[test]
 fn refused_client_certificate_is_not_retried() {
     let rig = ClientAuthServer::start();

@@ -1,4 +1,4 @@
-//! What TLS asks for after the handshake is answered at once, whoever drives the connection; and what it is told is heard.
+//! TLS over sockets, by both drivers: key updates, broken and stalled handshakes.
 
 use crate::common;
 
@@ -13,7 +13,8 @@ use rustls::ServerConnection;
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
 
-/// RFC 8446 section 4.6.3: the server asks for a new key in the middle of a body, and goes on when it has an answer.
+/// RFC 8446 section 4.6.3: the server requests a key update in the middle of a body, and continues
+/// after the answer.
 #[test]
 fn key_update_is_answered_while_awaiting_response() {
     let identity = Identity::for_names(&["localhost"]);

@@ -11,9 +11,9 @@ use rcgen::{
 
 use super::tls_pair::{self, CertificateAuthority, ServerIdentity, ServerSetup, TlsPair, options};
 
-type Change = fn(&mut CertificateParams);
+type ParamsChange = fn(&mut CertificateParams);
 
-/// Why a server with this certificate is refused.
+/// Returns the reason why a server with this certificate is refused.
 fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
     let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").shake().err()?;
     assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
@@ -22,7 +22,7 @@ fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
 
 #[test]
 fn unfit_certificate_authorities_are_refused() {
-    let changes: [(&str, Change); 8] = [
+    let changes: [(&str, ParamsChange); 8] = [
         ("expired", |ca| ca.not_after = date_time_ymd(2002, 1, 1)),
         ("not valid yet", |ca| (ca.not_before, ca.not_after) = (date_time_ymd(3000, 1, 1), date_time_ymd(3001, 1, 1))),
         ("no CA's", |ca| ca.is_ca = IsCa::ExplicitNoCa),
@@ -48,7 +48,7 @@ fn unfit_certificate_authorities_are_refused() {
 
 #[test]
 fn fit_certificate_authorities_are_accepted() {
-    let changes: [Change; 5] = [
+    let changes: [ParamsChange; 5] = [
         |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign],
         |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
         |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0)),
@@ -109,7 +109,7 @@ fn renewed_authority_counts_beside_expired_one() {
 
 #[test]
 fn listed_certificate_must_be_meant_for_servers() {
-    let changes: [(bool, Change); 6] = [
+    let changes: [(bool, ParamsChange); 6] = [
         (true, |own| own.key_usages = vec![KeyUsagePurpose::DigitalSignature]),
         (true, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]),
         (true, |own| own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::KeyEncipherment]),
@@ -144,7 +144,7 @@ fn name_constraints_beside_long_serial_are_enforced() {
     assert_eq!(refusal(free.issue_by_subject("localhost", &[]), &options), None);
 }
 
-/// Waits for new connections to see a change: files are looked at again after a second.
+/// Waits until a condition holds: changed files are read again after a second.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !holds() {

@@ -1,4 +1,4 @@
-//! A client and a server joined by two vectors of bytes, and certificates made to order.
+//! A TLS client and server joined by byte vectors, and generated certificates.
 
 use std::{
     io::{Read, Write},
@@ -20,7 +20,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-/// A CA with its certificate in a file.
+/// A certificate authority with its certificate in a file.
 pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     file: tempfile::NamedTempFile,
@@ -35,12 +35,12 @@ impl CertificateAuthority {
         Self::with(name, |_| {})
     }
 
-    /// It may issue for names below this one alone.
+    /// An authority constrained to names below this domain.
     pub(crate) fn bound_to(domain: &str) -> Self {
         Self::with("bound", |params| params.name_constraints = Some(permitting(domain)))
     }
 
-    /// One whose certificate is changed in some way before it is made.
+    /// An authority whose certificate parameters are changed.
     pub(crate) fn with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -56,7 +56,7 @@ impl CertificateAuthority {
         params
     }
 
-    /// An authority below this one.
+    /// Issues an intermediate authority.
     pub(crate) fn below(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -65,7 +65,7 @@ impl CertificateAuthority {
         Self { issuer: Issuer::new(params, key), file: pem_file(&pem) }
     }
 
-    /// Adds a certificate of the same name and key, as when one is renewed.
+    /// Adds a renewed certificate with the same name and key to the file.
     pub(crate) fn renew(&self, change: impl FnOnce(&mut CertificateParams)) {
         let mut params = Self::params("test authority");
         change(&mut params);
@@ -74,8 +74,8 @@ impl CertificateAuthority {
         std::fs::write(self.file.path(), both).unwrap();
     }
 
-    /// A revocation list that revokes nothing, signed by this key under this name, whether the
-    /// certificate allows that or not.
+    /// Returns an empty revocation list signed by this key under this name, even if the certificate
+    /// does not allow it.
     pub(crate) fn revocation_list(&self, name: &str) -> tempfile::NamedTempFile {
         let list = CertificateRevocationListParams {
             this_update: date_time_ymd(2024, 1, 1),
@@ -94,7 +94,7 @@ impl CertificateAuthority {
         std::fs::read_to_string(self.file.path()).unwrap()
     }
 
-    /// The certificate of the authority.
+    /// Returns the certificate of the authority.
     pub(crate) fn der(&self) -> CertificateDer<'static> {
         CertificateDer::from_pem_file(self.file.path()).unwrap()
     }
@@ -106,7 +106,7 @@ impl CertificateAuthority {
         ServerIdentity::new(&certificate.pem(), &key)
     }
 
-    /// For a server that has its name as the subject's common name, beside these alternative ones.
+    /// Issues a certificate with this common name and these alternative names.
     pub(crate) fn issue_by_subject(&self, name: &str, alternatives: &[&str]) -> ServerIdentity {
         let key = KeyPair::generate().unwrap();
         let mut params =
@@ -121,7 +121,7 @@ impl CertificateAuthority {
     }
 }
 
-/// Bounds names to those below this one.
+/// Name constraints that permit names below this domain.
 pub(crate) fn permitting(domain: &str) -> NameConstraints {
     NameConstraints {
         permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
@@ -129,7 +129,7 @@ pub(crate) fn permitting(domain: &str) -> NameConstraints {
     }
 }
 
-/// Options that trust this authority alone.
+/// Options that trust only this authority.
 pub(crate) fn options(authority: &CertificateAuthority) -> TlsOptions {
     let mut options = TlsOptions::default();
     options.ca_file = Some(authority.file.path().to_owned());
@@ -167,26 +167,26 @@ impl ServerIdentity {
         std::fs::read_to_string(self.file.path()).unwrap()
     }
 
-    /// Writes the certificate and its key, in DER, to these files.
+    /// Writes the certificate in PEM and its key in DER to these files.
     pub(crate) fn write(&self, certificate: &Path, key: &Path) {
         std::fs::write(certificate, self.pem()).unwrap();
         std::fs::write(key, self.key.secret_der()).unwrap();
     }
 
-    /// The same, shown with the certificate of the authority that issued it.
+    /// Adds the certificate of the issuing authority to the chain.
     pub(crate) fn shown_with(mut self, authority: &CertificateAuthority) -> Self {
         self.intermediates.push(authority.der());
         self
     }
 
-    /// Options that trust just this certificate.
+    /// Options that trust only this certificate.
     pub(crate) fn trusted(&self) -> TlsOptions {
         let mut options = TlsOptions::default();
         options.ca_file = Some(PathBuf::from(self.file.path()));
         options
     }
 
-    /// The same certificate in the hands of somebody without its key.
+    /// Replaces the key, as if somebody had stolen only the certificate.
     pub(crate) fn with_other_key(mut self) -> Self {
         let key = KeyPair::generate().unwrap();
         self.key = Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap());
@@ -204,7 +204,7 @@ pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> ServerIdent
     })
 }
 
-/// A certificate that is its own issuer, changed in some way before it is made.
+/// A self-signed certificate whose parameters are changed.
 pub(crate) fn self_signed_with(name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerIdentity {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     change(&mut params);
@@ -218,14 +218,14 @@ fn pem_file(pem: &str) -> tempfile::NamedTempFile {
     file
 }
 
-/// What kind of server.
+/// The settings of a server.
 pub(crate) struct ServerSetup {
     pub(crate) identity: ServerIdentity,
     pub(crate) version: Option<TlsVersion>,
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) fragment: Option<usize>,
-    /// Asks for a client's certificate that this authority has issued.
+    /// The authority of client certificates that the server requests.
     pub(crate) asks: Option<CertificateDer<'static>>,
 }
 
@@ -280,14 +280,14 @@ impl ServerSetup {
     }
 }
 
-/// Both ends, and the bytes on their way.
+/// A client, a server and the bytes in transit between them.
 pub(crate) struct TlsPair {
     pub(crate) client: Tls,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
-    /// What the client has received and not used yet.
+    /// Bytes received by the client and not yet used.
     pub(crate) inbox: Vec<u8>,
-    /// The client receives so many bytes at a time.
+    /// The number of bytes that the client receives at a time.
     pub(crate) piece: usize,
     pub(crate) last_state: State,
     received: Vec<u8>,
@@ -310,7 +310,7 @@ impl TlsPair {
         }
     }
 
-    /// With contexts of one's own, which may fail.
+    /// Creates a pair with the given contexts, which may fail.
     pub(crate) fn within(
         setup: &ServerSetup,
         contexts: &TlsContexts,
@@ -321,12 +321,12 @@ impl TlsPair {
         Ok(Self::with(&setup.config(), contexts, options, name))
     }
 
-    /// The certificate that the client has shown.
+    /// Returns the certificate that the client has sent.
     pub(crate) fn shown_by_client(&self) -> CertificateDer<'static> {
         self.server.peer_certificates().unwrap()[0].clone().into_owned()
     }
 
-    /// Shakes hands; our last flight reaches the server too.
+    /// Completes the handshake, including the client's last flight.
     pub(crate) fn shake(&mut self) -> haul::Result<()> {
         let mut wire: Vec<u8> = Vec::new();
         loop {
@@ -345,7 +345,7 @@ impl TlsPair {
         }
     }
 
-    /// The server gets these bytes, and says what it makes of them.
+    /// Passes bytes to the server and returns its state.
     pub(crate) fn server_takes(&mut self, mut wire: &[u8]) -> Result<IoState, rustls::Error> {
         let mut state = self.server.process_new_packets()?;
         while !wire.is_empty() {
@@ -359,7 +359,7 @@ impl TlsPair {
         Ok(state)
     }
 
-    /// What the server wants to send now.
+    /// Returns the bytes that the server wants to send.
     pub(crate) fn server_flight(&mut self) -> Vec<u8> {
         let mut wire = Vec::new();
         while self.server.wants_write() {
@@ -375,7 +375,7 @@ impl TlsPair {
         std::mem::take(&mut self.received)
     }
 
-    /// The server sends, the client opens piece by piece until nothing is on its way.
+    /// Sends data from the server and opens it in the client, piece by piece.
     pub(crate) fn server_to_client(&mut self, mut data: &[u8]) -> haul::Result<Vec<u8>> {
         let mut plain = Vec::new();
         loop {

@@ -1,4 +1,5 @@
-//! The ways in which a program may send a request and take its response; whole sessions of them.
+//! Styles of the API: the ways to send a request and read its response, and a runner of whole
+//! sessions.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, Read};
@@ -17,15 +18,15 @@ use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStyle {
-    /// Whole.
+    /// A blocking call for the whole reply.
     Call,
-    /// By pieces, up to so many bytes; then it is dropped.
+    /// A blocking read of up to this many bytes; then the response is dropped.
     Read(usize),
-    /// Awaited, by pieces, up to so many bytes.
+    /// An async read of up to this many bytes.
     Await(usize),
-    /// Its future is dropped after so many polls.
+    /// A future that is dropped after this many polls.
     Drop(usize),
-    /// With its neighbours in a batch.
+    /// A request of a batch.
     Batch,
 }
 
@@ -42,13 +43,13 @@ impl CallStyle {
     }
 }
 
-/// What came.
+/// A received response.
 pub(crate) struct SessionResponse {
     pub(crate) status: u16,
-    /// What its field `X-Number` says.
+    /// The value of its field `X-Number`.
     pub(crate) number: Option<u64>,
     pub(crate) body: Vec<u8>,
-    /// It was taken to its end.
+    /// True if the body was read to its end.
     pub(crate) is_whole: bool,
 }
 
@@ -67,10 +68,10 @@ fn number(field: Option<&str>) -> Option<u64> {
     field.map(|number| number.parse().expect("a number"))
 }
 
-/// Content that comes a little at a time.
+/// A request body supplied in small pieces, as a reader or a stream.
 pub(crate) struct PiecewiseContent {
     content: Cursor<Vec<u8>>,
-    /// A stream has nothing every other time.
+    /// True if the stream is pending before the next piece.
     waits: bool,
 }
 
@@ -126,7 +127,7 @@ async fn take(mut response: AsyncResponse, limit: usize) -> Result<SessionRespon
     Ok(SessionResponse::of(&response, body, false))
 }
 
-/// Polls it so often at most, and drops it.
+/// Polls a future at most this often, then drops it.
 fn abandon(future: impl Future, mut polls: usize) {
     let mut future = pin!(future);
     pollster::block_on(poll_fn(|context| {
@@ -138,7 +139,7 @@ fn abandon(future: impl Future, mut polls: usize) {
     }));
 }
 
-/// What comes of one request; none if it was dropped.
+/// Runs one request; `None` if it was dropped.
 fn run_one(client: &Client, request: RequestBuilder, way: CallStyle) -> Option<Result<SessionResponse, Error>> {
     match way {
         CallStyle::Call | CallStyle::Batch => Some(client.call(request.build().unwrap()).map(SessionResponse::whole)),
@@ -179,7 +180,7 @@ pub(crate) trait SessionRequest: Clone + Send + Sync + 'static {
     fn check(&self, got: Result<SessionResponse, Error>);
 }
 
-/// Runs all of them, in so many threads that share the client: one after the other, then together what is to be so.
+/// Runs all requests in threads that share the client: single ones first, then those of batches.
 pub(crate) fn run_all(client: &Client, cases: Vec<impl SessionRequest>, threads: usize, batch: &BatchOptions) {
     let threads: Vec<_> = (0..threads)
         .map(|thread| {

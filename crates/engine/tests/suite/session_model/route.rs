@@ -1,5 +1,6 @@
-//! The ways to a [`ScriptedServer`](super::scripted_server::ScriptedServer): in the clear or over TLS, and through proxies that the server plays itself. What is
-//! said to the wrong one of them, or by who must not say it, it notes.
+//! Routes to a [`ScriptedServer`](super::scripted_server::ScriptedServer): plain or TLS, direct or
+//! through proxies that the server plays. It records requests at the wrong peer and wrong
+//! credentials.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -24,13 +25,13 @@ use crate::support::seeds::one_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteKind {
     Direct,
-    /// A proxy that is sent the requests themselves.
+    /// A proxy that forwards requests.
     Forward,
     Tunnel,
     Socks,
 }
 
-/// How a proxy wants to know who asks.
+/// The authentication that a proxy requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxyLogin {
     No,
@@ -38,29 +39,29 @@ pub(crate) enum ProxyLogin {
     Digest,
 }
 
-/// More answers than there are requests.
+/// A number of answers that no test reaches.
 const FOR_EVER: u64 = 1000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRoute {
-    /// Origins speak TLS.
+    /// True if origins use TLS.
     pub(crate) tls: bool,
     pub(crate) tls12: bool,
-    /// Who ends a layer of TLS says so.
+    /// True if TLS layers end with close_notify.
     pub(crate) notifies: bool,
     pub(crate) via: RouteKind,
-    /// The proxy speaks TLS.
+    /// True if the proxy uses TLS.
     pub(crate) proxy_tls: bool,
     pub(crate) login: ProxyLogin,
-    /// Who asks has another password.
+    /// True if the client has a wrong proxy password.
     pub(crate) is_stranger: bool,
-    /// Requests by one nonce.
+    /// The number of requests for which a nonce is valid.
     pub(crate) uses: u64,
-    /// A proxy that asks closes the connection.
+    /// True if the proxy closes the connection after a challenge.
     pub(crate) leaves: bool,
-    /// So many connections break, somewhere.
+    /// The number of connections that break at a random byte.
     pub(crate) breaks: u64,
-    /// So many requests are refused by the proxy.
+    /// The number of requests that the proxy refuses.
     pub(crate) refusals: u64,
     pub(crate) hosts: u64,
     pub(crate) seed: u64,
@@ -113,12 +114,12 @@ impl SessionRoute {
         }
     }
 
-    /// Whether nonces become too old.
+    /// Returns whether nonces become stale.
     pub(crate) fn is_forgetful(&self) -> bool {
         self.login == ProxyLogin::Digest && self.uses < FOR_EVER
     }
 
-    /// Whether less than all is told from all where only the end of the connection ends content.
+    /// Returns whether TLS distinguishes a truncated body that ends with the connection.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls || self.proxy_tls
     }
@@ -127,7 +128,7 @@ impl SessionRoute {
         format!("h{}.test", number % self.hosts)
     }
 
-    /// What a client needs to go this way to a server at that port.
+    /// Adds the settings of this route to a client.
     pub(crate) fn client(&self, builder: ClientBuilder, port: u16, rng: &mut Rng) -> ClientBuilder {
         let resolver = Resolver::with_lookup(DnsOptions::default(), |name| {
             Ok(if name.ends_with(".test") { vec![Ipv4Addr::LOCALHOST.into()] } else { Vec::new() })
@@ -163,7 +164,7 @@ impl SessionRoute {
     }
 }
 
-/// The server's, and the file of its CA.
+/// Returns the server's identity, its CA file and its TLS configuration.
 fn identity() -> &'static (Identity, NamedTempFile, Arc<ServerConfig>) {
     static IDENTITY: OnceLock<(Identity, NamedTempFile, Arc<ServerConfig>)> = OnceLock::new();
     IDENTITY.get_or_init(|| {
@@ -175,15 +176,15 @@ fn identity() -> &'static (Identity, NamedTempFile, Arc<ServerConfig>) {
     })
 }
 
-/// A connection, whatever it consists of.
+/// A connection made of any layers.
 pub(crate) trait LayeredStream: Read + Write + Send {
-    /// Says that nothing follows, if `notifies` and where there is a way to.
+    /// Sends close_notify, if `notifies` and on TLS.
     fn end(&mut self, notifies: bool);
-    /// Changes the keys, where there are any.
+    /// Updates the TLS keys, if there are any.
     fn renew(&mut self);
 }
 
-/// A socket that breaks behind so many bytes.
+/// A socket that breaks after a number of written bytes.
 struct BreakingSocket {
     stream: TcpStream,
     left: usize,
@@ -219,7 +220,7 @@ impl LayeredStream for BreakingSocket {
     fn renew(&mut self) {}
 }
 
-/// What is read by lines.
+/// A layer with buffered reads, for reading lines.
 pub(crate) struct BufferedLayer(BufReader<Box<dyn LayeredStream>>);
 
 impl BufferedLayer {
@@ -288,7 +289,7 @@ fn secured(inner: BufferedLayer) -> io::Result<BufferedLayer> {
     Ok(BufferedLayer::new(stream))
 }
 
-/// What the proxy that the server plays has in mind.
+/// The proxy that the server plays.
 pub(crate) struct ScriptedProxy {
     pub(crate) route: SessionRoute,
     state: Mutex<ScriptedProxyState>,
@@ -298,22 +299,22 @@ struct ScriptedProxyState {
     rng: Rng,
     breaks: u64,
     refusals: u64,
-    /// Answers by Digest, each of which counts once.
+    /// Digest answers by nonce and count; each may occur once.
     counted: HashSet<(u64, String)>,
     answers: u64,
 }
 
-/// Who speaks on a connection, and to whom.
+/// An accepted connection after all proxy and TLS layers.
 pub(crate) struct IncomingConnection {
     pub(crate) far: BufferedLayer,
-    /// The host that a tunnel was asked for, where it has a name.
+    /// The host name that the tunnel was opened for, if any.
     pub(crate) host: Option<String>,
 }
 
-/// A proxy's word on a request.
+/// The proxy's decision on a request.
 pub(crate) enum ProxyDecision {
     Yes,
-    /// This, in place of what was asked for; then it may close.
+    /// Refused with this response, and whether the connection then closes.
     No(Vec<u8>, bool),
 }
 
@@ -329,7 +330,7 @@ impl ScriptedProxy {
         Self { route, state: Mutex::new(state) }
     }
 
-    /// Goes all the way to the origin.
+    /// Accepts a connection through all layers up to the origin.
     pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<IncomingConnection> {
         let route = &self.route;
         let mut far = BufferedLayer::new(self.breaking(stream));
@@ -437,7 +438,7 @@ impl ScriptedProxy {
         Ok(host)
     }
 
-    /// What the proxy says to a request.
+    /// Decides on a request.
     pub(crate) fn word(
         &self,
         method: &str,
@@ -522,7 +523,7 @@ impl DigestAnswer {
         self.parts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// RFC 7616 section 3.4.
+    /// Checks the response by RFC 7616 section 3.4.
     fn is_right(&self, method: &str, uri: &str) -> bool {
         let hash = |text: String| {
             let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());

@@ -1,5 +1,5 @@
-//! An HTTP/1.1 server that does to each request what was said of its number, in `/N`; what it does not understand it notes, and
-//! what must not be said to it: another host's credentials, those of a proxy, a POST for the second time.
+//! An HTTP/1.1 server that follows a script for each request number, given in `/N`. It records
+//! requests that it does not understand, credentials of other hosts or proxies, and repeated POSTs.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read, Write};
@@ -14,67 +14,67 @@ use super::route::{
     BufferedLayer, IncomingConnection, LayeredStream, ProxyDecision, RouteKind, ScriptedProxy, SessionRoute,
 };
 
-/// How long a body is told to be.
+/// The framing of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptedFraming {
     Length,
     Chunked,
-    /// Up to the end of the connection.
+    /// The body ends with the connection.
     Close,
-    /// 204.
+    /// Status 204.
     NoContent,
-    /// 304 with the Content-Length that a 200 would have had.
+    /// Status 304 with the Content-Length of a 200.
     NotModified,
 }
 
-/// What becomes of the connection behind a response.
+/// The state of the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Keep,
-    /// `Connection: close`, and so it is.
+    /// Closed, with `Connection: close`.
     Say,
-    /// Closed without a word.
+    /// Closed without notice.
     Silent,
-    /// Another response comes that nobody asked for.
+    /// Open, with an additional response that no request asked for.
     Forged,
 }
 
-/// How an attempt fails.
+/// The failure of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptedFailure {
-    /// Closed before the content was read.
+    /// Closed before the request body is read.
     Unread,
-    /// Closed when all was read.
+    /// Closed after the request is read.
     Unanswered,
-    /// 503 in place of the response.
+    /// Status 503 instead of the response.
     Unavailable,
-    /// Closed behind half of the response's content.
+    /// Closed after half of the response body.
     Half,
 }
 
-/// What is done to one request.
+/// The script for one request number.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplyScript {
     pub(crate) framing: ScriptedFraming,
     pub(crate) size: usize,
     pub(crate) interim: Vec<u16>,
-    /// Bytes of a write; less than all means a pause after each.
+    /// Bytes of each write; there is a pause after each but the last.
     pub(crate) step: usize,
     pub(crate) end: ConnectionEnd,
-    /// So many attempts fail first.
+    /// The number of attempts that fail first, and their failure.
     pub(crate) fail: (u64, ScriptedFailure),
-    /// The response comes before the content is read.
+    /// True if the response is sent before the request body is read.
     pub(crate) early: bool,
-    /// Status, and the number that it leads to.
+    /// The status of a redirect, and the number of its target.
     pub(crate) redirect: Option<(u16, u64)>,
 }
 
-/// The content of the response to a number.
+/// Returns the response body for a number.
 pub(crate) fn content(number: u64, size: usize) -> Vec<u8> {
     Pattern::new(number + 1).slice(0, size)
 }
 
-/// The content that is sent with a number.
+/// Returns the request body for a number.
 pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
     Pattern::new(!number).slice(0, size)
 }
@@ -83,14 +83,15 @@ pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
 struct ScriptedServerState {
     scripts: HashMap<u64, ReplyScript>,
     attempts: HashMap<u64, u64>,
-    /// What was sent with a number, each time that it came whole.
+    /// Whole request bodies received for each number.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
-    /// POSTs that came, by the request of the program and by number.
+    /// Received POSTs, by the client's request and by number.
     posts: HashSet<(u64, u64)>,
     misunderstood: Vec<String>,
 }
 
-/// A running server. It ends when the last of its clones is dropped, and connections when their clients close them.
+/// A running server. It stops when its last clone is dropped; connections stay until clients close
+/// them.
 #[derive(Clone)]
 pub(crate) struct ScriptedServer(Arc<ScriptedServerInner>);
 
@@ -139,12 +140,12 @@ impl ScriptedServer {
         &self.0.guard.route
     }
 
-    /// Whether this content came with this number, whole.
+    /// Returns whether this whole body was received for this number.
     pub(crate) fn got(&self, number: u64, content: &Vec<u8>) -> bool {
         self.0.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
     }
 
-    /// What no client should have sent.
+    /// Returns the recorded requests that no client should send.
     pub(crate) fn misunderstood(&self) -> Vec<String> {
         self.0.state.lock().unwrap().misunderstood.clone()
     }
@@ -224,7 +225,7 @@ impl ScriptedServer {
         if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
     }
 
-    /// What a proxy has to say to a request that it is to forward; none lets it pass.
+    /// Sends the proxy's refusal of a forwarded request. `None`: the request passes.
     fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
         if self.route().via != RouteKind::Forward {
             return Ok(None);
@@ -275,7 +276,7 @@ impl ScriptedServer {
         Ok(())
     }
 
-    /// Whether another request may follow.
+    /// Answers a request and returns whether another may follow.
     fn answer(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<bool> {
         if let Some(goes_on) = self.refusal(asked, far)? {
             return Ok(goes_on);
@@ -324,7 +325,8 @@ impl ScriptedServer {
             if piece.len() < reply.len() {
                 thread::sleep(Duration::from_micros(200));
                 if goes_on {
-                    // Else its answer would lie unread when the connection is closed, which resets it.
+                    // Else its answer would lie unread when the connection is closed, which resets
+                    // it.
                     far.renew();
                 }
             }
@@ -336,16 +338,16 @@ impl ScriptedServer {
     }
 }
 
-/// A request's head.
+/// The head of a received request.
 #[derive(Debug, Default)]
 struct ReceivedRequest {
     method: String,
     target: String,
     number: u64,
     host: String,
-    /// The number of the program's request that it belongs to, ...
+    /// The number of the client's request that this belongs to.
     case: Option<u64>,
-    /// ... and in whose name, which the first origin is told and no other.
+    /// The bearer token, which only the first origin may receive.
     bearer: Option<String>,
     login: Option<String>,
     length: usize,
@@ -354,7 +356,7 @@ struct ReceivedRequest {
 }
 
 impl ReplyScript {
-    /// All that is sent back, and what nobody asked for.
+    /// Returns the whole response, with a forged one after it if the script says so.
     fn reply(&self, asked: &ReceivedRequest, route: &SessionRoute, port: u16) -> Vec<u8> {
         let mut out = Vec::new();
         for status in &self.interim {

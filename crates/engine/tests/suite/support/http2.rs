@@ -1,4 +1,4 @@
-//! What scripted peers of HTTP/2 say, and how they are asked.
+//! Responses of scripted HTTP/2 peers, and options to reach them.
 use std::io;
 
 use haul::RequestOptions;
@@ -29,7 +29,7 @@ pub(crate) fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers all that comes so.
+/// Answers every request with its path.
 pub(crate) fn answer_all(conn: &mut Conn) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -37,7 +37,7 @@ pub(crate) fn answer_all(conn: &mut Conn) -> io::Result<()> {
     }
 }
 
-/// Sends the body from where the request wants it, as far as `to`; the stream stays open before the end.
+/// Sends the body from the requested offset up to `to`. The stream ends only with the whole body.
 pub(crate) fn send_from(conn: &mut Conn, asked: &Asked, all: &[u8], to: usize) -> io::Result<()> {
     let from = asked.get("range").map_or(0, |range| {
         range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")

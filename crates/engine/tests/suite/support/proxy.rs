@@ -1,5 +1,5 @@
-//! A proxy of the test's own: HTTP (forwarding and CONNECT, plain or over TLS) and SOCKS 4, 4a and 5, on plain threads, with
-//! what it was told kept. It shares no line with the client.
+//! A test proxy on plain threads: HTTP (forwarding and CONNECT, plain or TLS) and SOCKS 4, 4a and
+//! 5. It records what it receives, and shares no code with the client.
 
 use crate::common::FetchOutcome;
 
@@ -30,16 +30,16 @@ impl ProxyStream for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
-/// What the proxy asks for.
+/// The behaviour of a proxy.
 #[derive(Clone, Default)]
 pub(crate) struct ProxyRules {
-    /// User and password.
+    /// The required user and password.
     pub(crate) login: Option<(&'static str, &'static str)>,
-    /// Asks for Digest in place of Basic.
+    /// True to require Digest instead of Basic.
     pub(crate) digest: bool,
-    /// Answers its clients a byte at a time.
+    /// True to send responses bytewise.
     pub(crate) bytewise: bool,
-    /// Speaks TLS.
+    /// The configuration of a proxy that uses TLS.
     pub(crate) tls: Option<Arc<ServerConfig>>,
 }
 
@@ -78,7 +78,8 @@ impl TestProxy {
         Self { addr, told, connections }
     }
 
-    /// What it was told: heads of requests, and SOCKS requests as `socks5 host:port`, `login user:password`.
+    /// Returns the received request heads, and SOCKS requests as `socks5 host:port` and `login
+    /// user:password`.
     pub(crate) fn told(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
@@ -96,7 +97,7 @@ fn serve(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<Strin
     }
 }
 
-/// Names under `.test` are this machine, as they are to the client's resolver.
+/// Connects to an authority. Names under `.test` are this machine, as for the client's resolver.
 fn reach(authority: &str) -> io::Result<TcpStream> {
     match authority.split_once(".test:") {
         Some((_, port)) => TcpStream::connect(format!("127.0.0.1:{port}")),
@@ -256,7 +257,7 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// Checks an answer by SHA-256 (RFC 7616 §3.4).
+/// Returns whether a Digest answer with SHA-256 is right (RFC 7616 section 3.4).
 fn is_digest(given: &str, method: &str, user: &str, password: &str) -> bool {
     let part = |name: &str| {
         let parts = given.strip_prefix("Digest ")?.split(", ");
@@ -310,7 +311,7 @@ pub(crate) fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8, says: 
     assert!(!got.message.contains("secret"), "{}", got.message);
 }
 
-/// Names under `.test` are this machine.
+/// A client that resolves names under `.test` to this machine.
 pub(crate) fn client() -> Client {
     Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |name| {
         if name.ends_with(".test") { Ok(vec!["127.0.0.1".parse().unwrap()]) } else { Ok(Vec::new()) }

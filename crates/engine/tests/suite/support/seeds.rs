@@ -1,4 +1,4 @@
-//! What tests have in common that make up their cases from a seed: which seeds, and which one was wrong.
+//! Seeds of tests with random cases: their selection, and a report of the failed one.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,7 +7,7 @@ use std::thread;
 
 use testkit::rng::Rng;
 
-/// One of these, of any kind.
+/// Returns a random choice.
 pub(crate) fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
@@ -21,8 +21,8 @@ fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Tries each seed (`few` of them without a word about it), `threads` of them at a time; the first that is wrong fails the test,
-/// by its number.
+/// Runs `try_one` for each seed in this many threads; `few` seeds by default. The first failed seed
+/// fails the test and is printed.
 pub(crate) fn each(few: u64, threads: usize, try_one: fn(u64)) {
     let seeds = seeds(few);
     let next = AtomicU64::new(seeds.start);

@@ -1,4 +1,4 @@
-//! Bodies of known content, sinks that tell how they were filled, and peers that send them.
+//! Support of the splice tests: known bodies, sinks that count spliced and copied bytes, and peers.
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
@@ -18,7 +18,7 @@ use crate::common::bounded;
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// Whether this build moves bodies past its memory.
+/// True if this build can splice.
 pub(crate) const MOVES: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
 
 pub(crate) fn body(len: usize) -> Vec<u8> {
@@ -29,21 +29,22 @@ pub(crate) fn head(len: impl Display) -> Step {
     Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
-/// Sends the head alone, and the body when the head has reached the sink ([`WatchedSink::begins`]).
+/// A script that sends the head, and the body once the sink has received the head
+/// ([`WatchedSink::begin`]).
 pub(crate) fn served(len: usize) -> Script {
     vec![Step::ReadHead, head(len), Step::Await(1), Step::Send(body(len))]
 }
 
-/// Watches a sink from outside.
+/// A sink that counts the bytes of an inner sink.
 pub(crate) struct WatchedSink<S> {
     sink: S,
     counts: SpliceCounts,
     peer: Arc<RawPeer>,
-    /// Having got so many bytes releases the peer's next step.
+    /// Sizes at which the peer's next step is released.
     marks: Vec<u64>,
 }
 
-/// How the bytes of a body came.
+/// Counts of copied and spliced bytes.
 #[derive(Default, Clone)]
 pub(crate) struct SpliceCounts {
     written: Arc<AtomicU64>,
@@ -51,19 +52,19 @@ pub(crate) struct SpliceCounts {
 }
 
 impl SpliceCounts {
-    /// Bytes that were seen.
+    /// Returns the copied bytes.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
     }
 
-    /// Bytes that nobody has seen.
+    /// Returns the spliced bytes.
     pub(crate) fn moved(&self) -> usize {
         self.moved.load(SeqCst) as usize
     }
 }
 
 impl<S: Sink> WatchedSink<S> {
-    /// Releases `peer` when the head has come, and once more at each of these sizes.
+    /// Wraps a sink. Releases `peer` when the head arrives and at each of these sizes.
     pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
         let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
@@ -117,7 +118,7 @@ impl<S: Sink> Sink for WatchedSink<S> {
     }
 }
 
-/// What became of one transfer, and how its bytes came.
+/// The outcome of one transfer, with its byte counts.
 pub(crate) struct SpliceOutcome {
     pub(crate) exit: u8,
     pub(crate) error: Option<Error>,
@@ -131,7 +132,7 @@ impl SpliceOutcome {
         Self { exit: error.as_ref().map_or(0, Error::exit_code), error, got: outcome.facts.body_bytes, counts }
     }
 
-    /// A success all of whose `len` bytes were moved, or written where nothing can be moved.
+    /// Asserts a success whose `len` bytes were spliced, or copied if this build cannot splice.
     #[track_caller]
     pub(crate) fn was_moved(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
@@ -139,7 +140,7 @@ impl SpliceOutcome {
         assert_eq!((self.counts.moved(), self.counts.written()), (moved, written));
     }
 
-    /// A success all of whose `len` bytes were written.
+    /// Asserts a success whose `len` bytes were copied.
     #[track_caller]
     pub(crate) fn was_written(&self, len: usize) {
         assert_eq!((self.exit, self.got), (0, len as u64), "{:?}", self.error);
@@ -147,7 +148,7 @@ impl SpliceOutcome {
     }
 }
 
-/// Fetches into this sink by the driver that waits.
+/// Fetches into this sink with the blocking driver.
 pub(crate) fn fetch(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -157,7 +158,7 @@ pub(crate) fn fetch(
     fetch_marking(client, peer, sink, options, &[])
 }
 
-/// The same; the peer is released at these sizes.
+/// As [`fetch`]; the peer is released at these sizes.
 pub(crate) fn fetch_marking(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -172,12 +173,12 @@ pub(crate) fn fetch_marking(
     SpliceOutcome::of(outcome, counts)
 }
 
-/// Writes to a descriptor and waits for it.
+/// A sink that writes to a descriptor and waits until it is writable.
 pub(crate) fn waiting(fd: impl Into<std::os::fd::OwnedFd>) -> Waiting {
     Waiting::new(Output::new(fd.into()), None)
 }
 
-/// A pipe that a thread reads to its end.
+/// A pipe whose read end is read by a thread.
 pub(crate) fn pipe_read_by<T: Send + 'static>(
     read: impl FnOnce(io::PipeReader) -> T + Send + 'static,
 ) -> (io::PipeWriter, JoinHandle<T>) {
