@@ -1,6 +1,6 @@
 //! The documents match the repository: each fault and refusal of `docs/design/faults.md` and
 //! `docs/design/trust.md` names an existing test, each hop of `docs/design/tour.md` an existing
-//! function, and links lead to existing files and headings.
+//! function, and links and paths lead to existing files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -197,6 +197,40 @@ fn relative_links_lead_to_files_and_headings() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The alternatives of a path with braces: `src/{a,b}.rs` is two paths.
+fn expand_braces(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
+    let Some((choices, after)) = rest.split_once('}') else { return vec![path.to_owned()] };
+    choices.split(',').flat_map(|choice| expand_braces(&format!("{before}{choice}{after}"))).collect()
+}
+
+/// The paths from the root of the repository that a text names between backquotes. Names with a
+/// part for the reader to fill in (`*`, `DATE`) are left out.
+fn repository_paths(text: &str) -> Vec<String> {
+    let is_path = |word: &&str| {
+        let roots = ["crates/", "bindings/", "testkit/", "bench/src/", "scripts/", "docs/"];
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-{},".contains(c);
+        roots.iter().any(|root| word.starts_with(root)) && word.chars().all(is_plain) && !word.contains("DATE")
+    };
+    let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    quoted.filter(is_path).flat_map(expand_braces).collect()
+}
+
+#[test]
+fn paths_in_pages_exist() {
+    let pages = documents().into_iter().filter(|document| document.starts_with("docs/"));
+    let named = |page: String| {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        repository_paths(&text).into_iter().map(move |path| (page.clone(), path))
+    };
+    let missing: Vec<String> = pages
+        .flat_map(named)
+        .filter(|(_, path)| !root().join(path).exists())
+        .map(|(page, path)| format!("{page}: {path}"))
+        .collect();
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 /// A row of the tour: its number, and the file and the function that it names.
