@@ -9,7 +9,7 @@
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFiles).unwrap();
 //! let stages = &parsed.groups[0].stages;
-//! assert!(!stages[0].transfer.tls.insecure && stages[1].transfer.tls.insecure);
+//! assert!(stages[0].transfer.tls.options.verify && !stages[1].transfer.tls.options.verify);
 //! ```
 
 use std::path::PathBuf;
@@ -487,7 +487,7 @@ impl ParsedArgs {
         let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
         // The new stage starts without the credentials of the stage before.
         transfer.tls.client = ClientCert::default();
-        transfer.redirect.trusted = false;
+        transfer.options.redirects.location_trusted = false;
         self.group().stages.push(ParsedStage { template: Some(template), transfer, proxy, ..ParsedStage::default() });
     }
 }

@@ -21,7 +21,7 @@ impl Flag for CacertFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.cacert = Some(value.path()?);
+        args.transfer().tls.options.ca_file = Some(value.path()?);
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for CapathFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.capath = Some(value.path()?);
+        args.transfer().tls.options.ca_path = Some(value.path()?);
         Ok(())
     }
 }

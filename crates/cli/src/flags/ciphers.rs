@@ -22,7 +22,7 @@ impl Flag for CiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.ciphers = Some(names(value.content()?));
+        args.transfer().tls.options.tls12_ciphers = Some(names(value.content()?));
         Ok(())
     }
 }

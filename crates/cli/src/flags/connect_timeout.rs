@@ -1,7 +1,7 @@
 //! `--connect-timeout`.
 
 use super::prelude::*;
-use crate::plan::TransferArgs;
+use haul::net::connect::ConnectOptions;
 
 pub(super) struct ConnectTimeoutFlag;
 
@@ -23,8 +23,8 @@ impl Flag for ConnectTimeoutFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.seconds_for(args.global.persona)?;
-        args.transfer().connect_timeout = match limit.is_zero() {
-            true => TransferArgs::default().connect_timeout,
+        args.transfer().options.connect.timeout = match limit.is_zero() {
+            true => ConnectOptions::default().timeout,
             false => limit,
         };
         Ok(())

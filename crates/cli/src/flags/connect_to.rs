@@ -2,7 +2,7 @@
 
 use super::host::{part, port};
 use super::prelude::*;
-use crate::plan::ConnectToArg;
+use haul::request::ConnectTo;
 
 pub(super) struct ConnectToFlag;
 
@@ -30,15 +30,15 @@ impl Flag for ConnectToFlag {
             return Ok(());
         }
         let entry = parse(value.text()?).ok_or(UsageReason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
-        args.transfer().connect_to.push(entry);
+        args.transfer().options.connect_to.push(entry);
         Ok(())
     }
 }
 
-fn parse(text: &str) -> Option<ConnectToArg> {
+fn parse(text: &str) -> Option<ConnectTo> {
     let (host, rest) = part(text)?;
     let (from_port, rest) = part(rest?)?;
     let (to_host, to_port) = part(rest?)?;
     let named = |host: &str| (!host.is_empty()).then(|| host.to_ascii_lowercase());
-    Some(ConnectToArg { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
+    Some(ConnectTo { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
 }

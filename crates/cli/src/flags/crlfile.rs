@@ -20,7 +20,7 @@ impl Flag for CrlfileFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.crlfile = Some(value.path()?);
+        args.transfer().tls.options.crl_file = Some(value.path()?);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for CurvesFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.curves = Some(names(value.content()?));
+        args.transfer().tls.options.groups = Some(names(value.content()?));
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for Expect100TimeoutFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().expect100_timeout = value.seconds_for(args.global.persona)?;
+        args.transfer().options.expect_timeout = value.seconds_for(args.global.persona)?;
         Ok(())
     }
 }

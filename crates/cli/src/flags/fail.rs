@@ -21,11 +21,11 @@ impl Flag for FailFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        if args.global.persona.is_curl() && value.on() && args.transfer().fail_with_body {
+        if args.global.persona.is_curl() && value.on() && args.transfer().options.fail_with_body {
             args.warn("--fail deselects --fail-with-body here");
         }
-        let transfer = args.transfer();
-        (transfer.fail, transfer.fail_with_body) = (value.on(), false);
+        let options = &mut args.transfer().options;
+        (options.fail, options.fail_with_body) = (value.on(), false);
         Ok(())
     }
 }

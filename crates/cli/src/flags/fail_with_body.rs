@@ -21,13 +21,13 @@ impl Flag for FailWithBodyFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         // haul itself treats an error status as a failure with or without the option.
-        let already = args.transfer();
+        let already = &args.transfer().options;
         let has_other = already.fail && !already.fail_with_body;
         if args.global.persona.is_curl() && value.on() && has_other {
             args.warn("--fail-with-body deselects --fail here");
         }
-        let transfer = args.transfer();
-        (transfer.fail, transfer.fail_with_body) = (value.on(), value.on());
+        let options = &mut args.transfer().options;
+        (options.fail, options.fail_with_body) = (value.on(), value.on());
         Ok(())
     }
 }

@@ -20,10 +20,10 @@ impl Flag for FollowFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        if args.global.persona.is_curl() && args.transfer().redirect.follow && !args.request().follow {
+        if args.global.persona.is_curl() && args.transfer().options.redirects.follow && !args.request().follow {
             args.warn("--follow overrides --location");
         }
-        args.transfer().redirect.follow = value.on();
+        args.transfer().options.redirects.follow = value.on();
         args.request().follow = value.on();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `--happy-eyeballs-timeout-ms`.
 
 use super::prelude::*;
-use crate::plan::ConnectionArgs;
+use haul::net::connect::ConnectOptions;
 use std::time::Duration;
 
 /// A day, in milliseconds.
@@ -26,8 +26,8 @@ impl Flag for HappyEyeballsTimeoutMsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().connection.happy_eyeballs = match value.number_in(0, MAX)? {
-            0 => ConnectionArgs::default().happy_eyeballs,
+        args.transfer().options.connect.attempt_delay = match value.number_in(0, MAX)? {
+            0 => ConnectOptions::default().attempt_delay,
             millis => Duration::from_millis(millis),
         };
         Ok(())

@@ -21,9 +21,9 @@ impl Flag for HaproxyClientipFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let address = value.content()?.parse().map_err(|_| UsageReason::bad_use("expected an IP address"))?;
-        let connection = &mut args.transfer().connection;
-        connection.haproxy_protocol = true;
-        connection.haproxy_client = Some(address);
+        let connect = &mut args.transfer().options.connect;
+        connect.haproxy_protocol = true;
+        connect.haproxy_client = Some(address);
         Ok(())
     }
 }

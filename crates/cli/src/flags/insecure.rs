@@ -21,7 +21,7 @@ impl Flag for InsecureFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.insecure = value.on();
+        args.transfer().tls.options.verify = !value.on();
         Ok(())
     }
 }

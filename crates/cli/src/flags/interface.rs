@@ -1,7 +1,6 @@
 //! `--interface`.
 
 use super::prelude::*;
-use crate::plan;
 
 pub(super) struct InterfaceFlag;
 
@@ -22,28 +21,25 @@ impl Flag for InterfaceFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let text = value.text()?;
-        args.transfer().connection.interface = match text {
+        args.transfer().interface = match value.text()? {
             "" if args.global.persona.is_curl() => return Err(UsageReason::Blank),
             "" => None,
-            text => Some(
-                parse(text).ok_or(UsageReason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST"))?,
-            ),
+            text if is_interface(text) => Some(text.to_owned()),
+            _ => return Err(UsageReason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST")),
         };
         Ok(())
     }
 }
 
-fn parse(text: &str) -> Option<plan::Interface> {
-    let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+/// Returns true if no part of the text is empty. The engine looks up whether a bare name is a
+/// device.
+fn is_interface(text: &str) -> bool {
     match text.split_once('!') {
-        Some(("if", name)) => named(name).map(plan::Interface::Device),
-        Some(("host", name)) => named(name).map(plan::Interface::Host),
+        Some(("if" | "host", name)) => !name.is_empty(),
         Some(("ifhost", both)) => {
-            let (device, host) = both.split_once('!')?;
-            Some(plan::Interface::DeviceAndHost { device: named(device)?, host: named(host)? })
+            both.split_once('!').is_some_and(|(device, host)| !device.is_empty() && !host.is_empty())
         }
-        _ => named(text).map(plan::Interface::Any),
+        _ => !text.is_empty(),
     }
 }
 
@@ -52,14 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_name_is_may_be_said() {
-        assert_eq!(parse("eth0"), Some(plan::Interface::Any("eth0".into())));
-        assert_eq!(parse("if!eth0"), Some(plan::Interface::Device("eth0".into())));
-        assert_eq!(parse("host!::1"), Some(plan::Interface::Host("::1".into())));
-        let both = plan::Interface::DeviceAndHost { device: "eth0".into(), host: "h".into() };
-        assert_eq!(parse("ifhost!eth0!h"), Some(both));
+    fn interface_has_no_empty_part() {
+        for good in ["eth0", "if!eth0", "host!::1", "ifhost!eth0!h"] {
+            assert!(is_interface(good), "{good}");
+        }
         for bad in ["", "if!", "host!", "ifhost!", "ifhost!a", "ifhost!a!", "ifhost!!b"] {
-            assert_eq!(parse(bad), None, "{bad}");
+            assert!(!is_interface(bad), "{bad}");
         }
     }
 }

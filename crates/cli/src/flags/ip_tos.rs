@@ -64,7 +64,7 @@ impl Flag for IpTosFlag {
             Ok(at) => NAMES[at].1,
             Err(_) => value.number_in(0, 0xff)? as u8,
         };
-        args.transfer().connection.type_of_service = Some(service);
+        args.transfer().options.connect.type_of_service = Some(service);
         Ok(())
     }
 }

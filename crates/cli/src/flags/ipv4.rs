@@ -1,7 +1,7 @@
 //! `-4`, `--ipv4`.
 
 use super::prelude::*;
-use crate::plan::IpVersion;
+use haul::net::dns::Family;
 
 pub(super) struct Ipv4Flag;
 
@@ -22,7 +22,7 @@ impl Flag for Ipv4Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().ip_version = IpVersion::V4;
+        args.transfer().options.family = Family::V4;
         Ok(())
     }
 }

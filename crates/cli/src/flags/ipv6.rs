@@ -1,7 +1,7 @@
 //! `-6`, `--ipv6`.
 
 use super::prelude::*;
-use crate::plan::IpVersion;
+use haul::net::dns::Family;
 
 pub(super) struct Ipv6Flag;
 
@@ -22,7 +22,7 @@ impl Flag for Ipv6Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().ip_version = IpVersion::V6;
+        args.transfer().options.family = Family::V6;
         Ok(())
     }
 }

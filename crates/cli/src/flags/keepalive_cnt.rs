@@ -26,7 +26,7 @@ impl Flag for KeepaliveCntFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let count = value.number_in(0, MAX)?;
-        if let Some(keepalive) = &mut args.transfer().connection.keepalive {
+        if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.count = match count {
                 0 => KeepaliveArgs::default().count,
                 count => count as u32,

@@ -22,7 +22,7 @@ impl Flag for KeepaliveIntvlFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let interval = seconds(value)?;
-        if let Some(keepalive) = &mut args.transfer().connection.keepalive {
+        if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.interval = interval;
         }
         Ok(())

@@ -27,7 +27,7 @@ impl Flag for KeepaliveTimeFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let time = seconds(value)?;
-        if let Some(keepalive) = &mut args.transfer().connection.keepalive {
+        if let Some(keepalive) = &mut args.transfer().keepalive {
             keepalive.time = time.unwrap_or(KeepaliveArgs::default().time);
         }
         Ok(())

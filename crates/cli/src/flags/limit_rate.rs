@@ -22,7 +22,7 @@ impl Flag for LimitRateFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.size()?;
-        args.transfer().limit_rate = (limit > 0).then_some(limit);
+        args.transfer().options.limit_rate = (limit > 0).then_some(limit);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! `--local-port`.
 
 use super::prelude::*;
+use haul::net::local::Ports;
 use std::num::NonZeroU16;
-use std::ops::RangeInclusive;
 
 pub(super) struct LocalPortFlag;
 
@@ -22,17 +22,17 @@ impl Flag for LocalPortFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().connection.local_port =
+        args.transfer().options.connect.local_ports =
             Some(parse(value.text()?).ok_or(UsageReason::bad_use("expected PORT or FIRST-LAST"))?);
         Ok(())
     }
 }
 
-fn parse(text: &str) -> Option<RangeInclusive<u16>> {
+fn parse(text: &str) -> Option<Ports> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse().ok().map(NonZeroU16::get);
     let (first, last) = (port(first)?, port(last)?);
-    (first <= last).then_some(first..=last)
+    (first <= last).then_some(Ports { first, last })
 }
 
 #[cfg(test)]
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn ports_and_ranges() {
-        assert_eq!(parse("5"), Some(5..=5));
-        assert_eq!(parse("5-65535"), Some(5..=65_535));
-        assert_eq!(parse("5 - 6"), Some(5..=6));
+        assert_eq!(parse("5"), Some(Ports { first: 5, last: 5 }));
+        assert_eq!(parse("5-65535"), Some(Ports { first: 5, last: 65_535 }));
+        assert_eq!(parse("5 - 6"), Some(Ports { first: 5, last: 6 }));
         for bad in ["", "0", "x", "5-", "-5", "6-5", "1-65536", "1-2-3"] {
             assert_eq!(parse(bad), None, "{bad}");
         }

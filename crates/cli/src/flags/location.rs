@@ -22,7 +22,7 @@ impl Flag for LocationFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         override_follow(args);
-        args.transfer().redirect.follow = value.on();
+        args.transfer().options.redirects.follow = value.on();
         Ok(())
     }
 }

@@ -24,9 +24,9 @@ impl Flag for LocationTrustedFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         override_follow(args);
-        let redirect = &mut args.transfer().redirect;
-        redirect.trusted = value.on();
-        redirect.follow |= value.on();
+        let redirects = &mut args.transfer().options.redirects;
+        redirects.location_trusted = value.on();
+        redirects.follow |= value.on();
         Ok(())
     }
 }

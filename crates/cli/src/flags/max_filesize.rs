@@ -22,7 +22,7 @@ impl Flag for MaxFilesizeFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.size()?;
-        args.transfer().max_filesize = (limit > 0).then_some(limit);
+        args.transfer().options.max_size = (limit > 0).then_some(limit);
         Ok(())
     }
 }

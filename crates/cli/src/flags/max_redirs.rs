@@ -20,9 +20,9 @@ impl Flag for MaxRedirsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().redirect.max = match value.bytes() {
-            b"-1" => None,
-            _ => Some(value.number()?),
+        args.transfer().options.redirects.max = match value.bytes() {
+            b"-1" => u32::MAX,
+            _ => u32::try_from(value.number()?).unwrap_or(u32::MAX),
         };
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Flag for PathAsIsFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().path_as_is = value.on();
+        args.transfer().options.path_as_is = value.on();
         Ok(())
     }
 }

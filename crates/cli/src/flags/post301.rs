@@ -21,7 +21,7 @@ impl Flag for Post301Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().redirect.post301 = value.on();
+        args.transfer().options.redirects.post301 = value.on();
         Ok(())
     }
 }

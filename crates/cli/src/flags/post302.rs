@@ -21,7 +21,7 @@ impl Flag for Post302Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().redirect.post302 = value.on();
+        args.transfer().options.redirects.post302 = value.on();
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for Post303Flag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().redirect.post303 = value.on();
+        args.transfer().options.redirects.post303 = value.on();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for ProxyCacertFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().tls.cacert = Some(value.path()?);
+        args.proxy().tls.options.ca_file = Some(value.path()?);
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for ProxyCapathFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().tls.capath = Some(value.path()?);
+        args.proxy().tls.options.ca_path = Some(value.path()?);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for ProxyCiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().tls.ciphers = Some(names(value.content()?));
+        args.proxy().tls.options.tls12_ciphers = Some(names(value.content()?));
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for ProxyCrlfileFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().tls.crlfile = Some(value.path()?);
+        args.proxy().tls.options.crl_file = Some(value.path()?);
         Ok(())
     }
 }

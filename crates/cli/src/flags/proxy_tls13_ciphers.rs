@@ -21,7 +21,7 @@ impl Flag for ProxyTls13CiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.proxy().tls.tls13_ciphers = Some(names(value.content()?));
+        args.proxy().tls.options.tls13_ciphers = Some(names(value.content()?));
         Ok(())
     }
 }

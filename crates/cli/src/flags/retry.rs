@@ -26,7 +26,7 @@ impl Flag for RetryFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().retry.count = value.number_in(0, u64::from(u32::MAX))? as u32;
+        args.transfer().options.retry.max = value.number_in(0, u64::from(u32::MAX))? as u32;
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for RetryConnrefusedFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().retry.connrefused = value.on();
+        args.transfer().options.retry.connrefused = value.on();
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for RetryDelayFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let delay = value.seconds_for(args.global.persona)?;
-        args.transfer().retry.delay = (!delay.is_zero()).then_some(delay);
+        args.transfer().options.retry.delay = (!delay.is_zero()).then_some(delay);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for RetryMaxTimeFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.seconds_for(args.global.persona)?;
-        args.transfer().retry.max_time = (!limit.is_zero()).then_some(limit);
+        args.transfer().options.retry.max_time = (!limit.is_zero()).then_some(limit);
         Ok(())
     }
 }

@@ -26,10 +26,10 @@ impl Flag for SpeedLimitFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let limit = value.number()?;
-        let transfer = args.transfer();
-        transfer.speed_limit = limit;
-        if transfer.speed_time.is_zero() {
-            transfer.speed_time = SPEED_TIME;
+        let slowest = &mut args.transfer().speed_limit;
+        slowest.bytes_per_second = limit;
+        if slowest.time.is_zero() {
+            slowest.time = SPEED_TIME;
         }
         Ok(())
     }

@@ -25,10 +25,10 @@ impl Flag for SpeedTimeFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let time = value.number_in(0, SECONDS_MAX)?;
-        let transfer = args.transfer();
-        transfer.speed_time = Duration::from_secs(time);
-        if transfer.speed_limit == 0 {
-            transfer.speed_limit = 1;
+        let slowest = &mut args.transfer().speed_limit;
+        slowest.time = Duration::from_secs(time);
+        if slowest.bytes_per_second == 0 {
+            slowest.bytes_per_second = 1;
         }
         Ok(())
     }

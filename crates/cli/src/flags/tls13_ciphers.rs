@@ -21,7 +21,7 @@ impl Flag for Tls13CiphersFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.tls13_ciphers = Some(names(value.content()?));
+        args.transfer().tls.options.tls13_ciphers = Some(names(value.content()?));
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `--tls-max`.
 
 use super::prelude::*;
-use crate::plan::TlsVersion;
+use haul::net::tls::TlsVersion;
 
 pub(super) struct TlsMaxFlag;
 
@@ -22,7 +22,7 @@ impl Flag for TlsMaxFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().tls.max_version = match value.content()? {
+        args.transfer().tls.options.max_version = match value.content()? {
             "default" | "1.3" => TlsVersion::V1_3,
             "1.2" => TlsVersion::V1_2,
             _ => return Err(UsageReason::bad_use("expected default, 1.2 or 1.3")),

@@ -1,7 +1,7 @@
 //! `--tlsv1.1`.
 
 use super::prelude::*;
-use crate::plan::TlsVersion;
+use haul::net::tls::TlsVersion;
 
 pub(super) struct Tlsv11Flag;
 
@@ -23,7 +23,7 @@ impl Flag for Tlsv11Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().tls.min_version = TlsVersion::V1_2;
+        args.transfer().tls.options.min_version = TlsVersion::V1_2;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `--tlsv1.3`.
 
 use super::prelude::*;
-use crate::plan::TlsVersion;
+use haul::net::tls::TlsVersion;
 
 pub(super) struct Tlsv13Flag;
 
@@ -22,7 +22,7 @@ impl Flag for Tlsv13Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().tls.min_version = TlsVersion::V1_3;
+        args.transfer().tls.options.min_version = TlsVersion::V1_3;
         Ok(())
     }
 }

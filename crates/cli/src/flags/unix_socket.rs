@@ -1,7 +1,7 @@
 //! `--unix-socket`.
 
 use super::prelude::*;
-use crate::plan;
+use haul::net::local::UnixSocket;
 
 pub(super) struct UnixSocketFlag;
 
@@ -22,7 +22,7 @@ impl Flag for UnixSocketFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().connection.unix_socket = Some(plan::UnixSocket::Path(value.path()?));
+        args.transfer().options.connect.unix_socket = Some(UnixSocket::Path(value.path()?));
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ impl Flag for VlanPriorityFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().connection.priority = Some(value.number_in(0, 7)? as u8);
+        args.transfer().options.connect.priority = Some(value.number_in(0, 7)? as u8);
         Ok(())
     }
 }

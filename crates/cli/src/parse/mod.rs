@@ -11,7 +11,7 @@
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFiles).unwrap();
 //! assert!(parsed.global.silent && parsed.global.show_error);
-//! assert!(!parsed.groups[0].stages[0].transfer.redirect.follow);
+//! assert!(!parsed.groups[0].stages[0].transfer.options.redirects.follow);
 //! ```
 //!
 //! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option differs

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::parsed_args::{InfoOption, TextOrFile};
-use crate::plan::{ContinueAt, OutputArg, StatsFormat, TlsVersion};
+use crate::plan::{ContinueAt, OutputArg, StatsFormat};
 use crate::url_list::UrlSource;
+use haul::net::tls::TlsVersion;
 
 #[derive(Default)]
 struct MemoryFiles(HashMap<PathBuf, String>);
@@ -55,7 +56,7 @@ fn letters_bundle_and_values_glue() {
     ] {
         let parsed = ok(args);
         assert!(parsed.global.silent && parsed.global.show_error, "{args:?}");
-        assert!(parsed.groups[0].stages[0].transfer.tls.insecure, "{args:?}");
+        assert!(!parsed.groups[0].stages[0].transfer.tls.options.verify, "{args:?}");
         assert_eq!(parsed.groups[0].outputs, [file("file")], "{args:?}");
     }
     assert_eq!(ok(&["-o=x"]).groups[0].outputs, [file("=x")]);
@@ -69,8 +70,13 @@ fn letters_bundle_and_values_glue() {
 fn no_turns_switches_off() {
     let parsed = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
     let transfer = &parsed.groups[0].stages[0].transfer;
-    assert!(!transfer.redirect.follow && !transfer.fail && !transfer.tls.insecure && !parsed.global.progress);
-    assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.redirect.follow);
+    assert!(
+        !transfer.options.redirects.follow
+            && !transfer.options.fail
+            && transfer.tls.options.verify
+            && !parsed.global.progress
+    );
+    assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.options.redirects.follow);
 }
 
 #[test]
@@ -184,8 +190,8 @@ fn next_resets_what_belongs_to_a_group() {
     let args = ["-s", "-k", "-oa", "u", "-:", "v", "--next", "-I", "w", "--threads", "3"];
     let parsed = ok(&args);
     assert_eq!(parsed.groups.len(), 3);
-    assert!(parsed.groups[0].stages[0].transfer.tls.insecure);
-    assert!(!parsed.groups[1].stages[0].transfer.tls.insecure);
+    assert!(!parsed.groups[0].stages[0].transfer.tls.options.verify);
+    assert!(parsed.groups[1].stages[0].transfer.tls.options.verify);
     assert!(parsed.groups[1].outputs.is_empty());
     assert!(parsed.groups[2].stages[0].request.head);
     assert!(parsed.global.silent);
@@ -230,10 +236,10 @@ fn options_belong_to_the_stage_that_the_last_then_opened() {
     assert!(first.request.user_agent.is_some() && second.request.user_agent.is_none());
     assert!(!first.request.data.is_empty() && second.request.data.is_empty());
     assert!(first.request.fields.is_empty() && !second.request.fields.is_empty());
-    assert_eq!(second.transfer.tls.cacert, first.transfer.tls.cacert);
+    assert_eq!(second.transfer.tls.options.ca_file, first.transfer.tls.options.ca_file);
     assert_eq!(second.transfer.max_time, Some(Duration::from_secs(7)));
-    assert_eq!(first.transfer.tls.min_version, TlsVersion::V1_2);
-    assert_eq!(second.transfer.tls.min_version, TlsVersion::V1_3);
+    assert_eq!(first.transfer.tls.options.min_version, TlsVersion::V1_2);
+    assert_eq!(second.transfer.tls.options.min_version, TlsVersion::V1_3);
 }
 
 #[test]
@@ -255,7 +261,7 @@ fn config_files_are_read_in_place() {
     let names = ["zero", "one", "two"].map(|name| OutputArg::File(name.into()));
     assert_eq!(parsed.groups[0].outputs, names);
     let transfer = &parsed.groups[0].stages[0].transfer;
-    assert!(!transfer.redirect.follow);
+    assert!(!transfer.options.redirects.follow);
     assert_eq!(transfer.max_time, Some(Duration::from_secs(4)));
     assert!(parsed.global.silent && parsed.global.show_error);
 }
@@ -370,11 +376,11 @@ fn values_of_single_flags() {
     assert_eq!(stage.request.referer.as_deref(), Some(&b"http://r/"[..]));
     assert!(stage.request.auto_referer);
     assert_eq!(stage.request.range.as_deref(), Some("5-"));
-    assert_eq!(stage.transfer.redirect.max, None);
-    assert_eq!(stage.transfer.retry.delay, Some(Duration::from_millis(500)));
-    assert_eq!(stage.transfer.max_filesize, Some(1024));
-    assert_eq!(stage.transfer.connect_timeout, Duration::from_secs(300));
-    assert_eq!((stage.transfer.limit_rate, stage.transfer.split), (Some(3 << 19), Some(16)));
+    assert_eq!(stage.transfer.options.redirects.max, u32::MAX);
+    assert_eq!(stage.transfer.options.retry.delay, Some(Duration::from_millis(500)));
+    assert_eq!(stage.transfer.options.max_size, Some(1024));
+    assert_eq!(stage.transfer.options.connect.timeout, Duration::from_secs(300));
+    assert_eq!((stage.transfer.options.limit_rate, stage.transfer.split), (Some(3 << 19), Some(16)));
     assert_eq!(stage.request.continue_at, Some(ContinueAt::Offset(7)));
     assert_eq!(parsed.groups[0].create_file_mode, Some(0o640));
     assert_eq!((parsed.global.max_memory, parsed.global.pipeline), (2 << 20, 32));

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{self, Allowed, Credentials, SigV4};
+use haul_policy::auth::{Allowed, Credentials, SigV4};
 
 /// Bytes that no message and no `Debug` shows: tokens and passphrases.
 #[derive(Clone, PartialEq, Eq)]
@@ -53,21 +53,6 @@ pub struct AuthArgs {
 impl Default for AuthArgs {
     fn default() -> Self {
         AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, signature: None, netrc: NetrcArg::Off }
-    }
-}
-
-impl AuthArgs {
-    /// The same, as the policy of identities takes it.
-    pub fn given(&self) -> auth::UserCredentials<'_> {
-        auth::UserCredentials {
-            user: self.user.as_ref(),
-            bearer: self.bearer.as_ref().map(Secret::expose),
-            netrc: match &self.netrc {
-                NetrcArg::Off | NetrcArg::Missing => auth::Netrc::Off,
-                NetrcArg::Optional(text) => auth::Netrc::Optional(text),
-                NetrcArg::Required(text) => auth::Netrc::Required(text),
-            },
-        }
     }
 }
 

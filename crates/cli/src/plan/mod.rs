@@ -19,7 +19,7 @@
 mod auth;
 mod body;
 mod client_certificate;
-mod connection;
+mod keepalive;
 mod proxy;
 mod redirect;
 mod state_files;
@@ -44,14 +44,12 @@ pub use crate::write_out::WriteOut;
 pub use auth::{AuthArgs, NetrcArg, Secret};
 pub use body::{BodyArg, BodySource, FormArg, PartArg, PartContent};
 pub use client_certificate::{CertFormat, ClientCert};
-pub use connection::{ConnectionArgs, Interface, KeepaliveArgs, UnixSocket};
+pub use keepalive::KeepaliveArgs;
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use redirect::RedirectArgs;
 pub use state_files::{CookieArgs, StoreArg};
 pub use trace::{TraceArgs, TraceForm};
-pub use transfer::{
-    ConnectToArg, HttpVersion, IpVersion, ResolveArg, RetryArgs, Slowest, TlsArgs, TlsVersion, TransferArgs,
-};
+pub use transfer::{HttpVersion, ResolveArg, TlsArgs, TransferArgs};
 pub use upload::{UploadArg, append_query, name_upload};
 pub use value_template::{ValueEncoding, ValueTemplate};
 

@@ -322,11 +322,11 @@ impl PlanResolver<'_> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
             let named = [
-                (&tls.cacert, "cacert"),
-                (&tls.crlfile, "crlfile"),
+                (&tls.options.ca_file, "cacert"),
+                (&tls.options.crl_file, "crlfile"),
                 (&stage.request.netrc_file, "netrc-file"),
-                (&proxy.cacert, "proxy-cacert"),
-                (&proxy.crlfile, "proxy-crlfile"),
+                (&proxy.options.ca_file, "proxy-cacert"),
+                (&proxy.options.crl_file, "proxy-crlfile"),
             ];
             for (path, option) in named {
                 let Some(path) = path else { continue };

@@ -130,7 +130,7 @@ fn proxies_that_are_none_have_curls_codes() {
         assert!(!error.to_string().contains("secret"), "{error}");
     }
     let all = proxy(&["--proxy-header", "X: secret", "-p", "--preproxy", "s", "-x", "p", "--proxy-insecure"]);
-    assert!(all.tunnel && all.tls.insecure && all.preproxy.is_some());
+    assert!(all.tunnel && !all.tls.options.verify && all.preproxy.is_some());
     assert_eq!(all.fields, [set("X", "secret")]);
     let shown = format!("{all:?}");
     assert!(!shown.contains("secret") && shown.contains("X"), "{shown}");
@@ -164,10 +164,10 @@ fn a_later_stage_is_not_told_who_one_is() {
     ];
     let stages = plan(&args).operations.remove(0).stages;
     let [first, second] = &stages[..] else { panic!("two stages") };
-    assert!(first.transfer.tls.client.certificate.is_some() && first.transfer.redirect.trusted);
+    assert!(first.transfer.tls.client.certificate.is_some() && first.transfer.options.redirects.location_trusted);
     assert_eq!(second.request.auth, crate::plan::AuthArgs::default());
     assert_eq!(second.request.cookie, None);
-    assert!(second.transfer.tls.client.certificate.is_none() && !second.transfer.redirect.trusted);
+    assert!(second.transfer.tls.client.certificate.is_none() && !second.transfer.options.redirects.location_trusted);
     let jar = || PathBuf::from("jar");
     let cookies =
         CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true, as_curl: false };
@@ -179,22 +179,23 @@ fn a_later_stage_is_not_told_who_one_is() {
 
 #[test]
 fn connections_are_as_told() {
-    let connection = |args: &[&str]| transfer(args).connection;
-    assert_eq!(connection(&["--no-keepalive", "--keepalive-time", "5"]).keepalive, None);
+    let connect = |args: &[&str]| transfer(args).options.connect;
+    let keepalive = |args: &[&str]| transfer(args).keepalive;
+    assert_eq!(keepalive(&["--no-keepalive", "--keepalive-time", "5"]), None);
     let seconds = std::time::Duration::from_secs;
     assert_eq!(
-        connection(&["--keepalive-time", "5", "--keepalive-cnt", "3", "--keepalive-intvl", "2"]).keepalive,
+        keepalive(&["--keepalive-time", "5", "--keepalive-cnt", "3", "--keepalive-intvl", "2"]),
         Some(KeepaliveArgs { time: seconds(5), interval: Some(seconds(2)), count: 3 }),
     );
-    assert_eq!(connection(&["--keepalive-time", "0", "--keepalive-cnt", "0"]), Default::default());
-    assert_eq!(connection(&["--happy-eyeballs-timeout-ms", "0"]), Default::default());
+    assert_eq!(keepalive(&["--keepalive-time", "0", "--keepalive-cnt", "0"]), Some(KeepaliveArgs::default()));
+    assert_eq!(connect(&["--happy-eyeballs-timeout-ms", "0"]), Default::default());
     for (name, service) in
         [("EF", 0xb8), ("CS0", 0), ("VOICE-ADMIT", 0xb0), ("255", 255), ("LOWCOST", 2), ("AF11", 0x28)]
     {
-        assert_eq!(connection(&["--ip-tos", name]).type_of_service, Some(service), "{name}");
+        assert_eq!(connect(&["--ip-tos", name]).type_of_service, Some(service), "{name}");
     }
-    assert_eq!(connection(&["--vlan-priority", "7"]).priority, Some(7));
-    let proxied = connection(&["--haproxy-clientip", "::1"]);
+    assert_eq!(connect(&["--vlan-priority", "7"]).priority, Some(7));
+    let proxied = connect(&["--haproxy-clientip", "::1"]);
     assert!(proxied.haproxy_protocol && proxied.haproxy_client.is_some_and(|address| address.is_ipv6()));
     for args in [
         &["--local-port", "5-3"][..],
@@ -215,16 +216,19 @@ fn connections_are_as_told() {
 
 #[test]
 fn protocols_are_restricted() {
-    let redirect = |args: &[&str]| transfer(args).redirect;
-    let rules = redirect(&["--proto-redir", "=https", "--post301", "--max-redirs", "-1"]).rules(false);
-    assert_eq!((rules.allow_http, rules.allow_https, rules.post301, rules.max), (false, true, true, u32::MAX));
-    assert!(!redirect(&["--proto", "=https"]).rules(false).allow_http);
+    let rules = |args: &[&str]| transfer(args).redirect_rules(false, None);
+    let restricted = rules(&["--proto-redir", "=https", "--post301", "--max-redirs", "-1"]);
+    assert_eq!(
+        (restricted.allow_http, restricted.allow_https, restricted.post301, restricted.max),
+        (false, true, true, u32::MAX)
+    );
+    assert!(!rules(&["--proto", "=https"]).allow_http);
     assert_eq!(code(&["--proto-default", "ftp"]), 1);
     // A typing error must not allow what was to be forbidden; what allows nothing is one, too.
     for list in ["=htps", "https,-htp", "-all", "=https,-https"] {
         assert_eq!((code(&["--proto", list]), code(&["--proto-redir", list])), (2, 2), "{list}");
     }
-    assert!(!redirect(&["--proto-redir", "-all,+ftp"]).rules(false).allow_https);
-    let trusting = redirect(&["--no-location", "--location-trusted"]);
-    assert!(trusting.trusted && trusting.follow && redirect(&["--no-location-trusted"]).follow);
+    assert!(!rules(&["--proto-redir", "-all,+ftp"]).allow_https);
+    let trusting = rules(&["--no-location", "--location-trusted"]);
+    assert!(trusting.location_trusted && trusting.follow && rules(&["--no-location-trusted"]).follow);
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::*;
 use crate::parse::parse;
 use crate::persona::VERSION;
-use crate::plan::{ConnectToArg, ResolveArg};
+use crate::plan::ResolveArg;
+use haul::request::ConnectTo;
 use haul_policy::auth::Credentials;
 
 /// `@body`, `@headers`, `@netrc` and `@big` (which reports a size of 5 MiB) exist, so do some
@@ -74,8 +75,8 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!((stage.request.method.as_str(), stage.request.custom_method), ("GET", false));
     let agent = format!("haul/{VERSION}");
     assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
-    assert!(stage.transfer.redirect.follow && stage.transfer.fail && !stage.asks_compressed());
-    assert_eq!((stage.transfer.retry.count, stage.transfer.redirect.max), (3, Some(50)));
+    assert!(stage.transfer.options.redirects.follow && stage.transfer.options.fail && !stage.asks_compressed());
+    assert_eq!((stage.transfer.options.retry.max, stage.transfer.options.redirects.max), (3, 50));
     assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, 6));
     assert_eq!(plan.global.max_memory, 64 << 20);
     assert_eq!(operation.output_of(0), &OutputArg::Stdout);
@@ -288,9 +289,9 @@ fn hosts_are_led_elsewhere() {
         [entry("example.com", 443, &["127.0.0.1", "::1"]), entry("*", 80, &["::1"]), entry("example.com", 443, &[]),],
     );
     let host = |name: &str| Some(name.to_owned());
-    let first = ConnectToArg { host: host("a.example"), port: Some(80), to_host: host("::1"), to_port: Some(8080) };
-    let second = ConnectToArg { host: None, port: None, to_host: host("b.example"), to_port: None };
-    assert_eq!(transfer.connect_to, [first, second]);
+    let first = ConnectTo { host: host("a.example"), port: Some(80), to_host: host("::1"), to_port: Some(8080) };
+    let second = ConnectTo { host: None, port: None, to_host: host("b.example"), to_port: None };
+    assert_eq!(transfer.options.connect_to, [first, second]);
     for bad in
         ["foo", "h:80", "h:x:127.0.0.1", "h:80:nope", "h:70000:127.0.0.1", ":80:::1", "h::::1", "[h:80:::1", "h:80:"]
     {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::checksum::ChecksumArg;
-use crate::plan::{ContinueAt, ExistingFile, Slowest, TransferArgs};
+use crate::plan::{ContinueAt, ExistingFile, TransferArgs};
+use haul::request::SpeedLimit;
 
 fn operation(args: &[&str]) -> Operation {
     plan(args).operations.remove(0)
@@ -30,7 +31,10 @@ fn nothing_limits_a_transfer_by_default() {
     assert_eq!((own.existing, own.create_file_mode, &own.checksum), (ExistingFile::ReplaceOwn, None, &None));
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
     let transfer = &own.stages[0].transfer;
-    assert_eq!((transfer.limit_rate, transfer.slowest(), own.stages[0].request.continue_at), (None, None, None));
+    assert_eq!(
+        (transfer.options.limit_rate, transfer.slowest(), own.stages[0].request.continue_at),
+        (None, None, None)
+    );
 }
 
 #[test]
@@ -46,7 +50,7 @@ fn either_option_of_a_slow_transfer_brings_the_other() {
         assert_eq!(slowest(off), None, "{off:?}");
     }
     let both = transfer(&["--speed-limit", "2", "--speed-time", "3"]).slowest();
-    assert_eq!(both, Some(Slowest { bytes_per_second: 2, time: Duration::from_secs(3) }));
+    assert_eq!(both, Some(SpeedLimit { bytes_per_second: 2, time: Duration::from_secs(3) }));
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn limits_of_a_stage_hold_for_the_next() {
     let chain = ["u", "--limit-rate", "1k", "-Y5", "--split", "2", "--extract", "a", "--then", "http://h/{}"];
     let own = operation(&[&chain[..], &["--limit-rate", "0"]].concat());
     let [first, second] = &own.stages[..] else { panic!("two stages") };
-    assert_eq!((first.transfer.limit_rate, second.transfer.limit_rate), (Some(1024), None));
+    assert_eq!((first.transfer.options.limit_rate, second.transfer.options.limit_rate), (Some(1024), None));
     assert_eq!((first.transfer.slowest(), first.transfer.split), (second.transfer.slowest(), Some(2)));
     assert_eq!(second.transfer.split, Some(2));
 }

@@ -2,45 +2,26 @@
 
 use haul::Result;
 use haul::net::connect::ConnectOptions;
-use haul::net::local::{Interface, Ports, UnixSocket};
+use haul::net::local::Interface;
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
-use haul::net::tls::{Identity, Passphrase, TlsOptions, TlsVersion};
+use haul::net::tls::{Identity, Passphrase, TlsOptions};
 use haul_policy::auth::Allowed;
 use haul_policy::proxy::{Environment, Proxy, ProxyKind};
 
-use crate::plan::{self, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs};
+use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
-/// Sockets and their ends.
-pub(crate) fn connect(args: &ConnectionArgs, options: &mut ConnectOptions) -> Result<()> {
-    options.attempt_delay = args.happy_eyeballs;
+/// Adds the options of connections that the engine takes in another form: keepalive and the
+/// interface.
+pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
     options.keepalive = args.keepalive.map(|keepalive| Keepalive {
         idle: keepalive.time,
         interval: keepalive.interval.unwrap_or(keepalive.time),
         // Nine is the system's own, and not set then: that saves a call for each connection.
-        count: Some(keepalive.count).filter(|&count| count != plan::KeepaliveArgs::default().count),
+        count: Some(keepalive.count).filter(|&count| count != KeepaliveArgs::default().count),
     });
-    options.interface = args.interface.as_ref().map(interface).transpose()?;
-    options.local_ports = args.local_port.as_ref().map(|ports| Ports { first: *ports.start(), last: *ports.end() });
-    (options.type_of_service, options.priority) = (args.type_of_service, args.priority);
-    options.unix_socket = args.unix_socket.as_ref().map(|socket| match socket {
-        plan::UnixSocket::Path(path) => UnixSocket::Path(path.clone()),
-        plan::UnixSocket::Abstract(name) => UnixSocket::Abstract(name.clone()),
-    });
-    options.haproxy_protocol = args.haproxy_protocol;
-    options.haproxy_client = args.haproxy_client;
+    options.interface = args.interface.as_deref().map(Interface::parse).transpose()?;
     Ok(())
-}
-
-fn interface(interface: &plan::Interface) -> Result<Interface> {
-    match interface {
-        plan::Interface::Any(text) => Interface::parse(text),
-        plan::Interface::Device(device) => Ok(Interface { device: Some(device.clone()), host: None }),
-        plan::Interface::Host(host) => Ok(Interface { device: None, host: Some(host.clone()) }),
-        plan::Interface::DeviceAndHost { device, host } => {
-            Ok(Interface { device: Some(device.clone()), host: Some(host.clone()) })
-        }
-    }
 }
 
 /// Through whom they go.
@@ -89,26 +70,11 @@ fn has_tls(given: Option<&Proxy>, environment: &Environment) -> bool {
 
 /// Returns the TLS options.
 pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
-    let mut options = TlsOptions::default();
-    options.verify = !args.insecure;
-    options.common_name = true;
-    options.ca_file = args.cacert.clone().or_else(|| match args.capath {
-        Some(_) => None,
+    let mut options = args.options.clone();
+    if options.ca_file.is_none() && options.ca_path.is_none() {
         // Set to nothing it is not set, as to curl: so people turn it off.
-        None => std::env::var_os("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into),
-    });
-    let version_of = |version| match version {
-        plan::TlsVersion::V1_2 => TlsVersion::V1_2,
-        plan::TlsVersion::V1_3 => TlsVersion::V1_3,
-    };
-    options.min_version = version_of(args.min_version);
-    options.max_version = version_of(args.max_version);
-    options.ca_path.clone_from(&args.capath);
-    options.crl_file.clone_from(&args.crlfile);
-    options.tls12_ciphers.clone_from(&args.ciphers);
-    options.tls13_ciphers.clone_from(&args.tls13_ciphers);
-    options.groups.clone_from(&args.curves);
-    options.resume = args.resume;
+        options.ca_file = std::env::var_os("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
+    }
     if let Some(pins) = &args.pins {
         options.pins = crate::run::engine_options::pinned_keys::read(pins)?;
     }

@@ -11,15 +11,12 @@ pub(crate) mod target_url;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use haul::net::dns::Family;
-use haul::request::{AsCurl, ConnectTo, Liberties, SpeedLimit, Split, Wants};
+use haul::request::{AsCurl, Liberties, Split, Wants};
 use haul::trace::Trace;
 use haul::{Client, Head, RequestOptions, Result};
 use haul_policy::auth::Allowed;
-use haul_policy::redirect::RedirectRules;
-use haul_policy::retry::RetryRules;
 
-use crate::plan::{self, ContinueAt, FieldArg, GlobalArgs, HttpVersion, IpVersion, StageArgs, TimeCond};
+use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, TimeCond};
 use crate::run::transfers::state_stores::StateStores;
 use crate::write_out::WriteOut;
 
@@ -35,6 +32,7 @@ pub(crate) fn request(
 ) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);
     let tells = |what: fn(&WriteOut) -> bool| stage.report.write_out.as_ref().is_some_and(what);
+    let shared = &transfer.options;
     let mut options = RequestOptions {
         method: request.method.clone(),
         user_agent: request.user_agent.clone(),
@@ -45,63 +43,37 @@ pub(crate) fn request(
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         head_only: request.head,
-        fail: transfer.fail,
-        fail_with_body: transfer.fail_with_body,
-        resume: !global.persona.is_curl(),
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         as_curl: as_curl(global, stage),
-        liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..transfer.liberties },
-        redirects: RedirectRules { is_post: request.is_post, ..transfer.redirect.rules(request.custom_method) },
-        retry: RetryRules {
-            max: transfer.retry.count,
-            delay: transfer.retry.delay,
-            max_time: transfer.retry.max_time,
-            connrefused: transfer.retry.connrefused,
-            all_errors: transfer.retry.all_errors,
-            resets: !global.persona.is_curl(),
-            any_method: global.persona.is_curl(),
-            waits_as_curl: global.persona.is_curl(),
-            ..RetryRules::default()
-        },
+        liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..shared.liberties },
+        redirects: transfer.redirect_rules(request.custom_method, request.is_post),
         auto_referer: request.auto_referer,
         // As by curl, it is each try's alone; under haul's own name the user gets an answer by
         // then.
         max_time: transfer.max_time.filter(|_| global.persona.is_curl()),
         total_time: transfer.max_time.filter(|_| !global.persona.is_curl()),
-        max_size: transfer.max_filesize,
         resume_from: match request.continue_at {
             Some(ContinueAt::Offset(offset)) => Some(offset),
             _ => None,
         },
-        limit_rate: transfer.limit_rate,
-        speed_limit: transfer
-            .slowest()
-            .map(|slowest| SpeedLimit { bytes_per_second: slowest.bytes_per_second, time: slowest.time }),
+        speed_limit: transfer.slowest(),
         split: Split { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
-        path_as_is: transfer.path_as_is,
-        family: match transfer.ip_version {
-            IpVersion::Any => Family::Any,
-            IpVersion::V4 => Family::V4,
-            IpVersion::V6 => Family::V6,
-        },
-        connect_to: transfer.connect_to.iter().map(connect_to).collect(),
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
         tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
         proxy: connect_options::proxy(&stage.proxy)?,
-        expect_timeout: transfer.expect100_timeout,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
         keep_history: tells(WriteOut::looks_back),
-        ..RequestOptions::default()
+        ..shared.clone()
     };
     // To examine a certificate that is accepted anyway, the trusted certificates must be loaded.
     // Only runs that print the result do so.
-    options.tls.examine = transfer.tls.insecure && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
+    options.tls.examine =
+        !transfer.tls.options.verify && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
     options.tls.keep_certificates = tells(WriteOut::shows_certificates);
-    options.decode_limits.max_output = transfer.max_filesize;
-    options.connect.timeout = transfer.connect_timeout;
-    connect_options::connect(&transfer.connection, &mut options.connect)?;
+    options.decode_limits.max_output = shared.max_size;
+    connect_options::connect(transfer, &mut options.connect)?;
     stores.give(stage, &mut options)?;
     for field in &request.fields {
         match field {
@@ -164,8 +136,4 @@ pub(crate) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
         client.resolver().add_override(&spec)?;
     }
     Ok(())
-}
-
-fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
-    ConnectTo { host: entry.host.clone(), port: entry.port, to_host: entry.to_host.clone(), to_port: entry.to_port }
 }

@@ -112,7 +112,7 @@ pub(crate) fn options_for(
         sync: operation.fsync,
         mode: operation.create_file_mode,
         remove_on_error: operation.remove_on_error,
-        statuses_fail: operation.stages[0].transfer.fail_with_body,
+        statuses_fail: operation.stages[0].transfer.options.fail_with_body,
         append: operation.stages[0].request.continue_at.map(|at| match at {
             ContinueAt::Offset(offset) => Append::At(offset),
             ContinueAt::OutputSize => Append::AtEnd,

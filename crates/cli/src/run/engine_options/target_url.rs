@@ -11,10 +11,11 @@ pub(crate) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     let shown = || crate::usage_error::shown_url(url);
     let queried = stage.request.query.as_ref().map(|query| append_query(url, query));
     let text = queried.as_deref().unwrap_or(url);
-    let target = Target::parse_with(text, redirect.default_scheme, stage.transfer.path_as_is).map_err(|error| {
-        let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
-        Error::with_source(kind, "the URL cannot be used", error).with_url(shown())
-    })?;
+    let target =
+        Target::parse_with(text, redirect.default_scheme, stage.transfer.options.path_as_is).map_err(|error| {
+            let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+            Error::with_source(kind, "the URL cannot be used", error).with_url(shown())
+        })?;
     refuse_protocol(stage, &target).map_err(|error| error.with_url(shown()))?;
     Ok(target)
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
 use haul::interrupt::Interrupt;
+use haul::net::local::UnixSocket;
 use haul::request::Pauses;
 use haul::sink::output::Output;
 use haul::trace::{Event, Trace};
@@ -17,7 +18,7 @@ use haul::{Error, ErrorKind, Result, Target};
 
 use crate::file_access::print_error_line;
 use crate::persona::Persona;
-use crate::plan::{self, GlobalArgs, Operation, UnixSocket, WriteOut};
+use crate::plan::{self, GlobalArgs, Operation, WriteOut};
 use crate::run::engine_options::output_options::NULL;
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;
@@ -153,7 +154,7 @@ impl Reporter {
         let text = told.error().map(|error| error_message::of(self.persona, error, Some(told.outcome)));
         let (scheme, url_effective) = told.effective(self.persona);
         let url = told.shown_url(self.persona);
-        let redirect_url = told.redirect_url(stage.transfer.redirect.follow);
+        let redirect_url = told.redirect_url(stage.transfer.options.redirects.follow);
         let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let is_curl = self.persona.is_curl();
         let facts = TransferFacts {
@@ -223,7 +224,7 @@ impl Reporter {
 
     /// The file of the local socket that was spoken to.
     fn socket(&self, told: &TransferReport<'_>) -> Option<&str> {
-        match &self.operation.stages.get(told.stage)?.transfer.connection.unix_socket {
+        match &self.operation.stages.get(told.stage)?.transfer.options.connect.unix_socket {
             Some(UnixSocket::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
             _ => None,
         }

@@ -60,7 +60,7 @@ impl Tracer {
             }
             None => None,
         };
-        let retries_as_curl = global.persona.is_curl() && stage.transfer.retry.count > 0;
+        let retries_as_curl = global.persona.is_curl() && stage.transfer.options.retry.max > 0;
         let tells_retries = retries_as_curl && !global.silent;
         let tells_failures = retries_as_curl && global.shows_errors();
         if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {

@@ -89,7 +89,7 @@ impl UrlItems {
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
         // another one cannot.
-        let path_as_is = self.operation.stages[0].transfer.path_as_is;
+        let path_as_is = self.operation.stages[0].transfer.options.path_as_is;
         let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         Ok(Some(match parsed {
