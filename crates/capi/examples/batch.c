@@ -1,4 +1,4 @@
-/* Many pages at once, told of in the order of the arguments: URL, status, length.
+/* Fetches many pages at once, and prints URL, status and length in the order of the arguments.
  *
  *   ./batch http://127.0.0.1:8080/1 http://127.0.0.1:8080/2 ...
  */

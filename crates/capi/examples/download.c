@@ -1,4 +1,4 @@
-/* A body of any length into a file, piece by piece: memory does not grow with it.
+/* Downloads a body into a file, piece by piece, so that memory does not grow with its length.
  *
  *   ./download http://127.0.0.1:8080/large.iso large.iso
  */

@@ -1,4 +1,4 @@
-/* One GET: the status, the headers and the body of a page.
+/* Sends one GET, and prints status, headers and body.
  *
  *   cc get.c $(pkg-config --cflags --libs haul) -o get && ./get http://127.0.0.1:8080/
  */
@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
 
     haul_client_set_timeout(client, 30000);
     haul_client_set_decode(client, true);
-    /* A request that could not be made is NULL, which haul_client_perform refuses: the first error is the one to tell. */
+    /* If haul_request_new fails, it returns NULL, which haul_client_perform refuses: print the first error. */
     if (request == NULL || haul_client_perform(client, request, &response) != HAUL_STATUS_OK) {
         const haul_error *error = haul_last_error();
         fprintf(stderr, "get: %s\n", haul_error_text(error));

@@ -1,4 +1,5 @@
-/* A form posted by one client, a page got by another that shares its jar and its connections; then the jar is saved.
+/* Logs in by a form with one client, fetches a page with another that shares its jar and its connections,
+ * and saves the jar.
  *
  *   ./login http://127.0.0.1:8080 cookies.txt
  */

@@ -1,5 +1,5 @@
-/* A program with an event loop of its own: haul's descriptor is one of those that it waits for, beside its own timer. The
- * loop never waits for haul.
+/* An event loop: the program polls haul's descriptor, and does other work every 10 ms. No call of haul
+ * waits.
  *
  *   ./loop http://127.0.0.1:8080/1 http://127.0.0.1:8080/2 ...
  */
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     struct pollfd waits[1] = {{.fd = haul_batch_fd(batch), .events = POLLIN}};
     while (haul_batch_pending(batch) > 0) {
         if (poll(waits, 1, 10) == 0) {
-            ticks++; /* here the program does its own things */
+            ticks++; /* other work */
             continue;
         }
         haul_response *response;

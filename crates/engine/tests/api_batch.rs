@@ -45,7 +45,7 @@ fn batch_delivers_in_input_or_completion_order() {
         }
         assert_eq!(replies.iter().map(|(index, _)| *index).collect::<BTreeSet<_>>().len(), 300);
         assert!(!replies.is_sorted_by_key(|(index, _)| *index), "those that took long came later");
-        // The second batch may begin before the first has left its connections.
+        // The second batch may start before the first has returned its connections.
         assert!(origin.peak_connections() <= 12);
     });
 }
@@ -106,8 +106,7 @@ fn batch_memory_limit_bounds_bodies_and_delivers_all() {
             let mut seen = BTreeSet::new();
             while let Some(finished) = batch.next().unwrap() {
                 if seen.is_empty() {
-                    // The program sleeps, and what may come has come: no more is asked for than
-                    // fits.
+                    // While the program sleeps, no more bodies are requested than fit into memory.
                     std::thread::sleep(Duration::from_millis(200));
                     let served = origin.hits(&format!("/bytes/{size}"));
                     assert!(served <= 20, "{served} were asked for");
@@ -184,7 +183,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
         assert_eq!(ends, [(hangs, interrupted), (waits, interrupted), (fine, None)]);
         assert!(!batch.cancel(fine) && !batch.cancel(99));
 
-        // Of HTTP/2 the stream is given up, and not the connection.
+        // With HTTP/2, cancelling ends the stream and keeps the connection.
         let batch = client.batch(BatchOptions { order: BatchOrder::Completion, ..BatchOptions::default() });
         batch.submit(client.get(&http2.url("/small/1")).build().unwrap());
         batch.next().unwrap().unwrap().into_reply().unwrap();
@@ -220,7 +219,8 @@ fn batch_descriptor_is_readable_while_results_wait() {
             taken += 1;
         }
         assert!(!is_readable(&fd, Duration::ZERO));
-        // It was silent for a while, and is used again; a late descriptor knows what is there.
+        // The batch is used again after a pause; a descriptor created late is readable for results
+        // that wait.
         batch.submit(client.get(&origin.url("/small/7")).build().unwrap());
         while batch.outstanding() == 1 && !is_readable(batch.fd().unwrap(), Duration::from_millis(10)) {}
         assert_eq!(batch.try_next().unwrap().id(), 50);
@@ -305,7 +305,7 @@ fn timeout_counts_retry_after_but_not_queueing() {
         let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
         let get = |url: &str| batch.submit(client.get(url).timeout(limit).build().unwrap());
         let next = || batch.next().unwrap().unwrap().into_reply();
-        // Not one that is sent again.
+        // A POST is not retried.
         batch.submit(client.post(&peer.url("/")).build().unwrap());
         get(&peer.url("/with-it"));
         assert_eq!(next().unwrap().head.status(), 503);
@@ -394,7 +394,7 @@ fn library_threads_block_signals() {
     assert!(peer.saw(0, b"\r\n\r\n"));
     let mut deaf = BTreeSet::new();
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
-        // Those of other tests may end meanwhile.
+        // Threads of other tests may end meanwhile.
         let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
         let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
         let name = field("Name:");

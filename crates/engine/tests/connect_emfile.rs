@@ -13,7 +13,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 fn connect_without_free_descriptors_reports_emfile() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // The lowest free descriptor is the first that is refused.
+    // The lowest free descriptor is the first to be refused.
     let lowest = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
     let before = getrlimit(Resource::Nofile);
     let mut tight = before;

@@ -21,15 +21,15 @@ fn forked_child_opens_its_own_connections() {
     holds_in_a_child(|| {
         get(&client);
         get(&client);
-        // Its own, once, and not the inherited one.
+        // One new connection, not the inherited one.
         assert_eq!(client.stats().totals().connections, 1);
-        // What it took of this body, the parent would miss.
+        // Reading this body in the child would take bytes from the parent.
         let is_refused = |error: haul::Error| error.to_string().contains("belongs to the parent");
         let mut inherited = half_read.take().unwrap();
         assert!(read_on(&mut inherited).is_err_and(is_refused) && inherited.bytes().is_err_and(is_refused));
     });
     assert_eq!(origin.connections(), 3);
-    // The child's copies were closed; ours are as they were.
+    // The child closed only its copies of the descriptors.
     get(&client);
     assert_eq!(read_on(&mut half_read.unwrap()).unwrap(), 3_000_000);
     assert_eq!(origin.connections(), 3);
@@ -61,7 +61,7 @@ fn holds_in_a_child(check: impl FnOnce()) {
     match unsafe { libc::fork() } {
         0 => {
             let held = std::panic::catch_unwind(AssertUnwindSafe(check)).is_ok();
-            // SAFETY: ends this process without running anything of the test harness.
+            // SAFETY: ends this process without running code of the test harness.
             unsafe { libc::_exit(if held { 0 } else { 1 }) }
         }
         child => {

@@ -28,9 +28,9 @@ const OF_ONE_CLIENT: usize = 50;
 /// Options for a reply: plain ones, or random ones if the reply promises nothing.
 fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
-    // A server may ask for an hour, and would get it.
+    // A server may ask for an hour in Retry-After.
     options.retry.cap = Duration::from_millis(10);
-    // A limit that only silence reaches.
+    // A time limit that only a silent server reaches.
     options.max_time = Some(Duration::from_secs(if reply.may_stall() { 1 } else { 20 }));
     if reply.promise == Promise::Nothing {
         options.decode = rng.below(2) == 0;
@@ -80,7 +80,7 @@ fn hostile_replies_cause_no_panic_or_false_success() {
     let count = std::env::var("HAUL_HOSTILE_REPLIES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     let (next, kinds) = (AtomicU64::new(0), [const { AtomicU64::new(0) }; 3]);
     let numbers = || Some(next.fetch_add(1, SeqCst)).filter(|&number| number < count);
-    // Some at a time: a few do nothing but stall.
+    // Several at the same time, because a few replies only stall.
     thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {

@@ -19,8 +19,8 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all of it is the system allocator's, to which the arguments go as they came; the count is
-// no memory of its.
+// SAFETY: every call goes to the system's allocator with the same arguments; the count is outside
+// its memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));

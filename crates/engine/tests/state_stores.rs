@@ -82,7 +82,7 @@ fn hsts_upgrades_first_requests_and_redirects() {
         hsts.take(&Target::parse("https://localhost/").unwrap(), b"max-age=100");
         let (trusted, _ca) = trusting(origin.ca_pem());
         let options = RequestOptions { hsts: Some(hsts), tls: trusted.tls, ..following() };
-        // Another port than 80 stays as it is.
+        // A port other than 80 does not change.
         let got = driver.get(&Client::new(), &format!("http://localhost:{port}/small"), &options);
         assert_eq!((got.ok(), got.last.starts_with("https:")), (&b"small\n"[..], true), "{driver:?}");
         let mut options = options;
@@ -142,7 +142,7 @@ fn be_a_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };
     let client = Client::with_resolver(Resolver::new(DnsOptions::default()));
-    // A host of its own: one host may have 180 cookies.
+    // Its own host, because a host may have 180 cookies.
     let host = format!("p{number}.test");
     client.resolver().add_override(&format!("{host}:{port}:127.0.0.1")).unwrap();
     let jar = Jar::new();

@@ -99,7 +99,7 @@ fn forked_child_does_not_close_the_parents_tls() {
     match unsafe { libc::fork() } {
         0 => {
             drop(client);
-            // SAFETY: ends this process without running anything of the test harness.
+            // SAFETY: ends this process without running code of the test harness.
             unsafe { libc::_exit(0) }
         }
         child => {

@@ -16,7 +16,7 @@ struct chain {
     int left;
 };
 
-/* Each reply adds the next request. */
+/* Adds the next request from the callback of each reply. */
 static int go_on(void *context, void *user, haul_response *response) {
     struct chain *chain = context;
     CHECK(user == (void *)7 && is(haul_response_body(response), "small 7\n"));
@@ -48,7 +48,7 @@ static void orders(void) {
     CHECK(haul_batch_next(batch, 0, &response, &user) == HAUL_STATUS_OK && response == NULL);
     CHECK(haul_batch_next(batch, 10, &response, NULL) == HAUL_STATUS_OK && response == NULL);
     CHECK(haul_batch_pending(batch) == 1);
-    /* Freed in the midst of it, it waits for nobody. */
+    /* Freeing a batch with requests in progress does not wait. */
     haul_batch_free(batch);
 }
 
@@ -111,7 +111,7 @@ static void descriptors(void) {
     haul_batch_free(batch);
 }
 
-/* What nobody takes is not fetched for ever; what is broken off leaves nothing. */
+/* Replies that nobody takes stop the transfers; a freed batch leaves nothing. */
 static void bounds(void) {
     haul_batch *batch = haul_batch_new(client);
     CHECK(haul_batch_set_memory(batch, 4 << 20) == HAUL_STATUS_OK);

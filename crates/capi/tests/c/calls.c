@@ -1,4 +1,4 @@
-/* Requests and replies in all their ways, against the embedded origin: calls BASE-URL. */
+/* Calls, streams, uploads, interrupts and forks, against the embedded origin: calls BASE-URL. */
 #include "check.h"
 #include <signal.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ static int refuse_body(void *user, const char *data, size_t len) {
 static int see_head(void *user, const haul_reply *head) {
     CHECK(head->status == 200 && head->header_count > 0 && head->body == NULL && head->redirects == 2);
     *(size_t *)user = 1000000;
-    /* Another call of the same client in the midst of this one. */
+    /* A callback may make another call with the same client. */
     haul_response *place = haul_response_new();
     haul_call call = HAUL_CALL_INIT;
     call.url = slice(under(base, "/small/8"));
@@ -77,7 +77,7 @@ static void plain_calls(void) {
     CHECK(times.total >= times.first_byte && times.first_byte >= times.sent && times.total > 0);
     CHECK(strcmp(haul_response_version(place), "HTTP/1.1") == 0 && haul_response_error(place) == NULL);
 
-    /* The same place again, with headers: several of a name, one instead of haul's own, one only taken away. */
+    /* The same response object again, with headers: several of a name, one that replaces haul's, one that is only removed. */
     haul_header headers[] = {{slice("X-Many"), slice("1")}, {slice("X-Many"), slice("2")},
                              {slice("user-agent"), slice("other")}, {slice("Accept"), {NULL, 0}}};
     call.url = slice(under(base, "/echo"));
@@ -117,7 +117,7 @@ static void outputs(void) {
     haul_reply reply;
     haul_call call = HAUL_CALL_INIT;
 
-    /* Into our memory: asked once where the length is known, grown where it is not. */
+    /* Body in the caller's memory: one reservation if the length is known, else it grows. */
     struct memory memory = {0};
     call.reserve = reserve, call.user = &memory;
     call.url = slice(under(base, "/bytes/335114"));
@@ -139,7 +139,7 @@ static void outputs(void) {
     call.reserve = reserve_none;
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_WRITE && reply.status == 200);
 
-    /* Piece by piece, and the head before. */
+    /* Body by pieces, after the head. */
     size_t seen = 0;
     call.reserve = NULL, call.on_body = count_body, call.on_head = see_head, call.user = &seen;
     call.url = slice(under(base, "/chain/2"));
@@ -150,7 +150,7 @@ static void outputs(void) {
     CHECK(haul_response_redirect(place, 0, &hop) == HAUL_STATUS_OK && hop.status == 302 && hop.header_count > 0);
     CHECK(is(hop.url, under(base, "/chain/2")));
     CHECK(haul_response_redirect(place, 2, &hop) == HAUL_STATUS_SETUP);
-    /* More than fits in a read buffer; no memory of ours is received into. */
+    /* A body larger than the read buffer; none of the caller's memory is received into. */
     seen = 0, call.on_head = NULL;
     call.url = slice(under(base, "/bytes/1000000"));
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_OK && seen == 1000000 && reply.body_len == seen);
@@ -162,7 +162,7 @@ static void outputs(void) {
     call.reserve = reserve;
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_SETUP);
 
-    /* Limits of one call, and redirects not followed. */
+    /* Limits of one call, and redirects that are not followed. */
     haul_call plain = HAUL_CALL_INIT;
     plain.url = slice(under(base, "/chain/2"));
     plain.max_redirects = 0;
@@ -260,7 +260,7 @@ static void uploads(void) {
     CHECK(haul_client_perform(client, request, &response) == HAUL_STATUS_READ && response == NULL);
     haul_request_free(request);
 
-    /* A redirect that keeps the body: rewound, or refused where it cannot be. */
+    /* A redirect that keeps the body: the body is rewound, or the call fails. */
     snprintf(to, sizeof to, "%s/redirect/307?to=%s", base, "%2Fecho");
     request = haul_request_new("PUT", to);
     source.at = 0, source.rewound = 0;
@@ -349,7 +349,7 @@ static void trailers_and_versions(void) {
     haul_batch_free(batch);
     haul_request_free(request);
 
-    /* HTTP/1.0, by call and by client: no chunks, and a connection of its own. */
+    /* HTTP/1.0, by call and by client: no chunked coding, and a separate connection. */
     haul_call old = HAUL_CALL_INIT;
     old.url = slice(under(base, "/echo")), old.flags = HAUL_CALL_HTTP_1_0;
     CHECK(haul_client_call(client, &old, place, &reply) == HAUL_STATUS_OK);
@@ -365,7 +365,7 @@ static void trailers_and_versions(void) {
     CHECK(contains(body, "\"HTTP/1.0\""));
     CHECK(haul_client_set_http(aged, HAUL_HTTP_1_1) == HAUL_STATUS_OK);
 
-    /* Whether a connection is there. */
+    /* haul_client_is_warm. */
     CHECK(!haul_client_is_warm(aged, under(base, "/")));
     CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK);
     CHECK(haul_client_is_warm(aged, under(base, "/any")) && !haul_client_is_warm(aged, "http://h.invalid/"));
@@ -373,7 +373,7 @@ static void trailers_and_versions(void) {
     haul_client_close_idle(aged);
     CHECK(!haul_client_is_warm(aged, base));
 
-    /* A path as it is written, by client and by request. */
+    /* Paths with dot segments, by client and by request. */
     old.url = slice(under(base, "/a/../echo"));
     CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK && reply.status == 200);
     CHECK(haul_client_set_raw_path(aged, true) == HAUL_STATUS_OK);
@@ -405,7 +405,7 @@ static void streams(void) {
     haul_response_free(response);
     haul_request_free(request);
 
-    /* What decodes to too much is refused, as often as it is read. */
+    /* A body that decodes to too much fails, on every read. */
     haul_client *careful = haul_client_new();
     CHECK(haul_client_set_decode(careful, true) == HAUL_STATUS_OK);
     request = haul_request_new("GET", under(base, "/bomb/16"));
@@ -424,7 +424,7 @@ static void streams(void) {
     haul_request_free(request);
     haul_client_free(careful);
 
-    /* One that is not read to its end does not disturb the next. */
+    /* A response that is not read to its end does not disturb the next. */
     request = haul_request_new("GET", under(base, "/bytes/100000000"));
     CHECK(haul_client_open(client, request, &response) == HAUL_STATUS_OK);
     CHECK(haul_response_read(response, piece, sizeof piece, &got) == HAUL_STATUS_OK && got > 0);

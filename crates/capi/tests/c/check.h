@@ -1,4 +1,4 @@
-/* What the C programs of the tests share: a check that says where it failed. */
+/* CHECK for the C test programs: prints the place of a failure. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -1,8 +1,8 @@
-/* An early answer to content that comes slowly and without end: early BASE-URL, where each request is refused at once. */
+/* An early response to a slow, endless upload: early_response BASE-URL, whose server refuses each request at once. */
 #include "check.h"
 #include <unistd.h>
 
-/* Gives up after a while that is far longer than an answer takes. */
+/* Ends after much longer than a response takes. */
 static size_t drip(void *user, char *buffer, size_t len) {
     int *left = user;
     usleep(15000);

@@ -1,4 +1,4 @@
-/* What is refused, and how: nothing here reaches a network. */
+/* Invalid arguments and the errors for them: nothing reaches a network. */
 #include "check.h"
 #include <pthread.h>
 

@@ -6,7 +6,7 @@
 int main(int argc, char **argv) {
     CHECK(argc == 4);
     haul_client *client = haul_client_new();
-    /* A limit, as most programs have one, costs no system call. */
+    /* A time limit, which most programs set, costs no system call. */
     haul_client_set_idle_timeout(client, 30000);
     haul_request *form = haul_request_new("POST", under(argv[1], "/echo"));
     CHECK(haul_request_add_part(form, "name", "value", 5, NULL, NULL) == HAUL_STATUS_OK);

@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
             CHECK(haul_jar_set(jar, under(argv[1], "/"), set) == HAUL_STATUS_OK);
         }
         if (i % 16 == 6) {
-            /* By objects, with all that they hold. */
+            /* With request and response objects. */
             haul_response *response;
             haul_request *request = haul_request_new("POST", under(argv[1], "/echo"));
             haul_request_set_header(request, "X-Other", "1");

@@ -8,7 +8,7 @@ static const char *base;
 static long rounds;
 
 static void *work(void *number) {
-    /* Every other thread has a client of its own, which shares; the others use one client together. */
+    /* Every other thread has its own client, which shares connections; the others use one client. */
     haul_client *own = (long)number % 2 ? haul_client_clone(shared) : NULL;
     haul_client *client = own ? own : shared;
     haul_response *place = haul_response_new();

@@ -15,14 +15,14 @@
 
 enum { WHOLE = 0, HONEST = 2, FALSE_SUCCESS = 3, SAYS_NOTHING = 4, LOST = 5, NO_CLIENT = 6 };
 
-/* How long a try may take, in seconds. */
+/* The time limit of a try, in seconds. */
 #define LIMIT 120
-/* No job needs so many descriptors; one try with each number of free ones. */
+/* More descriptors than any job needs; one try for each number of free descriptors. */
 #define DESCRIPTORS 24
-/* No job comes to so many allocations. */
+/* More allocations than any job makes. */
 #define ALLOCATIONS 100000
 
-/* Of refuse.c: from now on the n-th allocation is refused; what is left of n, 0 when it was. */
+/* From refuse.c: refuses the n-th allocation from now on; returns the rest of n, 0 once one was refused. */
 __attribute__((weak)) void refuse_from_now(long n);
 __attribute__((weak)) long refuse_left(void);
 
@@ -66,7 +66,7 @@ static int count_body(void *user, const char *data, size_t len) {
     return 0;
 }
 
-/* By objects: a request and a response that is to be freed. */
+/* With a request and a response object. */
 static int perform(haul_client *client, haul_request *request, size_t wanted, const size_t *counted) {
     haul_response *response = NULL;
     if (request == NULL)
@@ -129,7 +129,7 @@ static int reading(haul_client *client, const char *base) {
     return end;
 }
 
-/* Each request is given out, whatever became of it. */
+/* Each request is returned, failed or not. */
 static int batch(haul_client *client, const char *base) {
     haul_batch *batch = haul_batch_new(client);
     if (batch == NULL)
@@ -187,7 +187,7 @@ static haul_client *client_for(const struct place *place, int ways) {
     return client;
 }
 
-/* One try, in a child: how it ends is its exit status; 64 is added where nothing was refused. */
+/* Runs one try in a child. Its exit status is the result; 64 is added if nothing was refused. */
 static int attempt(const struct place *place, int number, int descriptors, long n) {
     int ways = number / (int)JOBS;
     const char *base = ways & 1 ? place->tls : place->plain;
@@ -215,7 +215,7 @@ static int attempt(const struct place *place, int number, int descriptors, long 
     return end + (!descriptors && refuse_left() > 0 ? 64 : 0);
 }
 
-/* What the child said on standard error. */
+/* The standard error of the child. */
 static char said[8192];
 
 static int child(const struct place *place, int number, int descriptors, long n) {
@@ -265,7 +265,7 @@ int main(int argc, char **argv) {
             if (end >= 64)
                 break;
         }
-        /* With descriptors enough it must have come out whole at last. */
+        /* With enough descriptors a try must succeed at last. */
         if (descriptors && child(&place, number, 1, 1000) != 0) {
             fprintf(stderr, "%s, ways %d: not whole with all descriptors: %s\n", jobs[number % (int)JOBS].name,
                     number / (int)JOBS, said);

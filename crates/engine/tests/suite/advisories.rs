@@ -86,7 +86,7 @@ fn address_zone_selects_the_interface() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     for driver in DRIVERS {
-        // Nobody listens there any more, which only who goes there can know.
+        // The port is closed, so a refusal proves that the address was tried.
         let got = driver.get(&Client::new(), &format!("http://[::1%25lo]:{port}/"), &RequestOptions::default());
         assert_eq!(got.exit, 7, "{driver:?}: {}", got.message);
         let got = driver.get(&Client::new(), &format!("http://[fe80::1%25none0]:{port}/"), &RequestOptions::default());
@@ -143,8 +143,8 @@ fn unsolicited_bytes_are_not_taken_as_response() {
 
 #[test]
 fn no_request_is_sent_before_certificate_verification() {
-    // Its certificate is good for no name that it is asked by; what comes in the clear behind the
-    // handshake would be kept.
+    // The certificate names another host; the server records everything it receives after the
+    // handshake.
     let identity = testkit::identity::Identity::for_names(&["other.example"]);
     let config = identity.server_config(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -165,7 +165,7 @@ fn no_request_is_sent_before_certificate_verification() {
     for driver in DRIVERS {
         let (mut options, _file) = trusting(identity.ca_pem());
         options.auth = Auth::user(Credentials::new("me", "secret").unwrap());
-        // Twice: a ticket of a handshake that failed is none.
+        // Twice, because a failed handshake must not leave a usable ticket.
         let client = Client::new();
         for _ in 0..2 {
             assert_eq!(driver.get(&client, &url, &options).exit, 60, "{driver:?}");

@@ -120,7 +120,7 @@ fn unreachable_alternative_falls_back_without_using_a_retry() {
             two.says("h2", port);
             let got = two.get(driver);
             assert_eq!((got.ok(), got.facts.retries), (&b"small\n"[..], 0), "{port}");
-            // It is not tried a second time.
+            // The alternative is not tried again.
             assert_eq!(two.get(driver).ok(), b"small\n");
         }
         assert_eq!((two.asked(), foreign.log().len(), old.connections()), ((8, 0), 0, 1));
@@ -153,7 +153,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
             assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).ok(), b"small\n");
         };
         get(&|options| options.alt_svc = None);
-        // Whoever answers there cannot show that the origin sent us.
+        // Without verification, the alternative cannot prove that it serves the origin.
         get(&|options| options.tls.verify = false);
         let own = two.origin.https_addr().port();
         get(&|options| {
@@ -161,7 +161,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
                 vec![ConnectTo { host: None, port: Some(own), to_host: Some("127.0.0.1".into()), to_port: None }];
         });
         assert_eq!(two.asked(), (3, 0));
-        // A proxy is told of the origin.
+        // A proxy is asked for the origin.
         let proxy = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")]);
         let mut options = retrying(0);
         (options.tls, options.alt_svc) = (two.options.tls.clone(), two.options.alt_svc.clone());

@@ -88,7 +88,7 @@ fn dropped_future_closes_its_connection() {
                 let mut whole = pin!(whole);
                 assert!(tokio::time::timeout(Duration::from_millis(50), whole.as_mut()).await.is_err());
                 assert!(peer.saw(0, b"\r\n\r\n"));
-                // `whole` is dropped here, in its midst.
+                // `whole` is dropped here, before it completes.
             });
             assert!(peer.finished(1));
         });
@@ -109,8 +109,7 @@ fn unread_async_body_applies_backpressure() {
                 thread::sleep(Duration::from_millis(300));
                 let mut held = 0;
                 let waker = Waker::noop();
-                // What can be taken at once, while the driver has no chance to refill: what lay
-                // there.
+                // The bytes available at once, without time for the driver to refill.
                 while let Poll::Ready(filled) = response.poll_fill(&mut Context::from_waker(waker)) {
                     assert!(filled.unwrap());
                     held += response.ready().len();
@@ -127,7 +126,7 @@ fn unread_async_body_applies_backpressure() {
                 assert_eq!(first.len() + held + rest, 60_000_000);
             });
         }
-        // Nothing of one body stops another.
+        // An unread body does not stop another.
         pollster::block_on(async {
             let mut idle = plain.get(&origin.url("/bytes/60000000")).send_async().await.unwrap();
             idle.chunk().await.unwrap();
@@ -200,7 +199,7 @@ fn timeout_runs_while_retry_after_is_waited_for() {
     let client = Client::builder().options(|options| options.retry.max = 1).build();
     bounded("pause", move || {
         pollster::block_on(async {
-            // Not one that is sent again.
+            // A POST is not retried.
             let told = client.post(&peer.url("/")).send_async().await.unwrap();
             assert_eq!(told.status(), 503);
             told.bytes().await.unwrap();
@@ -248,7 +247,7 @@ fn dropped_client_closes_idle_connections_at_once() {
         vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("body"), Step::ReadToEnd],
     ]);
     bounded("dropping", move || {
-        // It would wait 5 s for more to do.
+        // An idle executor waits 5 s for more requests.
         let client = Client::new();
         let response = pollster::block_on(client.get(&peer.url("/")).send_async()).unwrap();
         assert_eq!(pollster::block_on(response.bytes()).unwrap(), b"body");

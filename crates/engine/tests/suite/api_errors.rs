@@ -61,7 +61,7 @@ fn errors_after_sending_are_not_setup_errors() {
 #[test]
 fn errors_before_connection_are_connect_errors() {
     bounded("connecting", || {
-        // It takes connections and says nothing: neither TLS nor CONNECT gets on.
+        // The server accepts connections and sends nothing, so neither TLS nor CONNECT proceeds.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let hasty = Client::builder().connect_timeout(Duration::from_millis(200));
@@ -84,7 +84,7 @@ fn errors_before_connection_are_connect_errors() {
             assert!(error.is_connect() && error.is_tls(), "{error}");
         }
 
-        // Another host took the request before.
+        // Another host received the request before.
         let led = answering("HTTP/1.1 307 Away\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n");
         let error = failed(&Client::new(), &led.url("/"));
         assert_eq!(error.kind(), ErrorKind::Connect, "{error}");

@@ -37,7 +37,7 @@ fn range_request_accepts_no_coding_and_is_undecoded() {
             let asked = String::from_utf8(peer.received(i)).unwrap();
             assert!(asked.contains("ange: bytes=5-9\r\n") && !asked.contains("Accept-Encoding"), "{asked}");
         }
-        // As by curl, whose exit code programs go by.
+        // As curl does, whose exit code programs check.
         let request =
             get().header("Range", "bytes=5-9").options(|options| options.as_curl.decodes_all = true).build().unwrap();
         let error = client.call(request).unwrap_err();
@@ -114,7 +114,7 @@ fn bodies_arrive_whole_by_every_read_method() {
                         assert_eq!(response.read(&mut piece).unwrap(), 0, "the end stays the end");
                         assert_eq!(response.facts().body_bytes as usize, size);
                     }
-                    // The beginning by one way, the rest by another.
+                    // The first bytes by one method, the rest by another.
                     let mut response = get();
                     let mut first = vec![0; size.min(777)];
                     response.read_exact(&mut first).unwrap();
@@ -234,7 +234,7 @@ fn error_for_status_makes_404_an_error() {
     assert_eq!((error.is_status(), error.exit_code()), (true, 22));
     assert_eq!(error.url(), Some(origin.url("/status/404").as_str()));
     assert!(client.get(&origin.url("/small")).send().unwrap().error_for_status().is_ok());
-    // What is an answer to a HEAD has no body whatever it announces.
+    // A response to HEAD has no body.
     let head = client.head(&origin.url("/bytes/1000")).send().unwrap();
     assert_eq!((head.content_length(), head.bytes().unwrap()), (Some(1000), Vec::new()));
 }
@@ -346,7 +346,7 @@ fn request_trailers_are_computed_after_each_body() {
             assert_eq!(seen.header("content-length"), None);
         }
     }
-    // Sent again, they are made again; where the content is dropped, so are they.
+    // A request sent again computes its trailers again; one without a body has none.
     for (status, method, made) in [(307, "PUT", 2), (303, "GET", 1)] {
         origin.forget();
         times.store(0, Ordering::Relaxed);
@@ -412,7 +412,7 @@ fn timeouts_apply_before_and_within_a_body() {
             assert!(began.elapsed() >= limit - limit / 10);
         }
     }
-    // Time that the program takes is not the server's silence.
+    // Time used by the program is not silence of the server.
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(part), Step::Await(1), Step::send("x".repeat(96))]);
     let mut response = Client::new().get(&peer.url("/")).read_timeout(limit).send().unwrap();
     response.read_exact(&mut [0; 4]).unwrap();

@@ -204,7 +204,7 @@ fn stream_may_use_the_awaiting_tasks_runtime() {
         let echo: serde_json::Value =
             client.post(&url).body_stream(TimedStream(5, None), None).send_async().await.unwrap().json().await.unwrap();
         assert_eq!(echo["body_len"], 500_000);
-        // What was not begun is there for another try.
+        // A body that was not read yet can be used by another request.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let body = RequestBody::stream(TimedStream(3, None));
         let error = client.post(&format!("http://{closed}/")).body(body.clone()).send_async().await.unwrap_err();
@@ -307,7 +307,7 @@ fn one_shot_body_waits_for_known_stream_limit() {
     let origin = http2_origin(1);
     bounded("one stream", move || {
         let client = client(&knowing(RequestOptions::default()));
-        // Each connection learns the limit anew.
+        // Each new connection learns the limit again.
         for _ in 0..10 {
             let put = |n: usize| client.put(&origin.url("/echo")).body_reader(io::repeat(b'x').take(n as u64), None);
             let requests: Vec<_> = (0..6).map(|n| put(n * 1000).build().unwrap()).collect();
@@ -399,8 +399,8 @@ fn early_response_ends_a_slow_upload() {
 #[test]
 fn reset_seen_while_sending_is_a_receive_error() {
     let sent = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 600_000]].concat();
-    // More is sent than a response holds that nobody reads, so the next to hear of the reset is who
-    // sends.
+    // The server sends more than an unread response buffers, so the sender is the first to notice
+    // the reset.
     let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
     bounded("a reset", move || {
         run(async {
@@ -431,8 +431,7 @@ fn waiting_for_an_upload_pipe_uses_no_cpu() {
         std::thread::sleep(Duration::from_millis(300));
         drop(write);
         let (status, used) = post.join().unwrap();
-        // A look at a pipe takes a microsecond: who looks again and again would have used all of
-        // the time.
+        // One poll of a pipe takes a microsecond; a busy loop would use all of the time.
         assert!(status == 200 && used.tv_sec == 0 && used.tv_nsec < 100_000_000, "{used:?}");
     });
 }

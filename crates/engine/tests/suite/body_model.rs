@@ -100,10 +100,10 @@ fn way_to_fetch(rng: &mut Rng, origin: &Faulty, plan: &Plan) -> (bool, RequestOp
     };
     let split =
         Split { connections: one_of(rng, &[1, 2, 6, 6, 16]), memory: one_of(rng, &[64 << 10, 1 << 20, 16 << 20]) };
-    // What breaks for ever would be tried for minutes.
+    // Endless breaks with many retries would take minutes.
     let ends = plan.breaks.iter().all(|it| it.times.is_some());
     let retry = retrying(one_of(rng, if ends { &[0, 3, 100] } else { &[0, 3] })).retry;
-    // Nothing here stands still for as long: only a fault of the engine would.
+    // No plan stalls this long; only a fault of the engine would.
     let speed_limit = Some(SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(20) });
     (is_secure, RequestOptions { split, retry, speed_limit, ..options }, ca)
 }
@@ -183,8 +183,7 @@ fn try_one(seed: u64) {
             let mut outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
             check_file(&outcome, &file, before.as_deref(), &versions);
             if exit(&outcome) != 0 {
-                // A server that is well again: the same content, or another if its validator says
-                // so.
+                // A repaired server: the same content, or another if its validator says so.
                 let seed = plan.seed + if plan.etag == Etag::Strong { rng.below(2) } else { 0 };
                 let well = Plan { size: plan.size, seed, etag: plan.etag, ..Plan::default() };
                 let path = origin.serve("body", well.clone());

@@ -64,7 +64,7 @@ fn server_without_ranges_sends_the_whole_body() {
 
 #[test]
 fn prefix_without_validator_is_fetched_whole() {
-    // Neither a tag nor a date tells this content from another.
+    // The response has no validator.
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-2/6\r\nContent-Length: 3\r\n\r\nabc";
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nABCDEF";
     let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(part), Step::ReadHead, Step::send(whole)]]);

@@ -43,7 +43,7 @@ fn curl_mode_retry_repeats_the_whole_redirect_chain() {
         let got = driver.get(&Client::new(), &peer.url("/a"), &posting());
         assert_eq!((got.status, got.facts.retries, got.facts.redirects), (200, 1, 1), "{driver:?}");
         assert_eq!(lines(&peer), ["POST /a HTTP/1.1", "GET /b HTTP/1.1", "POST /a HTTP/1.1", "GET /b HTTP/1.1"]);
-        // What is told is of the last try, which found the first one's connection.
+        // The figures are those of the last try, which reused the first one's connection.
         assert_eq!((got.facts.connects, got.facts.requests), (0, 4), "{driver:?}");
         assert!(got.facts.request_bytes < peer.received(0).len() as u64, "{driver:?}");
     }

@@ -12,7 +12,7 @@ use testkit::raw::{RawPeer, Step};
 
 #[test]
 fn connection_failures_have_their_exit_codes() {
-    // Bound and listening, but its queue is full: a SYN gets no answer.
+    // A listener whose queue is full, so that a SYN gets no answer.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let address = listener.local_addr().unwrap();
@@ -24,7 +24,7 @@ fn connection_failures_have_their_exit_codes() {
         })
         .collect();
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    // Accepts and says nothing: TLS waits for its handshake.
+    // A server that accepts and sends nothing, so that the TLS handshake stalls.
     let silent = RawPeer::always(vec![Step::ReadToEnd]);
     let not_tls = RawPeer::always(vec![Step::ReadBytes(1), Step::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
     for driver in DRIVERS {

@@ -36,7 +36,7 @@ fn first_failure_in_input_order_sets_exit_code() {
     ]);
     let refused = closed();
     let failing = RequestOptions { fail: true, ..RequestOptions::default() };
-    // The same list, the delays this way and that.
+    // The same list with different delays.
     for (first, second) in [(0, 80), (80, 0), (40, 40)] {
         for count in [1, 4] {
             for unordered in [false, true] {
@@ -108,7 +108,7 @@ fn empty_and_all_broken_lists_finish() {
 
 #[test]
 fn broken_urls_are_not_read_ahead_unboundedly() {
-    // Were it read ahead without a bound, all items would be taken before the first is reported.
+    // With unbounded reading ahead, all items would be taken before the first report.
     struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
     impl haul::fleet::TransferReporter for ReadAheadReport {
         fn finished(&self, _: &haul::fleet::FleetJob, _: &haul::transfer::Outcome) -> Option<Vec<u8>> {
@@ -200,7 +200,7 @@ fn retry_after_pauses_one_host_and_not_others() {
 #[test]
 fn retry_after_pauses_all_requests_to_its_host() {
     let peer = Origin::builder().start().unwrap();
-    // Two slots: while the first waits for its second try, nothing new is begun beside it.
+    // Two slots: while the first waits for its retry, the second starts no new request.
     let options = FleetOptions { per_host: 2, ..one_thread() };
     let mut urls = vec![peer.url("/retry-after/1/small/0"), peer.url("/delay/700/small/1")];
     urls.extend((0..20).map(|i| peer.url(&format!("/small/{i}"))));
@@ -285,7 +285,7 @@ fn temporary_dns_failure_is_retried_unlike_nxdomain() {
         }
     });
     let mut options = retrying(3);
-    // Longer than such a failure is kept.
+    // Longer than a failed lookup is cached.
     options.retry.delay = Some(std::time::Duration::from_millis(400));
     let urls = ["late", "gone", "haul.invalid"].map(|name| match name {
         "haul.invalid" => format!("http://{name}:{port}/small"),
@@ -302,8 +302,8 @@ fn temporary_dns_failure_is_retried_unlike_nxdomain() {
 #[test]
 fn paused_host_frees_its_slots_for_others() {
     let origin = start_origin();
-    // Both slots are taken by transfers that wait for an hour; the run is stopped by what comes
-    // after the others.
+    // Both slots belong to transfers that wait for an hour; the failure at the end of the list
+    // stops the run.
     let busy = RawPeer::always(vec![
         Step::ReadHead,
         Step::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),

@@ -75,7 +75,7 @@ fn try_one(seed: u64) {
     let (trusting, _ca) = trusting(origin.ca_pem());
     let count = one_of(&mut rng, &[1, 3, 10, 40, 130]);
     let (paths, bodies): (Vec<_>, Vec<_>) = (0..count).map(|number| page(&mut rng, &origin, number)).unzip();
-    // Those that share a connection with one that breaks are tried again with it.
+    // Requests that share a connection with a broken one are retried with it.
     let retry = retrying(100).retry;
     let (is_secure, options) = match rng.below(4) {
         0 => (false, RequestOptions::default()),

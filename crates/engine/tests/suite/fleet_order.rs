@@ -89,7 +89,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
         let report = CountdownReport { left: Mutex::new(60), done };
         let mut all = vec![slow.url("/")];
         all.extend((0..60).map(|i| origin.url(&format!("/small/{i}"))));
-        // The others are all done before the first has said a word.
+        // All others finish before the first responds.
         let releasing = thread::spawn(move || {
             is_done.recv_timeout(PATIENCE).expect("the others finish");
             slow.release();
@@ -173,8 +173,8 @@ fn bodies_larger_than_memory_reach_a_slow_reader() {
 /// Asserts that the output consists of whole bodies, in any order.
 #[track_caller]
 fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
-    // All bodies begin alike, so the longest that fits is looked for; lengths that differ make that
-    // certain.
+    // All bodies start with the same bytes and differ in length, so the longest that fits is the
+    // right one.
     let whole = origin.pattern().slice(0, *sizes.iter().max().unwrap());
     let mut left: Vec<usize> = sizes.iter().copied().filter(|&size| size > 0).collect();
     left.sort_unstable();
@@ -220,7 +220,7 @@ fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions)
 fn stopped_reader_bounds_what_is_fetched() {
     let options = FleetOptions { max_memory: 1 << 20, ..one_thread() };
     let (fetched, taken) = fetched_while_nothing_is_read(100_000, 2000, options);
-    // 1 MiB holds eight read buffers; a pipe and what is at work come on top.
+    // 1 MiB holds eight read buffers; the pipe and running requests add some.
     assert!(fetched < 40, "{fetched} of 2000 were fetched for a reader that reads nothing");
     assert!(taken < 400, "the list is in memory");
 }
@@ -230,7 +230,7 @@ fn stopped_reader_bounds_complete_small_bodies() {
     for unordered in [false, true] {
         let options = FleetOptions { max_memory: 1 << 20, unordered, ..one_thread() };
         let (fetched, _) = fetched_while_nothing_is_read(3000, 20_000, options);
-        // 1 MiB and a pipe hold some 400; what is at work when it is full comes on top.
+        // 1 MiB and the pipe hold about 400 bodies; running requests add some.
         assert!(fetched < 1000, "{fetched} of 20000 were fetched, unordered: {unordered}");
     }
 }
@@ -238,7 +238,7 @@ fn stopped_reader_bounds_complete_small_bodies() {
 #[test]
 fn unordered_bodies_are_not_interleaved() {
     let origin = Origin::builder().threads(2).start().unwrap();
-    // Every line of a body names it, so that a foreign one would be seen.
+    // Each body has its own length, so that a mixed one is noticed.
     for count in [1, 4] {
         let sizes: Vec<usize> = (1..=120).map(|i| i * 2003).collect();
         let options = FleetOptions { unordered: true, max_memory: 512 << 10, ..threads(count) };
@@ -284,11 +284,11 @@ fn parallel_and_per_host_limits_hold() {
         let options = FleetOptions { per_host, parallel, ..one_thread() };
         let urls: Vec<_> = (0..100).map(|i| fresh.url(&format!("/delay/1/small/{i}"))).collect();
         assert_eq!(run(&Client::new(), plain(), options, urls).summary().succeeded, 100);
-        // The head of the line may have one more.
+        // The first URL of the output may use one more.
         assert!(fresh.peak_requests() <= most + 1, "{} at once, {most} allowed", fresh.peak_requests());
         assert!(fresh.connections() <= most + 1, "{} connections", fresh.connections());
     }
-    // Two hosts share the total, and each keeps its own.
+    // Two hosts share the total limit, and each has its own limit.
     let other = start_origin();
     let options = FleetOptions { per_host: 2, parallel: 3, ..one_thread() };
     let urls: Vec<_> = (0..100).map(|i| [&origin, &other][i % 2].url(&format!("/delay/1/small/{i}"))).collect();
@@ -326,7 +326,7 @@ fn slow_input_is_fetched_as_it_arrives() {
 
 #[test]
 fn slow_input_that_ends_wakes_idle_workers() {
-    // The end is what the workers have to notice: many short runs, for it is a race.
+    // The end of the input must wake the workers. That is a race, so there are many short runs.
     let origin = start_origin();
     let client = Client::new();
     for round in 0..200 {
@@ -433,7 +433,7 @@ fn closed_output_pipe_ends_the_run() {
 
 #[test]
 fn close_delimited_body_waits_for_a_slow_reader() {
-    // The end of the connection is known long before the output has room for the last of the body.
+    // The connection ends long before the output has room for the last bytes.
     let origin = start_origin();
     let sizes = [1_000_000, 5, 900_000];
     let urls: Vec<_> = sizes.iter().map(|size| origin.url(&format!("/close/{size}"))).collect();

@@ -38,14 +38,15 @@ fn pipelined_output_is_the_same_at_any_depth() {
         assert_eq!((run.summary().succeeded, run.summary().failed), (300, 0), "{:?}", run.summary().causes);
         assert!(run.output == expected, "{depth} deep");
         let opened = origin.connections() - before;
-        // A connection ends with its turn.
+        // A connection ends with its turn of requests.
         assert!(opened < 100, "{depth} deep: {opened} connections");
     }
 }
 
 #[test]
 fn pipelined_redirects_and_retries_keep_order() {
-    // What goes on elsewhere must not wait behind those that wait for it in the output.
+    // Redirected and retried requests must not wait behind requests that wait for them in the
+    // output.
     let origin = start_origin();
     for memory in [64 << 20, 64 << 10] {
         origin.forget();
@@ -61,7 +62,7 @@ fn pipelined_redirects_and_retries_keep_order() {
         assert_eq!((run.summary().succeeded, run.summary().failed), (200, 0));
         assert_eq!(String::from_utf8(run.output).unwrap(), small(200));
     }
-    // Bodies far larger than the memory, so that each that is not the head stops.
+    // Bodies far larger than the memory, so that each stops until it is first in the output.
     let sizes: Vec<usize> = (0..60).map(|i| 300_000 + i).collect();
     let expected: Vec<u8> = sizes.iter().flat_map(|&size| origin.pattern().slice(0, size)).collect();
     let urls = sizes.iter().enumerate().map(|(i, size)| match i % 3 {
@@ -94,7 +95,7 @@ fn server_that_announces_close_is_pipelined_again() {
     let run = go(pipelined(8, 1), &RequestOptions::default(), (0..60).map(|i| server.url(i)));
     assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0));
     assert_eq!(String::from_utf8(run.output).unwrap(), small(60));
-    // The head of the line may have one of its own.
+    // The first URL of the output may have its own connection.
     assert!((12..=13).contains(&server.connections()), "60 requests in fives: {}", server.connections());
     assert!(server.deepest_on_later_connections() > 1);
 }
@@ -110,14 +111,13 @@ fn broken_pipeline_loses_nothing_and_stops_pipelining() {
         });
         let run = go(pipelined(8, 1), &common::retrying(1), (0..100).map(|i| server.url(i)));
         let failed = run.summary().failed;
-        // A body of the head of the line that broke in the middle has gone out in part and cannot
-        // be taken back.
+        // The first body of the output may have been delivered in part, and cannot restart.
         assert!(failed <= u64::from(how == CloseMode::Within), "{how:?}: {:?}", run.summary().causes);
         assert_eq!(run.reports.len(), 100);
         if failed == 0 {
             assert_eq!(String::from_utf8(run.output).unwrap(), small(100), "{how:?}");
         }
-        // All that were begun after the break came one at a time.
+        // Requests after the break are sent one at a time.
         assert!(server.connections() <= 3, "{how:?}: {}", server.connections());
         assert_eq!(server.deepest_on_later_connections(), 1, "{how:?}");
     }
@@ -125,7 +125,7 @@ fn broken_pipeline_loses_nothing_and_stops_pipelining() {
 
 #[test]
 fn surplus_response_never_counts_for_another_url() {
-    // The surplus shows behind the last response that was asked for, and that may take a while.
+    // The surplus appears after the last expected response, which may take a while.
     let shifts = AtomicUsize::new(0);
     let server = PipelineServer::start(move |_, served| {
         let repeats = served == 5 && shifts.fetch_add(1, Ordering::SeqCst) < 2;
@@ -140,9 +140,9 @@ fn surplus_response_never_counts_for_another_url() {
         let line = lines[number];
         assert!(report.exit == 56 || report.exit == 0 && line == format!("small {number}"), "{report:?}: {line}");
     }
-    // What has left cannot be fetched again: at most the body that the output waited for.
+    // Delivered bytes cannot be fetched again: at most the first body of the output.
     assert!(run.summary().failed <= 2, "{:?}", run.summary().causes);
-    // The peer gets one request at a time from then on.
+    // From then on the peer gets one request at a time.
     assert!(server.connections() > 2);
 }
 
@@ -275,12 +275,12 @@ fn serve(
         }
         if close != CloseMode::No {
             if close == CloseMode::Reset {
-                // What was answered must have been read: a reset overtakes it otherwise.
+                // The client must have read the response, because a reset overtakes it.
                 thread::sleep(std::time::Duration::from_millis(20));
                 socket_linger(&stream);
             } else {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
-                // What is unread would make it a reset.
+                // Unread bytes would turn the close into a reset.
                 while stream.read(&mut buffer).is_ok_and(|n| n > 0) {}
             }
             return;

@@ -103,7 +103,7 @@ fn unordered_values_are_the_same_set() {
     let run = run(&Client::new(), stages, options, indexes(&origin));
     let mut lines: Vec<&[u8]> = run.output.split_inclusive(|&byte| byte == b'\n').collect();
     lines.sort_unstable();
-    // The answer sorts without the line ends.
+    // The known answer is sorted without line ends.
     let answer = origin.site().known_answer();
     let mut expected: Vec<&[u8]> = answer.text.split_inclusive(|&byte| byte == b'\n').collect();
     expected.sort_unstable();
@@ -132,7 +132,7 @@ fn many_answers(body: &str, count: usize) -> Vec<Step> {
 
 #[test]
 fn more_links_than_a_stage_holds_are_fetched() {
-    // Six pages with far more links than may wait, on the host that also serves what they link to.
+    // Pages with far more links than a stage holds; their host also serves the links.
     let origin = Origin::builder().threads(2).record(false).start().unwrap();
     let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
     for (count, memory, pipeline) in [(1, 64 << 20, 1), (4, 64 << 20, 1), (1, 128 << 10, 1), (1, 64 << 20, 8)] {
@@ -159,8 +159,7 @@ fn values_making_no_valid_url_fail_alone() {
 
 #[test]
 fn later_stage_failure_keeps_its_place_in_order() {
-    // The first index page's second link fails with 22, the second index page itself is refused
-    // with 7.
+    // The second link of the first index fails with 22, and the second index fails with 7.
     let origin = start_origin();
     for (first, second) in [(0, 60), (60, 0)] {
         let index = RawPeer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
@@ -186,8 +185,8 @@ fn only_http_links_of_a_page_are_fetched() {
 
 #[test]
 fn extraction_faster_than_the_reader_loses_nothing() {
-    // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the
-    // output is what is full.
+    // Each pair of bytes is a value, so that extraction keeps the workers busy and fills the
+    // output.
     let origin = site_of(60);
     let expected: Vec<u8> = origin
         .site()
@@ -208,8 +207,7 @@ fn extraction_faster_than_the_reader_loses_nothing() {
             let mut output = Vec::new();
             let mut piece = vec![0; 60_000];
             loop {
-                // Fast at first, so that the workers come, then so slow that all of them have to
-                // wait.
+                // Fast at first, so that all workers start, then so slow that all of them wait.
                 if output.len() > 1 << 20 {
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
@@ -249,7 +247,7 @@ fn full_first_stage_leaves_next_stage_a_slot() {
         };
         vec![first, second]
     };
-    // One slot in all, which the page holds; with memory for what it names and without.
+    // One slot in all, which the page holds, with and without memory for its links.
     for (sort, unordered, max_memory) in
         [(true, false, 64 << 20), (true, false, 2 << 20), (false, true, 2 << 20), (false, false, 2 << 20)]
     {

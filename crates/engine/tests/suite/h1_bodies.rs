@@ -216,11 +216,11 @@ fn early_success_does_not_stop_the_upload() {
                 vec![Step::ReadHead, Step::ReadBytes(100_000), Step::send(early), Step::ReadBytes(LEN - 100_000)],
                 unasked,
             ),
-            // In place of 100: the content goes on.
+            // A final response instead of 100: the upload continues.
             (vec![Step::ReadHead, Step::send(early), Step::ReadBytes(LEN)], asked),
             (vec![Step::ReadHead, Step::send(chunked), Step::ReadBytes(LEN), Step::send("0\r\n\r\n")], asked),
-            // It closes, and ends behind the content: that goes when nothing else came for a while,
-            // as it does unasked.
+            // The server closes after the request body. The body is sent after the timeout, or at
+            // once without Expect.
             (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], Duration::from_millis(20)),
             (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], unasked),
         ] {

@@ -156,8 +156,8 @@ fn reset_does_not_end_a_body_successfully() {
         let script = [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
         for driver in DRIVERS {
             let peer = RawPeer::start(vec![script.to_vec()]);
-            // It resets when the reply has long been sent; whether the client has it by then
-            // changes nothing.
+            // The reset follows the sent reply; whether the client has read it by then does not
+            // matter.
             peer.release();
             let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Receive), 56), "{driver:?} {head}: {}", got.message);
@@ -167,7 +167,7 @@ fn reset_does_not_end_a_body_successfully() {
 
 #[test]
 fn malformed_heads_are_refused() {
-    // Nothing of HTTP in the first line, as curl sees it too.
+    // The first line is not HTTP; curl reports the same.
     for reply in [
         "SSH-2.0-OpenSSH_9.6\r\n",
         "<html>hello</html>\r\n\r\n",
@@ -235,7 +235,7 @@ fn bytes_on_an_idle_connection_close_it() {
         });
         let client = Client::new();
         assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok");
-        // On loopback what was written is there when the call returns.
+        // On loopback, written bytes are readable when the call returns.
         go.send(()).unwrap();
         is_sent.recv_timeout(PATIENCE).unwrap();
         assert_eq!(driver.get(&client, &url, &RequestOptions::default()).ok(), b"ok", "{driver:?}");

@@ -102,8 +102,8 @@ fn thousand_requests_respect_the_servers_stream_limit() {
         let run = run(&Client::new(), fetching(&options), fleet, urls);
         assert_eq!(run.output, (0..count).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
         assert_eq!(origin.requests(), count, "limit {limit}");
-        // Those that were refused before the limit was known may be what the others wait for: they
-        // do not wait behind them.
+        // Requests refused before the limit was known may be first in the output, so they get
+        // another connection.
         let connections = origin.connections();
         assert!(connections == 1 || connections == 2 && limit < 100, "{connections} with a limit of {limit}");
         let most = u64::from(limit) * connections;
@@ -150,7 +150,7 @@ fn http1_is_used_when_h2_is_not_offered() {
 #[test]
 fn redirects_cross_between_http1_and_http2() {
     let (two, one) = (http2_origin(100), start_origin());
-    // One authority for both would be none of the client's business here.
+    // The client trusts the authorities of both servers.
     let (first, _a) = trusting(&format!("{}{}", two.ca_pem(), one.ca_pem()));
     let options = RequestOptions { redirects: following().redirects, ..offering(first) };
     for driver in DRIVERS {

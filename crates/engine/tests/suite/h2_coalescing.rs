@@ -110,7 +110,7 @@ fn unverified_connections_are_not_shared() {
 
 #[test]
 fn status_421_moves_host_to_its_own_connection() {
-    // The connection of the first host answers for it alone.
+    // The first connection serves only its first host.
     let identity = Identity::for_names(&["a.test", "b.test"]);
     let peer = FramePeer::start_tls(&identity, |_, conn| {
         conn.greet(&[])?;
@@ -124,7 +124,7 @@ fn status_421_moves_host_to_its_own_connection() {
     let client = client(&peer, &[("a.test", HERE), ("b.test", HERE)]);
     let (options, _ca) = trusting(identity.ca_pem());
     let mut options = offering(options);
-    // It may be sent again whatever its method.
+    // A request answered with 421 may be sent again, whatever its method.
     options.method = "POST".into();
     options.body = Some(b"content"[..].into());
     let urls = ["a.test/1", "b.test/2", "b.test/3", "a.test/4", "b.test/5"];
@@ -148,10 +148,10 @@ fn repeated_421_is_delivered() {
         let (options, _ca) = trusting(identity.ca_pem());
         let options = offering(options);
         let url = |path: &str| format!("https://a.test:{}{path}", peer.addr().port());
-        // On a connection of its own there is no other way to try.
+        // On a new connection there is no alternative.
         assert_eq!(driver.get(&client, &url("/bad"), &options).status, 421, "{driver:?}");
         assert_eq!((peer.connections(), peer.requests().len()), (1, 1), "{driver:?}");
-        // On one that has carried others there is, once.
+        // On a reused connection there is one more try.
         assert_eq!(driver.get(&client, &url("/good"), &options).ok(), b"a.test/good ");
         let got = driver.get(&client, &url("/bad"), &options);
         assert_eq!((got.status, got.ok()), (421, &b"wrong"[..]), "{driver:?}");

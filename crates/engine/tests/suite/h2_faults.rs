@@ -58,7 +58,7 @@ fn one_request_per_connection_server_serves_all() {
         let peer = FramePeer::start(move |number, conn| {
             conn.preface()?;
             conn.next_frame()?;
-            // Only the first is offered more than such a server takes.
+            // Only the first connection receives more requests than it serves.
             let offered = if number == 0 { ALL } else { 1 };
             let asked: Vec<_> = (0..offered).map(|_| conn.request()).collect::<io::Result<_>>()?;
             conn.send([settings(&[(MAX_CONCURRENT_STREAMS, 1)]), settings_ack()].concat())?;
@@ -120,8 +120,8 @@ fn http_1_1_required_falls_back_to_http1() {
 
 #[test]
 fn goaway_moves_waiting_requests_to_another_connection() {
-    // One stream at a time: the others wait on the connection. It goes away, but its first response
-    // does not end before the others are there.
+    // One stream at a time, so the others wait for the connection. It goes away, but its first
+    // response ends only after the others have arrived elsewhere.
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[(3, 1)])?;
         if number > 0 {
@@ -137,7 +137,7 @@ fn goaway_moves_waiting_requests_to_another_connection() {
     let peer = std::sync::Arc::new(peer);
     let watched = std::sync::Arc::clone(&peer);
     let watching = thread::spawn(move || {
-        // Paths, for how they are spread over the connections is not ours to say.
+        // Only the paths matter, not their distribution over connections.
         while !(1..4)
             .all(|n| watched.requests().iter().any(|asked| asked.path() == format!("/{n}") && asked.connection > 0))
         {
@@ -154,8 +154,8 @@ fn goaway_moves_waiting_requests_to_another_connection() {
 
 #[test]
 fn graceful_goaway_without_last_stream_loses_nothing() {
-    // The graceful way: first "no more", with the highest number, then the connection's end when
-    // all is answered.
+    // Graceful shutdown: a GOAWAY with the highest number, then the end of the connection after the
+    // last response.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
@@ -175,7 +175,7 @@ fn graceful_goaway_without_last_stream_loses_nothing() {
 #[test]
 fn refused_stream_is_resent_for_any_method() {
     for driver in DRIVERS {
-        // The connection may end behind the refusal, or when it is sent the next request.
+        // The connection ends after the refusal, or when the next request arrives.
         for reads in [0, 1, 2] {
             let peer = FramePeer::start(move |number, conn| {
                 conn.greet(&[])?;
@@ -232,7 +232,8 @@ fn repeatedly_refused_request_moves_to_another_connection() {
             return answer(conn, &asked);
         }
         let first = conn.request()?;
-        // The first time costs nothing: it was sent before the server could say how many it takes.
+        // The first refusal counts for nothing, because the request left before the limit was
+        // known.
         for _ in 0..4 {
             let asked = conn.request()?;
             conn.send(rst(asked.stream, REFUSED_STREAM))?;
@@ -318,7 +319,7 @@ fn send_failure_does_not_hide_response_truncation() {
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
             conn.wait(1);
-            // The pings have to be answered, and nobody is there any more to take that.
+            // The pings require answers, which the closed peer cannot receive.
             conn.send([ping([1; 8]), data(asked.stream, false, &body(30_011)), ping([2; 8])].concat())?;
             conn.send([data(asked.stream, ends, b"!"), ping([3; 8])].concat())?;
             conn.reset()?;
@@ -326,7 +327,7 @@ fn send_failure_does_not_hide_response_truncation() {
         });
         let client = Client::builder().options(|options| options.prior_knowledge = true).build();
         let mut response = client.get(&peer.url("/")).send().expect("a head");
-        // The program takes its time.
+        // The program reads late.
         peer.release();
         is_closed.recv().expect("the peer has reset the connection");
         let mut got = Vec::new();
@@ -405,7 +406,7 @@ fn idempotent_request_lost_on_reuse_is_resent() {
                 let asked = conn.request()?;
                 answer(conn, &asked)?;
                 if number == 0 {
-                    // The second request is read, and then nothing comes.
+                    // The server reads the second request and closes.
                     conn.request()?;
                     return conn.cut();
                 }
@@ -449,7 +450,7 @@ fn response_before_upload_end_is_delivered() {
         });
         let mut options = defaults();
         options.method = "POST".into();
-        // More than the window: without the answer it would wait for ever.
+        // A body larger than the window: without the response it would wait for ever.
         options.body = Some(vec![b'x'; 1_000_000].into());
         let got = driver.get(&Client::new(), &peer.url("/x"), &options);
         assert_eq!((got.exit, got.status, got.body.as_slice()), (0, 413, &b"much"[..]), "{driver:?}: {}", got.message);
@@ -473,7 +474,7 @@ fn request_without_response_is_resent_after_connection_loss() {
     let peer = FramePeer::start(serve);
     let all = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls(&peer));
     let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
-    // Of the first a part was printed, and nothing says that the rest would be of the same content.
+    // A part of the first was printed, and no validator proves the rest to be of the same content.
     assert_eq!((exits, all.output.as_slice()), (vec![18, 0], &b"/beg/other"[..]));
 
     let peer = FramePeer::start(serve);

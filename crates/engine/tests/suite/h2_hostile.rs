@@ -57,7 +57,7 @@ fn frame_floods_end_the_connection() {
             conn.greet(&[])?;
             conn.request()?;
             conn.send(headers(1, false, &[OK]))?;
-            // What went out before the client closed; a good part of it waits in sockets.
+            // The frames sent before the client closed; many of them wait in sockets.
             counted.store(conn.flood(kind, flags, stream, payload, FOREVER), SeqCst);
             Ok(())
         });
@@ -96,7 +96,7 @@ fn counted_flood(conn: &mut Conn, field: &[u8]) -> io::Result<()> {
 
 #[test]
 fn hpack_bomb_is_refused() {
-    // One field of 4,000 bytes put into the table, then named ten thousand times by one byte each.
+    // One field of 4,000 bytes in the table, then referenced ten thousand times by one byte each.
     let peer = after_request(|conn| {
         let mut bomb = vec![0x88, 0x40, 1, b'x', 127];
         let rest = 4_000 - 127;
@@ -172,7 +172,7 @@ fn protocol_violations_end_the_connection() {
 
 #[test]
 fn data_beyond_the_window_ends_the_connection() {
-    // The reader has stopped, so no window is opened again; and the peer goes on.
+    // The reader has stopped, so the window stays closed, but the peer continues to send.
     const FRAME: usize = 16_000;
     let sent = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sent);
@@ -196,7 +196,7 @@ fn data_beyond_the_window_ends_the_connection() {
         });
     assert_eq!(run.exits()[0].1, 16, "{}", run.reports[0].message);
     assert!(run.reports[0].message.contains("more than the window allowed"), "{}", run.reports[0].message);
-    // What the pipe holds (1 MiB), a window (1 MiB), and a read that was under way.
+    // The pipe holds 1 MiB, the window 1 MiB, and a read was in progress.
     assert!(run.output.len() <= 3 << 20 && run.output.iter().all(|&byte| byte == b'x'), "{}", run.output.len());
     assert!(sent.load(SeqCst) < FOREVER, "it was taken to the end");
 }
@@ -248,7 +248,7 @@ fn malformed_responses_end_their_stream() {
 
 #[test]
 fn content_length_mismatch_is_an_error() {
-    // What came of one that ends early is handed out; of a frame that goes beyond the end, nothing.
+    // A body that ends early is delivered as far as it came; a frame beyond the end is not.
     let cases =
         [("short", "10", &b"hello"[..], &b"abchello"[..]), ("long", "6", b"hello", b"abc"), ("none", "4", b"", b"abc")];
     for (what, length, body, got) in cases {
@@ -283,7 +283,7 @@ fn frames_in_wrong_order_are_refused() {
 
 #[test]
 fn endless_goaways_and_resets_are_bounded() {
-    // Each connection says at once that it has taken nothing.
+    // Each connection announces at once that it processed nothing.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         conn.request()?;
@@ -296,7 +296,7 @@ fn endless_goaways_and_resets_are_bounded() {
         assert_eq!(got.exit, 92, "{driver:?}: {}", got.message);
         assert!(peer.connections() - before <= 5, "{}", peer.connections());
     }
-    // Rapid reset the other way round: streams that were reset before are reset again.
+    // Rapid reset by the server: streams that were reset are reset again.
     let peer = after_request(|conn| {
         conn.send(rst(1, 8))?;
         let sent = conn.flood(Frame::RST_STREAM, 0, 1, &[0, 0, 0, 8], FOREVER);
@@ -317,8 +317,8 @@ fn close_after_preface_is_an_error() {
 
 #[test]
 fn request_waiting_for_a_stream_obeys_max_time() {
-    // Before its first answer the peer says that it takes no further stream: the next requests wait
-    // on an open connection.
+    // The peer lowers its stream limit to 0 before its first response, so later requests wait on
+    // the open connection.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
@@ -331,7 +331,7 @@ fn request_waiting_for_a_stream_obeys_max_time() {
     options.max_time = Some(std::time::Duration::from_secs(1));
     let urls = |from: usize, to: usize| (from..to).map(|n| peer.url(&format!("/{n}"))).collect::<Vec<_>>();
     let fleet = haul::fleet::FleetOptions { parallel: 1, ..one_thread() };
-    // One by one, so that the second finds the connection of the first.
+    // One by one, so that the second request finds the connection of the first.
     let run = common::run(&client, fetching(&options), fleet, urls(0, 3));
     let mut exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
     exits.sort_unstable();
@@ -361,7 +361,7 @@ fn goaway_reaches_a_peer_that_keeps_sending() {
         let peer = FramePeer::start(move |_, conn| {
             conn.greet(&[])?;
             conn.request()?;
-            // DATA on stream 0, and a lot behind it that nobody reads any more.
+            // DATA on stream 0, and many bytes after it that nobody reads.
             conn.send(data(0, false, b"x"))?;
             conn.send(vec![0; 300_000])?;
             conn.wait(1);

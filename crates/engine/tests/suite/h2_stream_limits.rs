@@ -68,7 +68,7 @@ fn raised_stream_limit_is_used() {
         answer_all(conn)
     });
     let run = run(&Client::new(), fetching(&defaults()), one_thread(), (0..5).map(|n| peer.url(&format!("/{n}"))));
-    // The first burst goes out before the limit is known, and is none of the peer's to refuse here.
+    // The first requests leave before the limit is known; this peer does not refuse them.
     assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4");
     assert_eq!(peer.connections(), 1);
 }
@@ -122,8 +122,7 @@ fn holds_the_later_ones(connection: usize, conn: &mut Conn, body: &[u8]) -> io::
 fn first_body_in_output_gets_own_connection() {
     let body = Pattern::new(3).slice(0, 200_000);
     let identity = Identity::generate();
-    // By TLS the one that is full could carry it, for the certificate is right and the address the
-    // same.
+    // With TLS, the full connection could be shared, because certificate and address match.
     for is_secure in [false, true] {
         let served = body.clone();
         let script = move |connection, conn: &mut Conn| holds_the_later_ones(connection, conn, &served);
@@ -171,7 +170,8 @@ fn paused_bodies_are_delivered_without_waiting_for_more() {
         let asked = requests(conn, STREAMS)?;
         asked.iter().try_for_each(|asked| head(conn, asked, LENGTH))?;
         let (first, rest) = served.split_at(LENGTH / 2);
-        // So much, and so fast, that more is waited for; then the rest of the first alone.
+        // So many bytes, so fast, that the client waits for more; then only the rest of the first
+        // body.
         asked.iter().try_for_each(|asked| pieces(conn, asked.stream, first, false))?;
         pieces(conn, asked[0].stream, rest, true)?;
         told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;

@@ -45,7 +45,7 @@ fn broken_body_owning_the_output_is_retried_first() {
         let broken = conn.request()?;
         assert_eq!(broken.path(), "/broken");
         send_from(conn, &broken, &body(900), 300)?;
-        // It has dealt with all before when it answers.
+        // The answer to the ping proves that the client has processed all earlier frames.
         conn.send(ping([6; 8]))?;
         conn.frame_of(6)?;
         conn.send(headers(held.stream, false, &[(":status", "200")]))?;
@@ -60,7 +60,7 @@ fn broken_body_owning_the_output_is_retried_first() {
         answer_all(conn)
     });
     let (client, options) = (Client::new(), knowing(retrying(3)));
-    // From then on the connection is known to take two requests at once.
+    // From then on the connection is known to allow two requests at once.
     run(&client, fetching(&options), one_thread(), [peer.url("/warm-up")]);
     let way = FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
     let urls = ["/first", "/held", "/broken"].map(|path| peer.url(path));
@@ -131,7 +131,7 @@ fn initial_window_respects_limit_rate() {
         for (path, options) in [("/a", &paced), ("/b", &paced), ("/c", &defaults()), ("/d", &paced)] {
             assert_eq!(driver.get(&client, &peer.url(path), options).ok(), path.as_bytes());
         }
-        // What a stream's window begins with, and the streams.
+        // Initial windows of streams, and opened streams.
         let said: Vec<_> = peer.frames().iter().filter_map(|(_, frame)| begins(frame)).collect();
         let wide = match said.as_slice() {
             [
@@ -247,7 +247,7 @@ fn full_output_stops_only_its_stream() {
         one_thread(),
         Box::new(items.into_iter()),
         move |mut pipe| {
-            // Nothing is read before the others are whole.
+            // Reads nothing before the other bodies are whole.
             let is_whole =
                 |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 3_000_000);
             while !watched.iter().all(is_whole) {

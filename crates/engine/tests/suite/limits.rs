@@ -18,7 +18,7 @@ fn limit_rate_covers_body_received_with_head() {
         let got = get(driver, &peer.url("/"), &options);
         let total = got.facts.total;
         assert_eq!(got.ok(), body.as_bytes());
-        // Half a second, but for what is there at first and what comes with the head.
+        // Half a second, less the initial allowance and the bytes received with the head.
         assert!(total > Duration::from_millis(400), "{driver:?}: {total:?}");
     }
 }
@@ -35,14 +35,14 @@ fn max_time_ends_a_silent_or_dripping_server() {
             let client = Client::new();
             let options = RequestOptions { max_time: Some(Duration::from_millis(300)), ..RequestOptions::default() };
             let got = driver.get(&client, &peer.url("/"), &options);
-            // The last script is no HTTP at all, which is found out before the time is.
+            // The last script is not HTTP, which is noticed before the time limit.
             if !matches!(script.last(), Some(Step::SendSlowly(..))) {
                 assert_fails(&got, ErrorKind::Timeout, 28);
             }
             assert_ne!(got.exit, 0);
             assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
         }
-        // A body that drips never looks silent.
+        // A dripping body is never silent.
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n";
         let drip = Step::SendSlowly(vec![b'x'; 900_000], Duration::from_millis(5));
         let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(head), drip]]);
@@ -104,7 +104,7 @@ fn different_connect_timeouts_share_a_connection() {
 
 #[test]
 fn dripping_tls_handshake_ends_at_connect_timeout() {
-    // The start of a record that takes a minute at this pace.
+    // The start of a record that takes a minute at this rate.
     let mut record = vec![0x16, 3, 3, 0x40, 0];
     record.resize(1200, 0);
     for driver in DRIVERS {

@@ -73,7 +73,7 @@ impl BlackHole {
         loop {
             let socket = Socket::open(&address, true).unwrap();
             let _ = socket.connect(&address);
-            // On loopback the answer, if there is one, is there when connect returns.
+            // On loopback, an answer arrives before connect returns.
             let answered = socket.connect_result(&address).is_some();
             queue.push(socket);
             if !answered {

@@ -89,7 +89,7 @@ fn connection_uses_requested_local_address_and_port() {
             assert_eq!(from, if text.ends_with('7') { "127.0.0.7" } else { "127.0.0.1" });
         }
         let mut options = RequestOptions::default();
-        // One that is taken is passed over: this listener has the first.
+        // A port in use is skipped; this listener has the first of the range.
         let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
         let first = taken.local_addr().unwrap().port();
         options.connect.local_ports = Some(Ports { first, last: first.saturating_add(200) });

@@ -71,8 +71,8 @@ fn data_after_the_handshake_is_left_for_open() {
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
-        // The server speaks first, as HTTP/2 servers do; in TLS 1.3 even before our Finished has
-        // reached it.
+        // The server sends first, as HTTP/2 servers do; with TLS 1.3 even before it has the
+        // client's Finished.
         pair.server.writer().write_all(b"settings").unwrap();
         pair.shake().unwrap();
         assert_eq!(pair.server_to_client(b" and more").unwrap(), b"settings and more");
@@ -113,7 +113,7 @@ fn key_updates_are_followed_and_answered() {
         pair.server.refresh_traffic_keys().unwrap();
         let data = pattern(20_000 + round);
         assert_eq!(pair.server_to_client(&data).unwrap(), data);
-        // The answer alone first, in even rounds; else it leaves in front of the data.
+        // In even rounds the answer is sent alone, otherwise before the data.
         if round % 2 == 0 {
             let mut out = Vec::new();
             pair.client.take_output(&mut out);
@@ -169,7 +169,7 @@ fn every_changed_record_byte_is_detected() {
             let mut wire = pair.server_flight();
             wire[place] ^= 0x10;
             match pair.client.open(&mut wire) {
-                // A longer record: what is missing never comes.
+                // A longer record length: the client waits for bytes that never arrive.
                 Ok(opened) => assert!(
                     matches!(place, 3 | 4) && opened.state == State::NeedMore,
                     "{suite}: byte {place} changed unseen: {opened:?}"
@@ -324,7 +324,7 @@ fn certificate_in_the_ca_file_is_trusted() {
             assert_eq!(error.kind(), ErrorKind::PeerCertificate, "listed, but for another name");
         }
     }
-    // One issued by somebody unknown, listed by itself.
+    // A certificate of an unknown issuer, listed itself.
     let issued = CertificateAuthority::named("unknown").issue("localhost");
     let trusting = issued.trusted();
     TlsPair::new(&ServerSetup::new(issued), &trusting, "localhost").shake().unwrap();
@@ -345,7 +345,7 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
     assert_eq!(shake(by_subject(), options(&authority), false, "server.test"), refused);
     assert_eq!(shake(by_subject(), options(&authority), true, "other.test"), refused);
     assert_eq!(shake(by_subject(), options(&CertificateAuthority::named("other")), true, "server.test"), refused);
-    // Listed by itself.
+    // The certificate is listed itself.
     assert_eq!(shake(by_subject(), by_subject().trusted(), true, "server.test"), refused);
     let own = by_subject();
     let trusted = own.trusted();
@@ -353,7 +353,8 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
     assert_eq!(shake(own, trusted, true, "other.test"), refused);
     let with_another = authority.issue_by_subject("server.test", &["other.test"]);
     assert_eq!(shake(with_another, options(&authority), true, "server.test"), refused);
-    // An authority that is bound to names vouches for none that nobody holds to that.
+    // An authority with name constraints cannot vouch for a common name, which no constraint
+    // covers.
     let bound = CertificateAuthority::bound_to("example.test");
     assert_eq!(shake(bound.issue_by_subject("server.test", &[]), options(&bound), true, "server.test"), refused);
 }
@@ -469,7 +470,7 @@ fn tls_context_reads_its_ca_file_once() {
     let authority = CertificateAuthority::new();
     let contexts = TlsContexts::default();
     let first = contexts.context(&options(&authority)).unwrap();
-    // Gone, the file is not missed: it was read once.
+    // The file was read once and may be removed.
     authority.forget_file();
     let mut other = options(&authority);
     other.alpn = vec![b"h2".to_vec()];

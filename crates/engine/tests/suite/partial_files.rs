@@ -189,7 +189,7 @@ fn changed_etag_restarts_the_download() {
     assert_eq!(completes(&origin, "changed", &file), [format!("bytes={MIB}-")]);
     assert_eq!(origin.seen("changed").requests.len(), 1, "the answer is the new start");
     assert_eq!(names(dir.path()), ["file"]);
-    // And one that changes between two runs.
+    // The content changes between two runs.
     let (_dir, file, _) = place();
     let plan = Plan {
         breaks: vec![Break::close_at(MIB).times(1)],
@@ -235,7 +235,7 @@ fn partial_file_is_not_written_through_links() {
     origin.serve("directory", Plan::default());
     assert_eq!(completes(&origin, "directory", &file), [""; 0]);
 
-    // A second name of a partial file may be somebody else's file.
+    // A hard link of a partial file may belong to somebody else.
     let (dir, file, beside) = place();
     let url = origin.url(&origin.serve("twin", Plan::default()));
     leave(&beside, &url, "\"1-0\"", &[0..MIB]);
@@ -308,7 +308,7 @@ fn clobber_numbers_stop_at_one_hundred() {
         fs::write(dir.path().join(format!("file.{number}")), "").unwrap();
     }
     let numbered = || FileSink::with(&file, FileOptions { clobber: Clobber::Number, ..FileOptions::default() });
-    // One that has a note while it is fetched, and one that has not.
+    // A download with a checkpoint, and one without.
     for (size, code) in [(MIB * 2, 0), (10, 23)] {
         let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
         assert_eq!(exit(&fetch(&Client::new(), &url, &options(), numbered())), code);
@@ -420,7 +420,7 @@ fn announcing_much(etag: &str) -> RawPeer {
 
 #[test]
 fn failed_download_reserves_only_received_bytes() {
-    // On tmpfs, too: what is reserved there is memory.
+    // On tmpfs as well, where reserved space is memory.
     for place in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {
         let Ok(dir) = TempDir::new_in(&place) else { continue };
         let file = dir.path().join("file");
@@ -432,7 +432,7 @@ fn failed_download_reserves_only_received_bytes() {
         assert_eq!(metadata.len(), (1 << 30) + 2 * SLOT, "the note can be found");
         let taken = metadata.blocks() * 512;
         assert!((20 * MIB..21 * MIB).contains(&taken), "{} takes {taken}", place.display());
-        // What cannot be resumed leaves nothing.
+        // A download that cannot be resumed leaves nothing.
         let peer = announcing_much("");
         let other = dir.path().join("other");
         assert_eq!(exit(&fetch(&Client::new(), &peer.url("/"), &options(), FileSink::new(other))), 18);

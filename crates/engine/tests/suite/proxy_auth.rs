@@ -30,7 +30,7 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
             for url in [origin.https_url("/small/4"), origin.url("/small/4"), origin.url("/small/4")] {
                 assert_eq!(driver.get(&client, &url, &options).ok(), b"small 4\n", "{driver:?} {auth:?}");
             }
-            // The challenge is asked for once, and remembered.
+            // The challenge is requested once, then remembered.
             assert_eq!(proxy.told().len(), 4, "{:?}", proxy.told());
             assert!(!proxy.told().concat().contains("Basic"));
 
@@ -67,7 +67,7 @@ fn digest_answer_uses_new_connection_after_close() {
             let (first, second) = (peer.received(0), peer.received(1));
             assert!(!String::from_utf8_lossy(&first).contains("Proxy-Authorization"));
             assert!(String::from_utf8_lossy(&second).contains("Proxy-Authorization: Digest username=\"me\""));
-            // One that asks for ever is not asked for ever.
+            // A proxy that always challenges is asked a limited number of times.
             let stubborn = RawPeer::always(asks);
             let options =
                 adjusted(through(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()), |to| {
@@ -109,7 +109,7 @@ fn stale_nonce_with_close_is_answered_on_reconnect() {
         let options = tunnelled_with_digest(&peer);
         assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?}");
         assert!(String::from_utf8_lossy(&peer.received(2)).contains("nonce=\"1\""));
-        // One to which every nonce is too old is not asked for ever.
+        // A proxy to which every nonce is stale is asked a limited number of times.
         let peer = RawPeer::start((0..20).map(leaves).collect());
         let options = tunnelled_with_digest(&peer);
         assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
@@ -120,7 +120,7 @@ fn stale_nonce_with_close_is_answered_on_reconnect() {
 #[test]
 fn proxy_closing_after_challenge_is_asked_again_once() {
     for driver in DRIVERS {
-        // Behind its 407 without a word; when it has read the answer; with a reset.
+        // The proxy closes after its 407, closes after it has read the answer, or resets.
         let closes = vec![Step::ReadHead, challenge(0, ""), Step::Close];
         let reads = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Close];
         let resets = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Reset];

@@ -107,7 +107,7 @@ fn large_bodies_arrive_whole_through_tls_in_tls() {
             let expected = origin.pattern().slice(0, length);
             let got = driver.get(&client, &origin.https_url(&path), &options);
             assert!(got.ok() == expected, "{driver:?} {length}");
-            // A request that is forwarded, and a tunnel without TLS inside, by the same proxy.
+            // A forwarded request, and a tunnel without TLS inside, through the same proxy.
             let plain = adjusted(options.clone(), |proxy| proxy.tunnel = true);
             assert!(driver.get(&client, &origin.url(&path), &plain).ok() == expected, "{driver:?} {length}");
         }
@@ -184,7 +184,7 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
     };
     for driver in DRIVERS {
         let client = client();
-        // It closes a while after it has said so.
+        // The proxy closes some time after it has announced so.
         let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
         let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
         let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
@@ -198,8 +198,8 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
 
 #[test]
 fn body_following_connect_response_is_never_cut() {
-    // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be
-    // moved past what was read ahead.
+    // A body larger than one read, half of it in the segment of the CONNECT response: splicing must
+    // not skip bytes read ahead.
     let body = testkit::pattern::Pattern::new(7).slice(0, 400_000);
     let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
     answer.extend_from_slice(&body);
@@ -214,13 +214,13 @@ fn body_following_connect_response_is_never_cut() {
 
 #[test]
 fn bytes_after_connect_response_belong_to_tunnel() {
-    // The proxy claims a body, which a 2xx to CONNECT has not (RFC 9110 §9.3.6): these bytes are
-    // the origin's.
+    // The proxy announces a body, which a 2xx to CONNECT does not have (RFC 9110 section 9.3.6):
+    // these bytes belong to the origin.
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     for driver in DRIVERS {
-        // In one write with the answer, before the request: what nobody asked for is not taken for
-        // a response.
+        // In one write with the CONNECT response, before the request: such bytes are not a
+        // response.
         let early = RawPeer::always(vec![
             Step::ReadHead,
             Step::send(format!("{answer}{response}")),

@@ -62,8 +62,7 @@ fn http2_tunnel_carries_only_data_payload() {
         conn.greet(&[])?;
         let asked = opened(conn)?;
         for byte in ANSWER {
-            // A byte, and three of padding; and between them what has nothing to do with the
-            // tunnel.
+            // One byte with three bytes of padding, and unrelated frames between.
             conn.send(frame(Frame::DATA, Frame::PADDED, asked.stream, &[3, *byte, 0, 0, 0]))?;
             conn.send(frame(Frame::PING, 0, 0, &[7; 8]))?;
         }
@@ -84,12 +83,12 @@ fn data_sent_with_connect_response_does_not_hang() {
     let peer = proxy(|conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
-        // Not even the request was waited for; a server of mail would do so.
+        // The server sends before the request, as a mail server would.
         conn.send([headers(asked.stream, false, &[OK]), data(asked.stream, false, ANSWER)].concat())?;
         conn.drain()
     });
     for got in through(&peer, |_| ()) {
-        // An answer before the question is none of ours.
+        // A response before its request may be refused.
         assert_ne!(got.exit, 28, "{}", got.message);
     }
 }
@@ -97,7 +96,7 @@ fn data_sent_with_connect_response_does_not_hang() {
 #[test]
 fn large_tunnelled_upload_waits_for_windows() {
     let peer = proxy(|conn| {
-        // 1,000 bytes to begin with, and further ones in small pieces.
+        // An initial window of 1,000 bytes, then small increments.
         conn.greet(&[(4, 1_000)])?;
         let asked = conn.request()?;
         conn.send(headers(asked.stream, false, &[OK]))?;
@@ -189,7 +188,7 @@ fn broken_tunnel_is_an_error() {
     ends(&cut(|conn, stream| conn.send(data(stream, true, b""))), 18, "", b"hello");
     ends(&cut(|conn, stream| conn.send(rst(stream, 8))), 56, "closed the tunnel", b"hello");
     ends(&cut(|conn, _| conn.cut()), 18, "", b"hello");
-    // What breaks the protocol with the proxy breaks what is in it.
+    // A protocol violation by the proxy breaks the tunnels.
     ends(&cut(|conn, _| conn.send(window_update(0, 0))), 56, "nothing", b"hello");
 }
 

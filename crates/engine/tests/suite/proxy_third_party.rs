@@ -28,7 +28,7 @@ impl Drop for ProxyProcess {
 
 /// Starts a program on a free port and waits until it listens. `None` if it is not installed.
 fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option<ProxyProcess> {
-    // Between the look for a free port and its use somebody else may take it.
+    // Another process may take the free port before the program does.
     for _ in 0..20 {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let spawned = Command::new(program).args(arguments(port)).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -132,7 +132,7 @@ impl NghttpxFront {
         }
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let running = start("nghttpx", |port| {
-            // The configuration of the system listens elsewhere.
+            // The system's configuration uses another port.
             let options =
                 ["--conf=/dev/null", "--http2-proxy", "--workers=1", "--no-ocsp", "--errorlog-file=/dev/null"];
             let options = options.map(str::to_owned);

@@ -215,7 +215,7 @@ fn digest_auth_int_hashes_and_resends_the_body() {
         let mut options = RequestOptions { method: "POST".into(), body: Some("a=1".into()), ..me(Allowed::DIGEST) };
         assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).ok(), b"ok\n", "{driver:?}");
         assert!(server.take().iter().all(|seen| seen.content == b"a=1"));
-        // What is not in memory cannot be hashed before it is sent.
+        // A body outside memory cannot be hashed before it is sent.
         options.body = Some(RequestBody::file("Cargo.toml").unwrap());
         let got = driver.get(&Client::new(), &server.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Auth), 94), "{driver:?} {}", got.message);
@@ -254,7 +254,8 @@ fn single_scheme_is_preemptive_and_ntlm_unsupported() {
             assert_eq!(driver.get(&client, &server.url("/"), &options).ok(), b"ok\n");
             assert_eq!(server.take()[0].authorization.as_deref(), Some(expected), "{driver:?}");
         }
-        // Any: asked first, and known from then on below the path that was challenged.
+        // With `ANY` the first request has no credentials; later ones below the challenged path
+        // have them.
         let any = me(Allowed::ANY);
         for path in ["/d/1", "/d/2", "/"] {
             assert_eq!(driver.get(&client, &server.url(path), &any).ok(), b"ok\n");
@@ -289,7 +290,7 @@ fn other_origin_gets_only_trusted_or_netrc_credentials() {
         assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"ok\n", "{driver:?}");
         assert!(second.take().last().unwrap().authorization.is_some());
 
-        // The same machine under two names.
+        // The same server under two host names.
         let text = "machine localhost login you password theirs\nmachine 127.0.0.1 login me password secret";
         let auth = Auth { netrc: Netrc::Required(text.as_bytes().into()), ..Auth::default() };
         let options = RequestOptions { auth, ..following() };

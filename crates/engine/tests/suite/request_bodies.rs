@@ -104,7 +104,7 @@ fn one_shot_reader_is_not_sent_again() {
         let options = sending("PUT", RequestBody::reader(&b"abc"[..]));
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
-        // The same again: the reader is empty now, which is not the same as no content.
+        // The same options again: the reader is consumed now, which is not an empty body.
         let peer = RawPeer::always(vec![Step::ReadHead, Step::send(OK)]);
         assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 65, "{driver:?}");
     }
@@ -143,8 +143,7 @@ fn large_body_is_announced_with_expect_100_continue() {
         assert!(asked.ends_with(b"Expect: 100-continue\r\n\r\n"), "no content follows a no");
         assert!(unasked.len() > SIZE && !unasked.windows(7).take(500).any(|w| w == b"Expect:"));
 
-        // A server that says nothing gets it all the same, after a while, or at once where it is
-        // not to be asked.
+        // A silent server gets the body after the timeout, or at once if it is not asked.
         for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
             let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close]]);
             let options = RequestOptions { expect_timeout: wait, ..options.clone() };
@@ -231,7 +230,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
         );
         assert!(peer.received(1).is_empty());
 
-        // A length makes it possible, and who says that it be chunked knows the server.
+        // A known length permits the upload, and so does an explicit `Transfer-Encoding: chunked`.
         for (field, value, size) in [("Content-Length", "3", 3), ("Transfer-Encoding", "chunked", 13)] {
             let peer = RawPeer::start(vec![
                 vec![Step::ReadHead, Step::send(challenge.replace("keep-alive", "close")), Step::Close],
@@ -243,7 +242,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
             assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {field}");
         }
 
-        // What one origin answered says nothing of another.
+        // The version of one origin does not apply to another.
         let other = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(13), Step::send(OK), Step::Close]]);
         let redirect = format!("HTTP/1.0 307 Go\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
         for (to, exit) in [(redirect.clone(), 65), (redirect.replace(&other.url("/"), "/x"), 25)] {
@@ -261,8 +260,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
 
 #[test]
 fn large_body_reaches_a_slow_reading_server() {
-    // The peer stops reading for a while: a request larger than the socket's buffers goes out in
-    // parts.
+    // The peer pauses its reading, so a body larger than the socket buffers is sent in parts.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
@@ -285,7 +283,7 @@ fn large_body_reaches_a_slow_reading_server() {
 
 #[test]
 fn sending_and_receiving_large_bodies_do_not_deadlock() {
-    // More than the kernel keeps on the way, both ways.
+    // More than the kernel buffers in both directions.
     const SIZE: usize = 24 << 20;
     let piece = vec![b'x'; 1 << 16];
     let times = (SIZE / piece.len()) as u64;
@@ -303,7 +301,7 @@ fn sending_and_receiving_large_bodies_do_not_deadlock() {
         let options = RequestOptions {
             method: "POST".into(),
             body: Some(body.into()),
-            // Both are to send at once.
+            // Both sides must send at once.
             expect_timeout: Duration::ZERO,
             ..RequestOptions::default()
         };

@@ -54,7 +54,7 @@ fn few_http2_requests_are_sent_in_vain() {
     {
         let peer = FramePeer::start(move |_, conn| answer_few(conn, at_once, count, says));
         let client = Client::new();
-        // One that just closes may lose what it had answered.
+        // A server that closes without GOAWAY may lose sent responses.
         let options = if says { once(defaults()) } else { knowing(retrying(3)) };
         fetch_many(&client, &options, one_thread(), &peer.url(""));
         let sent = client.stats().totals().requests as usize;
@@ -142,7 +142,7 @@ fn two_step_goaway_answers_what_was_read() {
 
 #[test]
 fn connection_taking_nothing_is_replaced_once() {
-    // It says goodbye at once, or when it is asked.
+    // The GOAWAY comes at once, or after the first request.
     for reads in [false, true] {
         let start = || {
             FramePeer::start(move |number, conn| {
@@ -230,7 +230,7 @@ impl ClosingServer {
             write!(stream, "HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n{path}", path.len())?;
         }
         stream.shutdown(std::net::Shutdown::Write)?;
-        // What is unread would make it a reset.
+        // Unread bytes would turn the close into a reset.
         io::copy(stream, &mut io::sink()).map(drop)
     }
 }

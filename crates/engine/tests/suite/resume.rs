@@ -161,7 +161,7 @@ fn resume_from_delivers_the_rest() {
     let path = origin.serve("refused", Plan { refuse_416: 100, ..Plan::default() });
     assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
 
-    // What breaks goes on, still with the part that was asked for.
+    // A broken body resumes within the requested part.
     let breaks = vec![Break::close_at(2 * MIB).times(1)];
     let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
     let (code, got) = once(&origin, &path, &from(MIB));
@@ -221,7 +221,7 @@ fn retry_starts_at_the_first_url() {
     let busy = Step::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     for driver in DRIVERS {
         let cut = ten("200 OK", "", "01234");
-        // What is on its way to the output cannot be taken back.
+        // Bytes in the output cannot be withdrawn.
         let faults = if driver == Driver::Blocking {
             vec![busy.clone(), Step::Close, cut]
         } else {
@@ -285,8 +285,7 @@ fn restarts_count_as_retries() {
         assert_eq!((exit(&outcome), peer.connections()), (code, retries as usize + 1), "{:?}", outcome.result);
         assert_eq!(std::fs::read(&file).ok(), (code == 0).then(|| b"0123456789".to_vec()));
     }
-    // Bytes that were thrown away are no progress: a server whose content never stays the same is
-    // not asked for ever.
+    // Discarded bytes are no progress: a server whose content always changes exhausts the retries.
     let script = |node: usize| {
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
         vec![Step::ReadHead, Step::send(head), Step::Send(vec![b'x'; 400_000])]

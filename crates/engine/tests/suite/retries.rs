@@ -30,7 +30,7 @@ fn transient_statuses_are_retried() {
         assert_eq!((got.ok(), got.status), (&b"not yet\n"[..], 503), "{driver:?}");
         let failing = RequestOptions { fail: true, ..retrying(1) };
         assert_fails(&get(driver, &origin.url("/flaky/9/small/3"), &failing), ErrorKind::Status, 22);
-        // What is not idempotent is not repeated.
+        // A POST is not retried.
         let mut posting = retrying(2);
         posting.method = "POST".into();
         assert_eq!(get(driver, &origin.url("/flaky/1/small/4"), &posting).status, 503);
@@ -57,7 +57,7 @@ fn retry_after_delay_is_honoured_and_capped() {
             ]]);
             assert_eq!(get(driver, &peer.url("/"), &capped).ok(), b"ok", "{driver:?} {seconds}");
         }
-        // Without retries it must not upset anything either.
+        // Without retries the field has no effect.
         let peer = RawPeer::start(vec![vec![
             Step::ReadHead,
             Step::send("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 18446744073709551615\r\n\r\n"),
@@ -71,7 +71,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
     for driver in DRIVERS {
         for (method, expected) in [("GET", 0), ("POST", 52)] {
             let peer = RawPeer::start(vec![
-                // The second request is read, and then nothing comes.
+                // The server reads the second request and closes.
                 vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::Close],
                 vec![Step::ReadHead, Step::send(OK)],
             ]);
@@ -82,7 +82,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
             assert_eq!(got.exit, expected, "{driver:?} {method}: {}", got.message);
             assert_eq!((got.facts.retries, peer.connections()), (0, if expected == 0 { 2 } else { 1 }), "{driver:?}");
         }
-        // Who allows any method to be tried again has a POST sent again, too.
+        // `any_method` permits resending a POST.
         let peer = RawPeer::start(vec![
             vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::ReadBytes(3), Step::Close],
             vec![Step::ReadHead, Step::ReadBytes(3), Step::send(OK)],
@@ -94,7 +94,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
         (options.retry.max, options.retry.any_method) = (0, true);
         assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
         assert!(peer.received(1).ends_with(b"a=1"), "{driver:?}");
-        // A fresh connection that does the same is no reason for another.
+        // A new connection that fails like this is not replaced.
         let peer = RawPeer::always(vec![Step::ReadHead, Step::Close]);
         assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).exit, 52, "{driver:?}");
         assert_eq!(peer.connections(), 1, "{driver:?}");
@@ -129,7 +129,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
     let broken = vec![Step::ReadHead, Step::Send(half), Step::Close];
     let whole = vec![Step::ReadHead, Step::send(OK)];
     let peer = RawPeer::start(vec![broken.clone(), broken.clone(), broken, whole]);
-    // Its sink can take back what it has.
+    // The sink of this test can restart.
     let got = get(Driver::Blocking, &peer.url("/"), &retrying(2));
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
 }
@@ -145,7 +145,7 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
     let stages = common::fetching(options);
     let items = Box::new(urls.into_iter().map(|url| Ok(common::item(url))));
     thread::spawn(move || {
-        // Released when the other has been reported, or at last by the test's patience.
+        // Released when the other URL has been reported, or when the test times out.
         let _ = is_done.recv_timeout(common::PATIENCE);
         slow.release();
         slow.finished(1);
@@ -195,7 +195,7 @@ fn delivered_output_is_not_fetched_again() {
     reader.read_to_string(&mut output).unwrap();
     assert_eq!((output.as_str(), peer.connections()), ("wrong", 1));
 
-    // The head of a fleet's line streams too.
+    // The first URL of a fleet streams as well.
     let peer = RawPeer::always(script);
     let got = get(Driver::Reactor, &peer.url("/"), &retrying(3));
     assert_eq!((got.exit, &got.body[..], peer.connections()), (18, &b"wrong"[..], 1));
@@ -217,12 +217,12 @@ fn protocol_violation_is_not_retried() {
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 1, ErrorKind::Receive),
             ("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n", 1, ErrorKind::Protocol),
             ("HTTP/1.1 200 OK\nno colon\n\n", 1, ErrorKind::Protocol),
-            // What merely ends too early may be whole the next time.
+            // A truncated response may be whole the next time.
             ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", 4, ErrorKind::PartialBody),
             ("HTTP/1.1 200 OK\r\nContent-", 4, ErrorKind::Receive),
         ] {
             let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::Close]);
-            // A driver's own sink could not take back what it has written.
+            // The reactor's output could not restart.
             let got = match driver {
                 Driver::Blocking => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),
                 Driver::Reactor if kind == ErrorKind::PartialBody => continue,
@@ -254,7 +254,7 @@ fn retry_after_pauses_the_host_only_once() {
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), Some(Duration::from_secs(100)));
     assert!(matches!(transfer.on_complete(Instant::now()), After::Again(_)));
-    // The next attempt breaks: the host has not asked again.
+    // The next attempt breaks, without another Retry-After.
     transfer.enqueue(&mut Conn::new(Config::default()), Instant::now()).unwrap();
     let broken = Error::new(ErrorKind::EmptyReply, "closed");
     assert!(matches!(transfer.on_failure(broken, Broke::BeforeResponse, Instant::now()), After::Again(_)));
@@ -269,6 +269,6 @@ fn retry_after_does_not_pause_the_redirecting_host() {
     assert!(matches!(transfer.on_complete(Instant::now()), After::Again(Duration::ZERO)));
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), None);
-    // The wait itself is the transfer's own.
+    // The transfer itself waits.
     assert!(matches!(transfer.on_complete(Instant::now()), After::Again(wait) if wait == Duration::from_secs(100)));
 }

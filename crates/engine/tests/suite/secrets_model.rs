@@ -51,8 +51,8 @@ impl SecretOrigins {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for pair in places.windows(2).rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
-            // A redirect that stays may be relative; one that names userinfo of its own must not
-            // undo anything.
+            // A redirect to the same origin may be relative; userinfo in a Location must not
+            // restore a secret.
             let to = match rng.below(4) {
                 0 if pair[0] == pair[1] => url
                     .split_once("://")
@@ -146,8 +146,7 @@ fn secret_stays_with_the_first_origin() {
 
 #[test]
 fn shared_connection_carries_no_earlier_secret() {
-    // Connections are shared by requests with and without a secret: it belongs to a request, not to
-    // a connection.
+    // Requests with and without a secret share connections: a secret belongs to its request only.
     let world = SecretOrigins::new();
     let (base, _ca) = options_for(&world);
     let client = Client::new();
@@ -194,15 +193,14 @@ fn links_of_pages_get_no_secret() {
         let secret = ["authorization", "cookie", "field", "own-authorization"][(seed % 4) as usize];
         with_secret(secret, &mark, "", &mut options);
         let options = Arc::new(options);
-        // The first page's text is what it was asked for: links that a page would choose, some of
-        // them chains.
+        // The first page echoes its request body: links of a page, some of them redirect chains.
         let is_literal = rng.below(2) == 0;
         let mut page = String::new();
         for _ in 0..3 {
             let places: Vec<OriginId> = (0..1 + rng.below(3)).map(|_| place(&mut rng)).collect();
             page += &if is_literal {
-                // In a template the marks of a query are encoded: this is a page that is not there,
-                // asked for all the same.
+                // A template encodes the marks of a query, so this page does not exist, but is
+                // requested.
                 let url = world.chain(&mut rng, &[&[literal], &places[..]].concat());
                 url.replace(&world.url(literal, "/"), "<") + ">"
             } else {
@@ -218,7 +216,8 @@ fn links_of_pages_get_no_secret() {
         let stages = vec![
             FleetStage {
                 options: Arc::new(page_options),
-                // In the echo's JSON the page stands as it was, for it has nothing to be escaped.
+                // The echo's JSON contains the page unchanged, because nothing in it needs
+                // escaping.
                 extract: Some(ExtractPattern::new("<([^>]+)>").unwrap()),
                 ..FleetStage::default()
             },
@@ -240,7 +239,7 @@ fn links_of_pages_get_no_secret() {
                 trusted || !got,
                 "seed {seed}, {secret}: {first:?} {literal:?} {is_literal}: {place:?} {request:?}"
             );
-            // The first page, and all that the template names by itself.
+            // The first page and all URLs of a literal template must receive the secret.
             let needs = request.method == "POST" || (is_literal && *place == literal && request.target != "/echo");
             assert!(!needs || got, "seed {seed}, {secret}: {first:?} {literal:?} {is_literal}: {place:?} {request:?}");
         }
@@ -285,7 +284,7 @@ fn cookies_and_netrc_go_only_to_their_hosts() {
             let (_, request) = log.remove(found);
             let expected = format!("sid=cookie-{}", mark_of(place.1));
             assert_eq!(request.header("cookie"), Some(expected.as_str()), "seed {seed}, {at}");
-            // From TLS into the clear nothing goes along, but back to the first.
+            // Nothing is sent from https to http, except back to the first origin.
             let was_private = at > 0 && (places[at - 1].1 || places[0].1);
             let downgraded = was_private && !place.1 && *place != places[0];
             let known = haul::request::basic_authorization(b"netrc", mark_of(place.1).as_bytes());

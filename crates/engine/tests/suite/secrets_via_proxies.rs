@@ -61,7 +61,7 @@ impl OriginsAndProxies {
         let proxies = LOGINS.map(|login| [start(login, None), start(login, Some(identity.server_config(&[])))]);
         let (to_origins, file) = trusting(&origins.iter().map(Origin::ca_pem).collect::<String>());
         let (to_proxies, proxy_file) = trusting(identity.ca_pem());
-        // SOCKS 4 knows no other.
+        // SOCKS 4 supports only IPv4.
         let base = RequestOptions { tls: to_origins.tls, family: Family::V4, ..following() };
         OriginsAndProxies {
             origins,
@@ -134,7 +134,7 @@ fn given(
     options.proxy = Some(proxy);
     if is_h2 {
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // In the clear a proxy that forwards has no part in it.
+        // Without TLS, a forwarding proxy still gets HTTP/1.1.
         options.prior_knowledge = true;
     }
     let jar = Jar::new();
@@ -171,7 +171,8 @@ fn readable_request(request: &LoggedRequest) -> String {
 /// Returns whether this origin must receive the secret; no other may.
 fn may_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
     match secret {
-        // The entry's host is that of all places over TLS, and of no other.
+        // The entry names `localhost`, which is the host of all https origins and of no http
+        // origin.
         "netrc" => place.1,
         _ => place == first,
     }
@@ -221,7 +222,7 @@ fn no_route_reveals_a_secret_to_others() {
                 check(&text, secret, &mark, place, places[0], &what);
                 assert!(!text.contains("proxy-one-pw") && !text.contains("proxy-two-pw"), "{what}: {text}");
                 strangers += u32::from(place != places[0]);
-                // Only over HTTP/2 is the host no field.
+                // Only HTTP/2 requests have no Host field.
                 let spoke_h2 = request.header("host").is_none();
                 *asked.entry((ways[usize::from(place.1)], place.1, spoke_h2)).or_default() += 1;
             }
@@ -243,7 +244,8 @@ fn no_route_reveals_a_secret_to_others() {
         }
     }
     assert!(strangers > 1_500 && proxied > 700, "the sequences are no test: {strangers} strangers, {proxied} proxied");
-    // Every way, to http and to https, with either version; a proxy that forwards speaks HTTP/1.1.
+    // Every route was used for http and https with either version; forwarding proxies speak
+    // HTTP/1.1.
     for way in WAYS {
         for (tls, is_h2) in [(false, false), (false, true), (true, false), (true, true)] {
             let is_forwarded = way.0.starts_with("http") && !way.1 && !tls;

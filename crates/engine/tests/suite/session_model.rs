@@ -73,7 +73,7 @@ fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[ConnectionEnd]) -> R
         rng,
         &[ScriptedFailure::Unread, ScriptedFailure::Unanswered, ScriptedFailure::Unavailable, ScriptedFailure::Half],
     );
-    // Where the end of the connection is that of the content, less is not told from all.
+    // A body that ends with the connection cannot be checked for truncation.
     let times = if fail == ScriptedFailure::Half && !matches!(framing, Length | Chunked) { 0 } else { rng.below(2) };
     ReplyScript {
         framing,
@@ -116,8 +116,8 @@ impl SessionRequest for Http1Request {
     fn check(&self, got: Result<SessionResponse, Error>) {
         let (mut number, mut script, mut method) = (self.number, &self.scripts[&self.number], self.method);
         let mut fails = script.fail.0 > 0;
-        // What closes without a word takes along what the next request says there, and that is sent
-        // again only if it may be.
+        // A connection that closes without notice loses the next request, which is sent again only
+        // if it is idempotent.
         let is_risky = self.sends.is_some() || self.method == "DELETE" || script.early;
         while let Some((status, next)) = script.redirect {
             (number, script) = (next, &self.scripts[&next]);
@@ -129,7 +129,8 @@ impl SessionRequest for Http1Request {
         let route = self.server.route();
         let what = format!("{} {} {:?} {:?} {script:?} {route:?}", self.method, self.number, self.sends, self.way);
         let is_once = self.sends.is_some_and(|sends| !matches!(sends.1, UploadKind::Memory));
-        // What a program has taken is not taken back, and what a proxy says to a CONNECT is final.
+        // Bytes that the program has read cannot restart, and a proxy's refusal of CONNECT is
+        // final.
         let breaks = route.breaks > 0
             && (route.via != RouteKind::Direct || matches!(self.way, CallStyle::Read(_) | CallStyle::Await(_)));
         let is_refused = route.via == RouteKind::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
@@ -156,8 +157,7 @@ impl SessionRequest for Http1Request {
         let size = if has_none { 0 } else { script.size };
         assert!(scripted_server::content(number, size).starts_with(&got.body), "{what}: other content");
         assert!(has_none || !is_cut || !got.is_whole, "{what}: an end that nobody said");
-        // Less is not told from all where the end of the connection is that of the content, in the
-        // clear.
+        // Without TLS, a body that ends with the connection may be truncated unnoticed.
         let may_be_less = route.breaks > 0 && script.framing == ScriptedFraming::Close && !route.is_secure();
         assert!(!got.is_whole || may_be_less || got.body.len() == size, "{what}: {} of {size} bytes", got.body.len());
         if let (Some(UploadPlan(size, _)), false) = (self.sends, script.early || number != self.number) {
@@ -196,8 +196,7 @@ fn try_route(seed: u64, route: fn(&mut Rng) -> SessionRoute) {
     let client = server.route().client(client, server.port(), &mut rng).build();
     let mut batch = a_batch(&mut rng);
     if is_forged {
-        // What nobody asked for is taken for the next response where the next request has left
-        // already.
+        // With pipelining, a forged response would be taken for that of the next request.
         batch.pipeline = 1;
     }
     run_all(&client, cases, one_of(&mut rng, &[1, 1, 2, 6]), &batch);
@@ -298,7 +297,7 @@ fn try_http2(seed: u64) {
         let plan = Plan { size, seed: number + 1, refuse: u64::from(rng.below(12) == 0), breaks, ..Plan::default() };
         let path = faulty.serve(&number.to_string(), plan);
         let url = if is_secure { faulty.https_url(&path) } else { faulty.url(&path) };
-        // What a program has taken of a body is not taken back.
+        // Bytes that the program has read cannot restart.
         let may_fail = matches!(way, CallStyle::Read(_) | CallStyle::Await(_));
         Http2Request { url, asks: RequestedBody::Content(number + 1, size as usize), way, may_fail }
     });

@@ -285,7 +285,7 @@ fn slow_tls_body_is_delivered_without_delay() {
 fn fleet_delivers_a_slow_body_without_delay() {
     let peer = Arc::new(RawPeer::start(vec![hesitant(FIRST, REST)]));
     let telling = Arc::clone(&peer);
-    // The head has come when its body does.
+    // The head arrives before the body.
     peer.release();
     let items = vec![Ok(common::item(peer.url("/")))];
     let run = common::run_reading(

@@ -39,7 +39,7 @@ fn was_split(seen: &Seen) {
         assert_eq!(part.if_range.as_deref(), Some("\"1-0\""));
         assert_eq!(part.status, 206);
     }
-    // What a server sends past a cut before it hears of it.
+    // Bytes that a server sends after a part was cut, before it notices.
     assert!(seen.twice() <= SIZE / 4, "{} bytes were sent twice", seen.twice());
 }
 
@@ -108,7 +108,7 @@ fn refusals() -> Vec<(&'static str, Plan)> {
         ("a coded part", Plan { gzip: true, ..held() }),
         ("416", Plan { refuse_416: u64::MAX / 2, ..held() }),
         ("503", Plan { unavailable: u64::MAX / 2, ..held() }),
-        // Other hosts' pauses are obeyed elsewhere: a stream that is under way waits for no part.
+        // A pause of a host does not stop a stream in progress.
         ("503 for an hour", Plan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..held() }),
         ("resets all but one", Plan { connections: Some(1), ..held() }),
     ]
@@ -133,7 +133,7 @@ fn one_stream_does_it(name: &str, plan: &Plan, origin: &Faulty, way: &str) {
     assert!(seen.requests.len() > 1, "{name}: no part was tried");
     assert!(seen.requests.len() < 10, "{name}: {} requests", seen.requests.len());
     assert_eq!(seen.bodies[0].sent, SIZE, "{name}: the first stream was to be left alone");
-    // Parts that nobody wanted are closed at once: what a connection had sent until then is lost.
+    // Unwanted parts are closed at once; bytes sent until then are lost.
     assert!(seen.twice() <= SIZE, "{name}: {} bytes were sent twice", seen.twice());
 }
 
@@ -228,7 +228,7 @@ fn stalled_part_or_first_stream_is_refetched() {
             let path = origin.serve("stalled", plan.clone());
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("file");
-            // Only a stream that was never split needs this limit.
+            // Only an unsplit stream needs this limit.
             let limit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(20) };
             let options = RequestOptions { speed_limit: Some(limit), ..splitting() };
             went_well(&fetch(&Client::new(), &origin.url(&path), &options, FileSink::new(&file)));
@@ -249,7 +249,7 @@ fn changed_content_is_an_error_or_restart() {
     let outcome = fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone());
     let got = once.taken();
     match ranges::exit(&outcome) {
-        // The first stream goes on with what it was, where no part had come yet.
+        // The first stream may continue with the old content if no part has arrived.
         0 => assert_same(&got, &content(&plan, 0)),
         code => {
             assert_eq!(code, 36, "{:?}", outcome.result);
@@ -397,7 +397,7 @@ fn limit_rate_covers_all_connections_together() {
     let outcome = fetch(&Client::new(), &origin.url(&path), &options, once.clone());
     went_well(&outcome);
     assert_same(&once.taken(), &Pattern::new(1).slice(0, 2 * MIB as usize));
-    // A slow machine can only take longer: 4 s at this rate, however many connections there are.
+    // A slow machine takes longer: 4 s at this rate, with any number of connections.
     assert!(outcome.facts.total >= Duration::from_secs(2), "{:?}", outcome.facts.total);
 }
 
@@ -416,7 +416,7 @@ impl SignedUrlServer {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (body, noted) = (Arc::clone(&body), Arc::clone(&noted));
-                // Who closes early gets no more.
+                // A client that closes early ends the write.
                 thread::spawn(move || serve_signed(stream.unwrap(), &body, &noted));
             }
         });

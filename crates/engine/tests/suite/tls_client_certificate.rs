@@ -98,7 +98,7 @@ fn client_certificate_is_sent_when_requested() {
         for options in [&apart, &together, &in_memory] {
             assert_eq!(driver.get(&client, &rig.url, options).ok(), b"me", "{driver:?}");
         }
-        // Not on the connection of somebody who is known.
+        // A request without a certificate does not use that connection.
         let nobody = rig.options(None, None);
         assert_ne!(driver.get(&client, &rig.url, &nobody).exit, 0, "{driver:?}");
     }

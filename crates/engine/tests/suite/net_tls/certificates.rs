@@ -52,7 +52,7 @@ fn fit_certificate_authorities_are_accepted() {
         |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign],
         |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
         |ca| ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0)),
-        // Longer than RFC 5280 section 4.1.2.2 allows, and issued all the same.
+        // Longer than RFC 5280 section 4.1.2.2 allows, but in use.
         |ca| ca.serial_number = Some(SerialNumber::from(vec![1; 40])),
         |ca| ca.custom_extensions.push(CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0])),
     ];
@@ -91,7 +91,7 @@ fn authority_without_crl_sign_usage_is_refused() {
         let refused = refusal(authority.issue("localhost"), &options);
         assert_eq!(refused.is_none(), count == 2, "{refused:?}");
         assert!(refused.is_none_or(|refused| refused.contains("revocation lists")));
-        // A list of another issuer says nothing.
+        // A list of another issuer has no effect.
         let other = CertificateAuthority::named("another").revocation_list("another");
         options.crl_file = Some(other.path().to_owned());
         assert_eq!(refusal(authority.issue("localhost"), &options), None);
@@ -171,10 +171,10 @@ fn replaced_ca_file_is_used_by_new_connections() {
     std::fs::rename(&next, &file).unwrap();
     eventually("the new file is read", || is_trusted(&new));
     assert!(!is_trusted(&old));
-    // Written to in its place.
+    // The file is overwritten in place.
     std::fs::write(&file, old.pem() + &new.pem()).unwrap();
     eventually("the file is read again", || is_trusted(&old));
-    // What is no certificate vouches for nobody, and does not leave the last ones in force.
+    // An invalid file is an error, and does not leave the old certificates in force.
     std::fs::write(&file, "gone").unwrap();
     eventually("the file is an error", || contexts.context(&options).is_err());
     std::fs::write(&file, new.pem()).unwrap();
@@ -198,7 +198,7 @@ fn replaced_client_certificate_is_used_once_key_matches() {
         pair.shown_by_client()
     };
     assert!(shown() == old.der());
-    // Between the two writes certificate and key do not fit.
+    // Between the two writes, certificate and key do not match.
     std::fs::write(&certificate, new.pem()).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     assert!(shown() == old.der(), "the last good one is used meanwhile");

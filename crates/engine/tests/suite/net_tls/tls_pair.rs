@@ -332,7 +332,7 @@ impl TlsPair {
         loop {
             let done = self.client.handshake(&mut self.inbox, &mut self.to_server)? == Handshake::Done;
             let flight = std::mem::take(&mut self.to_server);
-            // A server that refuses has an alert in its next flight; that is for the client to say.
+            // A server that refuses has an alert in its next flight, which the client reports.
             let _ = self.server_takes(&flight);
             wire.extend(self.server_flight());
             if done {
@@ -352,7 +352,7 @@ impl TlsPair {
             self.server.read_tls(&mut wire).unwrap();
             state = self.server.process_new_packets()?;
             let mut chunk = Vec::new();
-            // No data yet is an error to std's reader.
+            // Without data, std's reader returns an error.
             let _ = self.server.reader().read_to_end(&mut chunk);
             self.received.extend(chunk);
         }
@@ -379,7 +379,7 @@ impl TlsPair {
     pub(crate) fn server_to_client(&mut self, mut data: &[u8]) -> haul::Result<Vec<u8>> {
         let mut plain = Vec::new();
         loop {
-            // The server's own buffer is bounded.
+            // The server's buffer is bounded.
             let taken = self.server.writer().write(data).unwrap();
             data = &data[taken..];
             let wire = self.server_flight();

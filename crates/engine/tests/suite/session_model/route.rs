@@ -275,7 +275,7 @@ impl LayeredStream for StreamOwned<ServerConnection, BufferedLayer> {
     }
 
     fn renew(&mut self) {
-        // By TLS 1.2 that cannot be done.
+        // TLS 1.2 has no key update.
         let _ = self.conn.refresh_traffic_keys();
     }
 }
@@ -467,7 +467,7 @@ impl ScriptedProxy {
                 }
             }
             (ProxyLogin::Digest, given) => {
-                // Two nonces count at any time, each for so many answers.
+                // Two nonces are valid at any time, each for a number of answers.
                 let current = state.answers / route.uses;
                 let (mut stale, mut right) = (false, false);
                 if let Some(given) = given {
@@ -476,7 +476,7 @@ impl ScriptedProxy {
                     if right == route.is_stranger {
                         return Err(note(format!("{method} {uri}: {given}")));
                     }
-                    // Where an older challenge came late, a newer one begins anew.
+                    // After an older challenge arrived late, a newer nonce counts from the start.
                     if right && !state.counted.insert((digest.nonce, digest.nc.clone())) && !route.is_forgetful() {
                         return Err(note(format!("again: {given}")));
                     }

@@ -103,7 +103,7 @@ struct ScriptedServerInner {
 
 impl Drop for ScriptedServerInner {
     fn drop(&mut self) {
-        // Who accepts sees that nobody is there.
+        // Wakes the accepting thread, which then finds no server and ends.
         let _ = TcpStream::connect(self.addr);
     }
 }
@@ -151,7 +151,7 @@ impl ScriptedServer {
     }
 
     fn serve(&self, stream: TcpStream) {
-        // Writes and reads end when the client has gone, and that is no fault.
+        // Reads and writes fail once the client has closed the connection, which is normal.
         let _ = self.answer_all(stream);
     }
 
@@ -325,8 +325,8 @@ impl ScriptedServer {
             if piece.len() < reply.len() {
                 thread::sleep(Duration::from_micros(200));
                 if goes_on {
-                    // Else its answer would lie unread when the connection is closed, which resets
-                    // it.
+                    // Otherwise the client's answer is unread at the close, which resets the
+                    // connection.
                     far.renew();
                 }
             }

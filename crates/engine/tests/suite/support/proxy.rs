@@ -64,7 +64,7 @@ impl TestProxy {
                 let _ = stream.set_nodelay(true);
                 let (rules, log) = (rules.clone(), Arc::clone(&log));
                 thread::spawn(move || {
-                    // A client that leaves ends this, too.
+                    // A client that closes its connection ends the relay.
                     let _ = match &rules.tls {
                         Some(config) => {
                             let tls = ServerConnection::new(Arc::clone(config)).unwrap();
@@ -198,7 +198,7 @@ fn socks5(client: &mut dyn ProxyStream, rules: &ProxyRules, log: &Mutex<Vec<Stri
     let Ok(far) = reach(&format!("{host}:{port}")) else {
         return answer(client, rules, &[5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
     };
-    // The longest reply there is: with a name.
+    // The longest possible reply, with a host name.
     answer(client, rules, b"\x05\x00\x00\x03\x09localhost\x00\x50")?;
     relay(client, far)
 }
@@ -238,7 +238,7 @@ fn http(client: &mut dyn ProxyStream, first: u8, rules: &ProxyRules, log: &Mutex
             answer(client, rules, b"HTTP/1.1 103 Wait\r\n\r\nHTTP/1.0 200 Connection established\r\nVia: x\r\n\r\n")?;
             return relay(client, far);
         }
-        // Forwarded: one request after the other, each on a connection of its own.
+        // Forwards one request after the other, each on a new connection.
         let rest = target.strip_prefix("http://").expect("an absolute form");
         let (authority, path) = rest.split_at(rest.find('/').unwrap());
         let mut far = TcpStream::connect(authority)?;
