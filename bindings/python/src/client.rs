@@ -1,8 +1,8 @@
 //! `Client`: the connections of a session, and the one call for each request.
 
-use haul::facts::Progress;
+use haul::facts::TransferPhase;
 use haul::request::{Particulars, Request, method};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Target};
 use pyo3::prelude::*;
 
@@ -195,16 +195,16 @@ fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Op
 
 /// Converts the outcome of a transfer into a response, or into the exception to raise.
 pub(crate) fn response_of(
-    outcome: Outcome,
+    outcome: TransferOutcome,
     url: String,
     cookie: Option<Vec<u8>>,
     exception: &ProgramException,
 ) -> PyResult<ReceivedResponse> {
-    let Outcome { result, target, head, facts, .. } = outcome;
-    let phase = match facts.progress {
-        Progress::Connecting => FailurePhase::Connect,
-        Progress::Sent => FailurePhase::Wait,
-        Progress::Answered => FailurePhase::Body,
+    let TransferOutcome { result, target, head, facts, .. } = outcome;
+    let phase = match facts.phase {
+        TransferPhase::Wait => FailurePhase::Wait,
+        TransferPhase::Receive => FailurePhase::Body,
+        _ => FailurePhase::Connect,
     };
     if let Err(error) = &result {
         return Err(exception.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));

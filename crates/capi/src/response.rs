@@ -12,7 +12,7 @@ use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 use haul::facts::Facts;
-use haul::transfer::{Outcome, Redirected};
+use haul::transfer::{FollowedRedirect, TransferOutcome};
 use haul::{Target, Version};
 use haul_proto::head::{Fields, Head};
 
@@ -151,17 +151,17 @@ impl haul_response {
         self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter_bytes).map(view));
     }
 
-    pub(crate) fn take_history(&mut self, history: Vec<Redirected>) {
+    pub(crate) fn take_history(&mut self, history: Vec<FollowedRedirect>) {
         self.hops.clear();
-        for Redirected { target, head } in history {
+        for FollowedRedirect { target, head } in history {
             let headers = head.field_bytes().map(view).collect();
             self.hops.push(RedirectReply { url: target.to_url(), headers, head });
         }
     }
 
     /// Stores the outcome of a request. An error is the reason for its failure.
-    pub(crate) fn take_outcome(&mut self, outcome: Outcome, decodes: bool) -> Result<(), CallFailure> {
-        let Outcome { result, target, head, facts, history, trailers, .. } = outcome;
+    pub(crate) fn take_outcome(&mut self, outcome: TransferOutcome, decodes: bool) -> Result<(), CallFailure> {
+        let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         self.take_head(head, &target, decodes);
         self.take_facts(facts);
         self.take_history(history);
@@ -442,7 +442,7 @@ mod tests {
         let target = Target::parse("http://h.example/a").unwrap();
         let hop = |to: &str| {
             let head = head(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n\r\n"));
-            Redirected { target: target.clone(), head }
+            FollowedRedirect { target: target.clone(), head }
         };
         let mut made = haul_response_new().unwrap();
         made.take_history(["/b", "/c", "/d"].map(hop).into());

@@ -1,8 +1,8 @@
 //! Failures of a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to
 //! curl's exit code.
 //!
-//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the URL. The
-//! message is always `URL: what happened: why`, and behind a redirect `URL (redirected to URL): what happened: why`.
+//! The engine's modules return an `Error` with its kind and cause; the transfer adds the URL. The message has the form
+//! `URL: what happened: why`, and after a redirect `URL (redirected to URL): what happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -13,8 +13,6 @@
 
 use std::{error, fmt, io};
 
-use crate::net::tls::Alert;
-
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -22,24 +20,27 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// underlying cause.
 #[derive(Debug)]
 pub struct Error {
-    inner: Box<Inner>,
+    details: Box<ErrorDetails>,
 }
 
+/// The contents of an [`Error`], boxed to keep results small.
 #[derive(Debug)]
-struct Inner {
+struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
-    /// The URL that was asked for, where redirects have led from there to `url`.
+    /// The requested URL, if redirects have led from it to `url`.
     asked: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
-    stage: Stage,
+    /// The peer rejected this side's TLS identity or parameters by an alert.
+    is_tls_rejection: bool,
+    stage: ErrorStage,
     status: Option<u16>,
 }
 
 /// The stages of a transfer, in order. An error keeps the last stage reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
+pub(crate) enum ErrorStage {
     /// The stage is unknown; as far as known, the transfer sent nothing.
     Unknown,
     /// A connection was being made.
@@ -110,7 +111,7 @@ pub enum ErrorKind {
     ClientCertificate,
     /// The content has to be sent again and cannot be. Exit 65.
     Rewind,
-    /// The server requires authentication that haul cannot do. Exit 94.
+    /// The server requires an authentication that haul does not support. Exit 94.
     Auth,
     /// A URL contains a user name, which is not allowed here. Exit 67.
     Login,
@@ -137,7 +138,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// curl's exit code for this kind.
+    /// Returns curl's exit code for this kind.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -184,117 +185,119 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of this kind, with a sentence that says what happened.
+    /// Makes an error of this kind, with a sentence that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
-            inner: Box::new(Inner {
+            details: Box::new(ErrorDetails {
                 kind,
                 message: message.into(),
                 url: None,
                 asked: None,
                 source: None,
-                stage: Stage::Unknown,
+                is_tls_rejection: false,
+                stage: ErrorStage::Unknown,
                 status: None,
             }),
         }
     }
 
-    /// The same with an underlying cause, whose text is part of the message.
+    /// Makes an error with an underlying cause, whose text is part of the message.
     pub fn with_source(
         kind: ErrorKind,
         message: impl Into<String>,
         source: impl Into<Box<dyn error::Error + Send + Sync>>,
     ) -> Self {
         let mut error = Self::new(kind, message);
-        error.inner.source = Some(source.into());
+        error.details.source = Some(source.into());
         error
     }
 
-    /// The program gave it up.
+    /// Makes the error of a transfer that the program cancelled.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
 
-    /// The same as of another kind; `what` it concerns goes before the sentence.
+    /// Changes the kind, and puts the subject `what` before the sentence.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
-        self.inner.kind = kind;
+        self.details.kind = kind;
         self.about(what)
     }
 
-    /// The same with its subject before the sentence.
+    /// Puts the subject `what` before the sentence.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
-        self.inner.message = format!("{what}: {}", self.inner.message);
+        self.details.message = format!("{what}: {}", self.details.message);
         self
     }
 
-    /// Names the URL this was for, unless one is named already.
+    /// Sets the URL concerned, unless one is set already.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
-        self.inner.url.get_or_insert_with(|| url.into());
+        self.details.url.get_or_insert_with(|| url.into());
         self
     }
 
-    /// Names the URL that was asked for, where redirects have led from there to the one it was for.
+    /// Sets the requested URL, if redirects have led from it to the URL concerned.
     #[must_use]
     pub fn asked_as(mut self, url: impl Into<String>) -> Self {
-        self.inner.asked.get_or_insert_with(|| url.into());
+        self.details.asked.get_or_insert_with(|| url.into());
         self
     }
 
-    /// The same, this far.
+    /// Raises the stage to this one, if it is later.
     #[must_use]
-    pub(crate) fn at(mut self, stage: Stage) -> Self {
-        self.inner.stage = self.inner.stage.max(stage);
+    pub(crate) fn at(mut self, stage: ErrorStage) -> Self {
+        self.details.stage = self.details.stage.max(stage);
         self
     }
 
-    /// The same of a response with this status.
+    /// Sets the status of the response concerned.
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
-        self.inner.status = Some(status);
+        self.details.status = Some(status);
         self
     }
 
-    /// A copy, for another request that failed for the same reason, or for another caller. A cause from the system is kept; any other becomes text.
+    /// Returns a copy for another caller, or for another request that failed for the same reason. It
+    /// keeps the operating system's error; any other cause becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
-        let Inner { kind, message, url, asked, stage, status, .. } = &*self.inner;
+        let ErrorDetails { kind, message, url, asked, stage, status, .. } = &*self.details;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
         let mut again = match self.io_source() {
             Some(source) => Self::with_source(*kind, message.clone(), system(source)),
             None => Self::new(*kind, self.cause()),
         };
-        again.inner.url.clone_from(url);
-        again.inner.asked.clone_from(asked);
-        again.inner.status = *status;
+        again.details.url.clone_from(url);
+        again.details.asked.clone_from(asked);
+        again.details.status = *status;
         again.at(*stage)
     }
 
-    /// The kind of failure.
+    /// Returns the kind of failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.inner.kind
+        self.details.kind
     }
 
-    /// curl's exit code for it.
+    /// Returns curl's exit code for the failure.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        self.inner.kind.exit_code()
+        self.details.kind.exit_code()
     }
 
-    /// The URL it was for, where known. Never holds credentials.
+    /// Returns the URL concerned, if known. It never contains credentials.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
-        self.inner.url.as_deref()
+        self.details.url.as_deref()
     }
 
-    /// The URL that was asked for, where redirects have led from there to [`Error::url`].
+    /// Returns the requested URL, if redirects have led from it to [`Error::url`].
     #[must_use]
     pub fn asked_url(&self) -> Option<&str> {
-        self.inner.asked.as_deref()
+        self.details.asked.as_deref()
     }
 
     /// Returns whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a
@@ -310,12 +313,12 @@ impl Error {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
-    /// Returns whether TLS could not be set up: the handshake failed, the peer's certificate or key
-    /// or ours is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may
-    /// reject our certificate after the request was sent: that counts as TLS, too.
+    /// Returns whether TLS could not be set up: the handshake failed, a certificate or key of either
+    /// side is not acceptable, or the TLS settings cannot be used. In TLS 1.3 a server may reject
+    /// the client's certificate after the request was sent, which counts as TLS, too.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        self.is_tls_setup() || self.is_refusal()
+        self.is_tls_setup() || self.is_tls_rejection()
     }
 
     fn is_tls_setup(&self) -> bool {
@@ -357,14 +360,14 @@ impl Error {
     /// refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        self.inner.status
+        self.details.status
     }
 
     /// Returns whether a redirect cannot be followed: there were too many, or the target is
     /// malformed or not http.
     #[must_use]
     pub fn is_redirect(&self) -> bool {
-        self.kind() == ErrorKind::TooManyRedirects || self.inner.stage == Stage::Redirected
+        self.kind() == ErrorKind::TooManyRedirects || self.details.stage == ErrorStage::Redirected
     }
 
     /// Returns whether the request was never sent because its URL, its settings or its content are
@@ -373,7 +376,7 @@ impl Error {
     pub fn is_setup(&self) -> bool {
         let is_wrong =
             matches!(self.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Setup | ErrorKind::Read);
-        is_wrong && self.inner.stage < Stage::Sent
+        is_wrong && self.details.stage < ErrorStage::Sent
     }
 
     /// Returns whether a time limit ran out.
@@ -382,9 +385,9 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns whether no connection could be made (name, address, interface, proxy or TLS), or not
-    /// in time. Nothing of the request was sent, so a request of any method may be repeated. False
-    /// for failures after a redirect or in a retry.
+    /// Returns whether no connection could be made, or not in time: the cause is a name, an address,
+    /// an interface, a proxy or TLS. Nothing of the request was sent, so a request of any method may
+    /// be repeated. False for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {
@@ -393,42 +396,50 @@ impl Error {
             | ErrorKind::Connect
             | ErrorKind::Interface
             | ErrorKind::Proxy => true,
-            // A proxy's, or time that ran out on the way.
+            // These count if a proxy caused them, or if time ran out before the request.
             ErrorKind::Timeout
             | ErrorKind::Receive
             | ErrorKind::Send
             | ErrorKind::Protocol
             | ErrorKind::Http2
-            | ErrorKind::Http2Stream => self.inner.stage == Stage::Connecting,
+            | ErrorKind::Http2Stream => self.details.stage == ErrorStage::Connecting,
             _ => self.is_tls_setup(),
         };
-        is_of_connections && self.inner.stage < Stage::Sent
+        is_of_connections && self.details.stage < ErrorStage::Sent
     }
 
-    /// The operating system's error below it, if that is the cause.
+    /// Returns the operating system's error, if that is the cause.
     #[must_use]
     pub fn io_source(&self) -> Option<&io::Error> {
-        self.inner.source.as_deref().and_then(|source| source.downcast_ref())
+        self.details.source.as_deref().and_then(|source| source.downcast_ref())
     }
 
-    /// The server said by an alert of TLS that it will not do (RFC 8446 section 6.2): it would say so again.
-    pub(crate) fn is_refusal(&self) -> bool {
-        let alert = self.inner.source.as_deref().and_then(|source| source.downcast_ref::<Alert>());
-        alert.is_some_and(Alert::is_refusal)
+    /// Marks the error as a rejection of this side's TLS identity or parameters by an alert (RFC
+    /// 8446 section 6.2).
+    #[must_use]
+    pub(crate) fn as_tls_rejection(mut self) -> Self {
+        self.details.is_tls_rejection = true;
+        self
     }
 
-    /// The sentence and its cause, without the URL.
+    /// Returns true if the peer rejected this side's TLS identity or parameters by an alert. It
+    /// would reject them again.
+    pub(crate) fn is_tls_rejection(&self) -> bool {
+        self.details.is_tls_rejection
+    }
+
+    /// Returns the sentence and its cause, without the URL.
     #[must_use]
     pub fn cause(&self) -> String {
-        match &self.inner.source {
-            Some(source) => format!("{}: {source}", self.inner.message),
-            None => self.inner.message.clone(),
+        match &self.details.source {
+            Some(source) => format!("{}: {source}", self.details.message),
+            None => self.details.message.clone(),
         }
     }
 }
 
-/// For programs that read a [`Response`](crate::Response) among other things: the [`Error`] is inside (`get_ref`,
-/// `downcast`). It is never of the kind that readers take for "try again".
+/// Wraps an [`Error`] for programs that read a [`Response`](crate::Response) by [`io::Read`]; `get_ref` and `downcast`
+/// return it. Its kind is never one that makes readers try again.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
@@ -443,13 +454,13 @@ impl From<Error> for io::Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.inner.asked, &self.inner.url) {
+        match (&self.details.asked, &self.details.url) {
             (Some(asked), Some(url)) => write!(f, "{asked} (redirected to {url}): ")?,
             (_, Some(url)) => write!(f, "{url}: ")?,
             (_, None) => {}
         }
-        f.write_str(&self.inner.message)?;
-        match &self.inner.source {
+        f.write_str(&self.details.message)?;
+        match &self.details.source {
             Some(source) => write!(f, ": {source}"),
             None => Ok(()),
         }
@@ -458,6 +469,6 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.inner.source.as_deref().map(|source| source as _)
+        self.details.source.as_deref().map(|source| source as _)
     }
 }

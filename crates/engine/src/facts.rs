@@ -1,4 +1,4 @@
-//! The facts about a transfer: sizes, times, addresses. The source of `--write-out` and `--stats`.
+//! The facts about a transfer: sizes, times, addresses. They feed `--write-out` and `--stats`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,111 +6,99 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{Head, Version};
 
-/// The progress of a transfer's last exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Progress {
-    /// No request was sent, since there was no connection yet.
-    #[default]
-    Connecting,
-    /// The request was sent, but no final response came.
-    Sent,
-    /// The head of the response came.
-    Answered,
-}
-
-/// The facts of one transfer, or of its last try where each is the whole anew; times count from [`Facts::started`].
+/// The facts about one transfer. If each attempt starts over, they are those of the last attempt.
+/// Times count from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The method of the last request, if redirects have changed it.
     pub method: Option<Box<str>>,
     /// The Referer of the last request, if it was set from a redirect.
     pub referer: Option<Box<str>>,
-    /// Start of the transfer.
+    /// The start of the transfer.
     pub started: Instant,
-    /// The final response's status; 0 where none came.
+    /// The final response's status; 0 without a response.
     pub status: u16,
-    /// The status of a proxy's last answer to a CONNECT; 0 where none came.
+    /// The status of a proxy's last response to a CONNECT; 0 without one.
     pub connect_status: u16,
     /// The version of the final response.
     pub version: Option<Version>,
-    /// Bytes of all requests sent: heads as HTTP/1.1 has them, and content.
+    /// Bytes of all requests sent: heads in the form of HTTP/1.1, and content.
     pub request_bytes: u64,
     /// Bytes of content sent with the last request.
     pub upload_bytes: u64,
-    /// Fields of the last response's head.
+    /// The number of fields in the last response's head.
     pub fields: u32,
     /// The transfer used a proxy.
     pub proxy_used: bool,
-    /// Time at which the last redirect had been followed; zero without one.
+    /// The time at which the last redirect was followed; zero without one.
     pub redirected: Duration,
     /// Bytes of all heads received.
     pub head_bytes: u64,
     /// Bytes of the body received, before decoding.
     pub body_bytes: u64,
-    /// Bytes of the body delivered after decoding; `None` if there was nothing to decode.
+    /// Bytes of the body after decoding; `None` if the body was not coded.
     pub decoded_bytes: Option<u64>,
-    /// Redirects followed.
+    /// The number of redirects followed.
     pub redirects: u32,
-    /// Further attempts made.
+    /// The number of retries.
     pub retries: u32,
-    /// Requests sent.
+    /// The number of requests sent.
     pub requests: u32,
-    /// Progress of the last exchange. A redirect or a further try begins at
-    /// [`Progress::Connecting`] again.
-    pub progress: Progress,
-    /// Connections opened for it.
+    /// The number of connections opened for the transfer.
     pub connects: u32,
-    /// Number of the connection that carried the last request, counted from 0 over all connections
-    /// of this process.
+    /// The number of the connection that carried the last request, counted from 0 over all
+    /// connections of this process.
     pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
-    /// The fault of the last server's certificate, if it was examined and accepted anyway
+    /// The fault of the last server's certificate, if the certificate was accepted in spite of it
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     pub certificate_fault: Option<Box<str>>,
-    /// The certificates that the last server showed, its own first, in DER, where they were to be kept
+    /// The certificate chain of the last server, its own certificate first, in DER, if it is kept
     /// ([`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates)).
     pub certificates: Option<Arc<[Vec<u8>]>>,
-    /// Our address.
+    /// The local address.
     pub local: Option<SocketAddr>,
-    /// The name was resolved.
+    /// The time at which the name was resolved.
     pub resolved: Duration,
-    /// The connection was established.
+    /// The time at which the connection was established.
     pub connected: Duration,
-    /// TLS was set up; zero without TLS.
+    /// The time at which the TLS handshake was complete; zero without TLS.
     pub secured: Duration,
-    /// The last request was put on its way.
+    /// The time at which the last request was sent.
     pub sent: Duration,
-    /// The first byte of the last response came.
+    /// The time at which the first byte of the last response arrived.
     pub first_byte: Duration,
-    /// The transfer was over.
+    /// The time at which the transfer was over.
     pub total: Duration,
-    /// The time spent in each phase, over all tries.
-    pub phases: Phases,
-    /// Costs of the tries before the last that are not in the other facts.
-    pub earlier: Earlier,
-    /// The present phase, and when it began.
-    pub now: (Phase, Instant),
+    /// The time spent in each phase, over all attempts.
+    pub phase_times: PhaseTimes,
+    /// Costs of the attempts before the last one that are not in the other facts.
+    pub earlier: EarlierAttempts,
+    /// The current phase; once the transfer is over, its last one.
+    pub phase: TransferPhase,
+    /// The start of the current phase.
+    pub phase_began: Instant,
 }
 
-/// The time that a transfer spent in each phase: sums where there were several exchanges.
+/// The time that a transfer spent in each phase, summed over its exchanges.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Phases {
-    /// Looking up names.
+pub struct PhaseTimes {
+    /// Name lookups.
     pub resolve: Duration,
-    /// Connecting.
+    /// Connection setup.
     pub connect: Duration,
-    /// Setting up TLS and tunnels.
+    /// Handshakes of TLS, and setup of tunnels.
     pub tls: Duration,
-    /// From requests to the first bytes of their responses.
+    /// Time from requests to the first bytes of their responses.
     pub wait: Duration,
-    /// From there to the ends of the responses.
+    /// Time from the first bytes of responses to their ends.
     pub receive: Duration,
-    /// Pauses before further tries.
+    /// Pauses before retries.
     pub pause: Duration,
 }
 
-impl Phases {
+impl PhaseTimes {
     pub(crate) fn add(&mut self, other: &Self) {
         self.resolve += other.resolve;
         self.connect += other.connect;
@@ -121,31 +109,31 @@ impl Phases {
     }
 }
 
-/// Costs of the tries before the last one.
+/// Costs of the attempts before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Earlier {
-    /// Connections that were opened.
+pub struct EarlierAttempts {
+    /// The number of connections opened.
     pub connects: u32,
-    /// Redirects that were followed.
+    /// The number of redirects followed.
     pub redirects: u32,
 }
 
 /// A phase of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// The transfer waits for its turn, or is over.
+pub enum TransferPhase {
+    /// Waiting for a connection slot, or for the next exchange to begin.
     Idle,
-    /// A name is looked up.
+    /// Looking up a name.
     Resolve,
-    /// A connection is made.
+    /// Connecting.
     Connect,
-    /// TLS or a tunnel is set up.
+    /// Setting up TLS or a tunnel.
     Tls,
-    /// A request is sent, and its response waited for.
+    /// Sending a request, and waiting for its response.
     Wait,
-    /// A response is received.
+    /// Receiving a response.
     Receive,
-    /// A further try is waited for.
+    /// Pausing before a retry.
     Pause,
 }
 
@@ -171,7 +159,6 @@ impl Facts {
             redirects: 0,
             retries: 0,
             requests: 0,
-            progress: Progress::Connecting,
             connects: 0,
             connection: None,
             peer: None,
@@ -184,53 +171,58 @@ impl Facts {
             sent: Duration::ZERO,
             first_byte: Duration::ZERO,
             total: Duration::ZERO,
-            phases: Phases::default(),
-            earlier: Earlier::default(),
-            now: (Phase::Idle, now),
+            phase_times: PhaseTimes::default(),
+            earlier: EarlierAttempts::default(),
+            phase: TransferPhase::Idle,
+            phase_began: now,
         }
     }
 
     /// Begins another phase.
-    pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
-        let (ending, began) = std::mem::replace(&mut self.now, (phase, now));
-        let time = now.saturating_duration_since(began);
-        match ending {
-            Phase::Idle => {}
-            Phase::Resolve => self.phases.resolve += time,
-            Phase::Connect => self.phases.connect += time,
-            Phase::Tls => self.phases.tls += time,
-            Phase::Wait => self.phases.wait += time,
-            Phase::Receive => self.phases.receive += time,
-            Phase::Pause => self.phases.pause += time,
+    pub(crate) fn enter(&mut self, phase: TransferPhase, now: Instant) {
+        self.end_phase(now);
+        self.phase = phase;
+    }
+
+    /// Adds the time of the current phase to the sums.
+    fn end_phase(&mut self, now: Instant) {
+        let time = now.saturating_duration_since(std::mem::replace(&mut self.phase_began, now));
+        match self.phase {
+            TransferPhase::Idle => {}
+            TransferPhase::Resolve => self.phase_times.resolve += time,
+            TransferPhase::Connect => self.phase_times.connect += time,
+            TransferPhase::Tls => self.phase_times.tls += time,
+            TransferPhase::Wait => self.phase_times.wait += time,
+            TransferPhase::Receive => self.phase_times.receive += time,
+            TransferPhase::Pause => self.phase_times.pause += time,
         }
     }
 
-    /// Counts the redirects of this try among those of earlier ones.
+    /// Counts the redirects of this attempt among those of earlier ones.
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// Returns the facts of a further try of the whole transfer, which begins at this moment.
-    pub(crate) fn of_next_try(&self, at: Instant) -> Self {
-        let Self { retries, requests, phases, now, .. } = *self;
-        let earlier = Earlier { connects: self.earlier.connects + self.connects, ..self.earlier };
-        Self { retries, requests, phases, earlier, now, ..Self::new(at) }
+    /// Returns the facts of another attempt at the whole transfer, which begins at this time.
+    pub(crate) fn of_next_attempt(&self, at: Instant) -> Self {
+        let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
+        let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
+        Self { retries, requests, phase_times, earlier, phase, phase_began, ..Self::new(at) }
     }
 
-    pub(crate) fn exchange_began(&mut self, now: Instant) {
-        self.enter(Phase::Wait, now);
+    /// Records that a request was sent.
+    pub(crate) fn on_request(&mut self, now: Instant) {
+        self.enter(TransferPhase::Wait, now);
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
-        self.progress = Progress::Sent;
         self.upload_bytes = 0;
     }
 
-    /// Records that a head came. `continues`: the response continues a body whose first response
-    /// was already reported.
-    pub(crate) fn head_came(&mut self, head: &Head, now: Instant, continues: bool) {
-        self.enter(Phase::Receive, now);
+    /// Records the head of a response. With `continues`, the response continues a body whose first
+    /// response was already recorded.
+    pub(crate) fn on_head(&mut self, head: &Head, now: Instant, continues: bool) {
+        self.enter(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
-        self.progress = Progress::Answered;
         if continues {
             return;
         }
@@ -240,8 +232,9 @@ impl Facts {
         self.version = Some(head.version());
     }
 
-    pub(crate) fn finished(&mut self, now: Instant) {
-        self.enter(Phase::Idle, now);
+    /// Records the end of the transfer. The phase stays: it tells how far the last exchange got.
+    pub(crate) fn on_finished(&mut self, now: Instant) {
+        self.end_phase(now);
         self.total = now.saturating_duration_since(self.started);
     }
 }

@@ -84,6 +84,7 @@ pub mod fleet;
 pub mod fork;
 pub mod interrupt;
 pub mod net;
+mod outcome;
 pub mod pipeline;
 pub mod request;
 pub mod response;

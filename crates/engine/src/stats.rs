@@ -1,24 +1,25 @@
 //! The totals: requests, bytes, connections, packets.
 //!
-//! Packets and bytes on the wire come from the kernel's own count for each connection (`TCP_INFO`), read when it is
-//! closed: no capture, no privilege. Where the system has no such count they stay zero and [`Wire::known`] is false.
+//! Packets and bytes on the wire come from the kernel's counters of each connection (`TCP_INFO`), which are read when it
+//! is closed. This needs no capture and no privilege. Without such counters they stay zero, and [`WireTraffic::known`] is
+//! false.
 
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
-use crate::facts::{Facts, Phases};
+use crate::facts::{Facts, PhaseTimes};
 use crate::net::tcp_info;
 use crate::sync::IgnorePoison;
 
-/// Totals of all drivers of a client.
+/// TransferTotals of all drivers of a client.
 #[derive(Debug, Default)]
-pub struct Stats {
-    totals: Mutex<Totals>,
+pub struct ClientStats {
+    totals: Mutex<TransferTotals>,
 }
 
 /// The sums at one moment.
 #[derive(Debug, Default, Clone)]
-pub struct Totals {
+pub struct TransferTotals {
     /// Transfers that were finished.
     pub transfers: u64,
     /// Of these, those that failed.
@@ -36,14 +37,14 @@ pub struct Totals {
     /// Requests sent on a connection that had served another.
     pub reused: u64,
     /// Bytes and packets that the connections carried.
-    pub wire: Wire,
+    pub wire: WireTraffic,
     /// Sums of the transfers' phases.
-    pub phases: Phases,
+    pub phases: PhaseTimes,
 }
 
 /// The bytes and packets on the wire, both ways.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Wire {
+pub struct WireTraffic {
     /// The operating system reports these numbers.
     pub known: bool,
     /// Payload bytes of TCP sent, with retransmissions.
@@ -56,15 +57,15 @@ pub struct Wire {
     pub packets_received: u64,
 }
 
-impl Stats {
+impl ClientStats {
     /// Returns the present sums.
     #[must_use]
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> TransferTotals {
         self.totals.lock().ignore_poison().clone()
     }
 
     /// Adds a worker's own sums.
-    pub(crate) fn add(&self, other: &Totals) {
+    pub(crate) fn add(&self, other: &TransferTotals) {
         let mut totals = self.totals.lock().ignore_poison();
         totals.add(other);
     }
@@ -75,13 +76,13 @@ impl Stats {
     }
 
     pub(crate) fn connection_closed(&self, fd: &impl AsFd) {
-        let mut totals = Totals::default();
+        let mut totals = TransferTotals::default();
         totals.connection_closed(fd);
         self.add(&totals);
     }
 }
 
-impl Totals {
+impl TransferTotals {
     fn add(&mut self, other: &Self) {
         self.transfers += other.transfers;
         self.failed += other.failed;
@@ -110,7 +111,7 @@ impl Totals {
         self.body_bytes += facts.body_bytes;
         self.connections += u64::from(connects);
         self.reused += u64::from(facts.requests.saturating_sub(connects));
-        self.phases.add(&facts.phases);
+        self.phases.add(&facts.phase_times);
     }
 
     /// Counts the traffic of a connection that is being closed.

@@ -1,14 +1,14 @@
 //! Events of a transfer for observers: what it sends and receives, without secrets.
 //!
 //! ```
-//! use haul::trace::{Event, Trace};
+//! use haul::trace::{TraceEvent, Trace};
 //!
 //! #[derive(Debug)]
 //! struct Printer;
 //!
 //! impl Trace for Printer {
-//!     fn event(&self, event: &Event<'_>) {
-//!         if let Event::Response { head } = event {
+//!     fn event(&self, event: &TraceEvent<'_>) {
+//!         if let TraceEvent::Response { head } = event {
 //!             eprintln!("{}", head.status());
 //!         }
 //!     }
@@ -26,74 +26,74 @@ use haul_proto::head::{Fields, Head};
 use haul_proto::request::Request;
 
 use crate::Error;
-use crate::transfer::Outcome;
+use crate::outcome::TransferOutcome;
 
 /// An event of a transfer.
 #[derive(Debug, Clone)]
-pub enum Event<'a> {
-    /// For people to read.
+pub enum TraceEvent<'a> {
+    /// A message for people.
     Info(Cow<'a, str>),
-    /// A request goes out. Values of [fields that hold secrets, or may](haul_policy::secrets::is_hidden_field), are replaced.
+    /// A request is being sent. Values of [fields that may hold secrets](haul_policy::secrets::is_hidden_field) are
+    /// replaced.
     Request {
         /// The request's head.
         head: Cow<'a, str>,
     },
-    /// The head of a response has come.
+    /// The head of a response was received.
     Response {
         /// The head, as received.
         head: &'a Head,
     },
-    /// An interim response (1xx) has come.
+    /// An interim response (1xx) was received.
     Interim {
         /// The response's head, as received.
         head: &'a Head,
     },
-    /// A proxy has answered a CONNECT.
+    /// A proxy has responded to a CONNECT.
     Connect {
         /// The head of its answer, as received.
         head: &'a Head,
     },
-    /// The trailer section of a body has come (RFC 9110 section 6.5).
+    /// The trailer section of a body was received (RFC 9110 section 6.5).
     Trailers {
         /// The trailer fields, as received.
         fields: &'a Fields,
     },
-    /// The last try failed, and there is another after a wait.
+    /// The last attempt failed, and another follows after a wait.
     Retry {
-        /// The result of the last try.
+        /// The failure of the last attempt.
         trouble: retry::Outcome,
-        /// Time until the next try.
+        /// The time until the next attempt.
         wait: Duration,
-        /// Number of tries left, including this one.
+        /// The number of attempts left, including the next one.
         left: u32,
-        /// The outcome to report if the last try ends the transfer; `None` for a status that is not
-        /// a failure.
-        failed: Option<&'a Outcome>,
+        /// The outcome of the failed attempt; `None` if it ended with a status that is not a failure.
+        failed: Option<&'a TransferOutcome>,
     },
-    /// Content is sent. Reported only if [`Trace::wants_content`] says so.
+    /// Content is being sent. Reported only if [`Trace::wants_content`] says so.
     Sent(&'a [u8]),
-    /// Content is received, before decoding. Reported only if [`Trace::wants_content`] says so.
+    /// Content was received, and is not decoded yet. Reported only if [`Trace::wants_content`] says so.
     Received(&'a [u8]),
 }
 
-/// Watches transfers, from any worker's thread.
+/// An observer of transfers, called on any worker's thread.
 pub trait Trace: Send + Sync + fmt::Debug {
     /// Reports an event.
-    fn event(&self, event: &Event<'_>);
+    fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns whether the content itself is reported, which rules out the direct path. Default no.
+    /// Returns whether content is reported, which rules out the direct path. Default no.
     fn wants_content(&self) -> bool {
         false
     }
 
-    /// Returns the error that makes a transfer fail because part of a head could not be kept as
-    /// wanted. Called after each head of a final response and after trailers. Default none.
+    /// Returns the error that makes a transfer fail because a head could not be stored. Called after
+    /// each head of a final response and after trailers. Default none.
     fn failure(&self) -> Option<Error> {
         None
     }
 }
 
-/// The system's words for an error, as `strerror(3)` has them: without the number that Rust puts behind.
+/// Returns the text of a system error as `strerror(3)` has it, without the number that Rust appends.
 ///
 /// ```
 /// use std::io::Error;
@@ -108,12 +108,12 @@ pub fn system_words(error: &io::Error) -> String {
     text
 }
 
-/// A request's head for people, without secrets.
-pub(crate) fn request(request: &Request<'_>, version: &str) -> Event<'static> {
+/// Returns the event for a request, without secrets.
+pub(crate) fn request_event(request: &Request<'_>, version: &str) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
         let value = if is_hidden_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };
         head.push_str(&format!("{name}: {value}\n"));
     }
-    Event::Request { head: head.into() }
+    TraceEvent::Request { head: head.into() }
 }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use haul::sink::file::FileOptions;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
 use super::fetch::AgentFetcher;
@@ -25,7 +25,7 @@ pub(crate) fn fetch(
     url: &str,
     request: &RequestOptions,
     file: Option<(&Path, FileOptions)>,
-) -> Result<Option<Outcome>> {
+) -> Result<Option<TransferOutcome>> {
     let Some(args) = &global.agent else { return Ok(None) };
     let stage = &operation.stages[0];
     let transfer = &stage.transfer;

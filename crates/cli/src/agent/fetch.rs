@@ -24,7 +24,7 @@ use haul::sink::Sink;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::output::{Output, Waiting};
 use haul::state::auth::Netrc;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, makedev, stat};
@@ -52,7 +52,7 @@ pub(crate) struct AgentFetcher<'a> {
 
 /// A piece of a content that was delivered, or as much of it as came.
 struct FetchedPiece {
-    outcome: Outcome,
+    outcome: TransferOutcome,
     moved: u64,
     told: ContentInfo,
 }
@@ -77,7 +77,12 @@ impl<'a> AgentFetcher<'a> {
     }
 
     /// Fetches to a descriptor. The reader at the end of a pipe may stop early.
-    pub(crate) fn fetch_to_descriptor(&mut self, url: &str, options: &RequestOptions, out: BorrowedFd<'_>) -> Outcome {
+    pub(crate) fn fetch_to_descriptor(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        out: BorrowedFd<'_>,
+    ) -> TransferOutcome {
         let began = Instant::now();
         let is_plain = options.method == "GET" && options.range.is_none() && !options.decode;
         if !is_plain || !is_pipe(out) {
@@ -151,13 +156,13 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         path: &Path,
         how: &FileOptions,
-    ) -> Outcome {
+    ) -> TransferOutcome {
         let started = Instant::now();
         let sink = || Box::new(FileSink::with(path, how.clone()));
         let is_new_or_file = path.metadata().map_or(true, |metadata| metadata.is_file());
         let target = match parse(url, options) {
             Ok(target) => target,
-            Err(error) => return Outcome::unsent(nowhere(), error, started),
+            Err(error) => return TransferOutcome::unsent(nowhere(), error, started),
         };
         // What an earlier run left is completed by this process, which knows how.
         let has_partial = sink().partial(&target).is_some();
@@ -289,7 +294,7 @@ impl<'a> AgentFetcher<'a> {
             Ok(target) => target,
             Err(error) => {
                 return FetchedPiece {
-                    outcome: Outcome::unsent(nowhere(), error, started),
+                    outcome: TransferOutcome::unsent(nowhere(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
                 };
@@ -300,7 +305,7 @@ impl<'a> AgentFetcher<'a> {
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
                 return FetchedPiece {
-                    outcome: Outcome::unsent(nowhere(), error, started),
+                    outcome: TransferOutcome::unsent(nowhere(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
                 };
@@ -316,7 +321,7 @@ impl<'a> AgentFetcher<'a> {
 
 /// The mirror that redirects have led to, if it may be asked by itself: a request with secrets
 /// would take it for their origin.
-fn mirror_of(url: &str, options: &RequestOptions, outcome: &Outcome) -> Option<String> {
+fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> Option<String> {
     let RequestOptions { fields, authorization, auth, cookie, tls, .. } = options;
     let is_open = fields.is_empty()
         && authorization.is_none()
@@ -350,18 +355,24 @@ fn nowhere() -> Target {
 }
 
 /// The end of a call that the agent carried out.
-fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> Outcome {
+fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| Head::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
     facts.version = head.as_ref().map(Head::version);
     facts.total = started.elapsed();
     let target = Target::parse(&done.url).unwrap_or_else(|_| nowhere());
     let result = done.error.map_or(Ok(()), |error| Err(error.into()));
-    Outcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+    TransferOutcome { result, target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 /// A call that was not carried out to its end; as far as it is known here.
-fn broken(url: &str, options: &RequestOptions, began: Option<ResponseStart>, moved: u64, started: Instant) -> Outcome {
+fn broken(
+    url: &str,
+    options: &RequestOptions,
+    began: Option<ResponseStart>,
+    moved: u64,
+    started: Instant,
+) -> TransferOutcome {
     let head = began.and_then(|began| Head::from_raw(&began.head));
     let facts = Box::new(Facts {
         status: head.as_ref().map_or(0, Head::status),
@@ -371,7 +382,7 @@ fn broken(url: &str, options: &RequestOptions, began: Option<ResponseStart>, mov
         ..Facts::new(started)
     });
     let target = parse(url, options).unwrap_or_else(|_| nowhere());
-    Outcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+    TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 /// Adds the cost of a further request for the same content.

@@ -41,7 +41,7 @@ use haul::net::proxy::{Environment, ProxyOptions};
 use haul::request::{RequestOptions, Split};
 use haul::sink::file::{Append, FileOptions};
 use haul::state::jar::Jar;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
@@ -255,7 +255,7 @@ impl FtpClient {
     }
 
     /// Gives a file the date that the server gives.
-    fn date(&self, path: &Path, outcome: &Outcome) -> Result<()> {
+    fn date(&self, path: &Path, outcome: &TransferOutcome) -> Result<()> {
         if !self.args.drops_date
             && let Some(head) = &outcome.head
             && path.metadata().is_ok_and(|metadata| metadata.is_file())
@@ -272,7 +272,7 @@ impl FtpClient {
         options: &RequestOptions,
         url: &str,
         path: &Path,
-    ) -> Outcome {
+    ) -> TransferOutcome {
         let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
         let mut options = options.clone();
         // sysupgrade and syspatch create the file for a user who may write it, in a directory that
@@ -297,7 +297,7 @@ impl FtpClient {
     }
 
     /// Checks the length of a fetched file for fetch(1), and sets its date. Returns the exit code.
-    fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &Outcome) -> Result<u8> {
+    fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &TransferOutcome) -> Result<u8> {
         let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
         let actual = path.metadata().map_err(failed)?.len();
         if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
@@ -330,7 +330,7 @@ impl FtpClient {
     }
 
     /// Reports the result and returns the exit code.
-    fn tell(&self, target: &Target, outcome: &Outcome) -> u8 {
+    fn tell(&self, target: &Target, outcome: &TransferOutcome) -> u8 {
         if self.args.verbose != Some(false) && outcome.facts.redirects > 0 && outcome.target.origin() != target.origin()
         {
             print_error_line(&format!("Redirected to {}", outcome.target.to_url()));
@@ -388,7 +388,7 @@ fn unnamed(url: &str) -> String {
 }
 
 /// ftp's words for a failure; none for a reader that has seen enough.
-fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> {
+fn message(target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
         ErrorKind::Write if is_left(error) => return None,
@@ -407,7 +407,7 @@ fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> 
 }
 
 /// Returns the message in the words of fetch(1): the URL, and the error.
-fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &Outcome, error: &Error) -> Option<String> {
+fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &TransferOutcome, error: &Error) -> Option<String> {
     let url = target.to_url();
     Some(match error.kind() {
         ErrorKind::Write if is_left(error) => return None,
@@ -435,7 +435,7 @@ fn is_left(error: &Error) -> bool {
 
 /// The server's words about its status: no control character of theirs reaches the terminal. HTTP/2
 /// has none, but callers look for them (fw_update for "404 Not Found").
-fn reason(outcome: &Outcome) -> String {
+fn reason(outcome: &TransferOutcome) -> String {
     let head = outcome.head.as_ref();
     let given = head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default();
     if !given.is_empty() {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use haul::transfer::Redirected;
+use haul::transfer::FollowedRedirect;
 use haul::{Head, Target};
 use haul_policy::Host;
 
@@ -97,7 +97,7 @@ pub struct TransferFacts<'a> {
     /// The head of the last reply.
     pub head: Option<&'a Head>,
     /// The redirects that were followed, where they were kept.
-    pub history: &'a [Redirected],
+    pub history: &'a [FollowedRedirect],
     /// The time of the output, since 1970.
     pub now: Duration,
 }

@@ -18,7 +18,7 @@ use super::notifier::Notifier;
 use super::{BatchOrder, FinishedRequest};
 use crate::sink::Sink;
 use crate::sync::IgnorePoison;
-use crate::transfer::Outcome;
+use crate::transfer::TransferOutcome;
 
 /// Maximum time for which results are collected before the program is notified.
 const GATHER_TIME: Duration = Duration::from_millis(1);
@@ -69,7 +69,7 @@ impl CompletionQueue {
     }
 
     /// Adds a result. Waiters are told later ([`Admission::end_turn`]).
-    pub(super) fn put(&self, id: u64, outcome: Outcome, sink: Option<Box<dyn Sink>>) {
+    pub(super) fn put(&self, id: u64, outcome: TransferOutcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<BudgetedSink>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
         let cost = cost.unwrap_or(0);

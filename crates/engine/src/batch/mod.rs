@@ -43,7 +43,7 @@ use crate::request::Request;
 use crate::response::Reply;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
-use crate::transfer::Outcome;
+use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
 use completion_queue::{CompletionQueue, CompletionState};
 use executor::{Executor, TimedWait};
@@ -103,7 +103,7 @@ pub struct Batch {
 /// A finished request of a [`Batch`].
 pub struct FinishedRequest {
     id: u64,
-    outcome: Outcome,
+    outcome: TransferOutcome,
     sink: Option<Box<dyn Sink>>,
     cost: u64,
 }
@@ -117,7 +117,7 @@ impl FinishedRequest {
 
     /// Returns the outcome of the request.
     #[must_use]
-    pub fn outcome(&self) -> &Outcome {
+    pub fn outcome(&self) -> &TransferOutcome {
         &self.outcome
     }
 
@@ -133,7 +133,7 @@ impl FinishedRequest {
     /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
     /// lost because the system could not go on.
     #[must_use]
-    pub fn into_parts<S: Sink>(self) -> (Outcome, Option<S>) {
+    pub fn into_parts<S: Sink>(self) -> (TransferOutcome, Option<S>) {
         let sink = self.sink.map(|sink| sink as Box<dyn Any>);
         (self.outcome, sink.and_then(|sink| sink.downcast().ok()).map(|sink| *sink))
     }

@@ -45,9 +45,9 @@ use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, Reply, Response, Sending};
 use crate::sink::Sink;
-use crate::stats::Stats;
+use crate::stats::ClientStats;
 use crate::sync::IgnorePoison;
-use crate::transfer::{Outcome, Transfer};
+use crate::transfer::{Transfer, TransferOutcome};
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
@@ -93,7 +93,7 @@ struct ProcessState {
     pool: Pool<HttpConnection>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: RecvMemory,
-    stats: Stats,
+    stats: ClientStats,
     /// Origin of the last URL.
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
@@ -116,7 +116,7 @@ impl ProcessState {
             pool: Pool::new(limits),
             buffer_pool: BufferPool::new(READ_BUFFER),
             recv_memory: RecvMemory::default(),
-            stats: Stats::default(),
+            stats: ClientStats::default(),
             last_origin: Mutex::default(),
             executor: OnceLock::new(),
             inboxes: Mutex::default(),
@@ -276,7 +276,7 @@ impl Client {
     /// Sends a request and receives the body into a sink of the caller, such as one over a string
     /// of another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink
     /// is returned in any case.
-    pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
+    pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (TransferOutcome, S) {
         response::perform(self, request, sink)
     }
 
@@ -317,7 +317,7 @@ impl Client {
     /// Fetches one target into a sink and waits for it: no thread, no event loop. Only these
     /// options apply; the client's options do not.
     #[must_use]
-    pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
+    pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> TransferOutcome {
         let now = Instant::now();
         blocking::run(self, Transfer::new(target, options, BodyDelivery::new(sink), now, 0))
     }
@@ -330,7 +330,7 @@ impl Client {
 
     /// Returns the totals of the client's connections so far, including connections in the pool.
     #[must_use]
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &ClientStats {
         &self.parts().stats
     }
 

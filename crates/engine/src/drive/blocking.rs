@@ -6,8 +6,8 @@
 //! program that reads the body piece by piece.
 //!
 //! ```text
-//!            ┌──────────── After::Again ◀────────────┐
-//!  Next ─────┴──▶ take from the pool, or open ──▶ ActiveExchange ──▶ After::Done ──▶ Outcome
+//!            ┌──────────── NextStep::Again ◀────────────┐
+//!  Next ─────┴──▶ take from the pool, or open ──▶ ActiveExchange ──▶ NextStep::Done ──▶ TransferOutcome
 //!                                                 │  ▲
 //!                                                 └──┘ enough for now: advance returns
 //! ```
@@ -31,14 +31,14 @@ use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
 use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
-use crate::facts::Phase;
+use crate::facts::TransferPhase;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Family;
 use crate::net::pool::Key;
 use crate::request::Split;
 use crate::split::{self, SplitMonitor, SplitOutcome};
-use crate::transfer::{After, Broke, Outcome, Transfer};
+use crate::transfer::{ExchangeFailure, NextStep, Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
 /// The waker of a blocking exchange, which wakes no thread: the sink itself waits.
@@ -48,7 +48,7 @@ const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
-pub fn run(client: &Client, transfer: Box<Transfer>) -> Outcome {
+pub fn run(client: &Client, transfer: Box<Transfer>) -> TransferOutcome {
     run_to_end(client, transfer).into_outcome().0
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct FinishedTransfer {
 impl FinishedTransfer {
     /// Returns the outcome of the transfer, and the path that its body took.
     #[inline]
-    pub(crate) fn into_outcome(self) -> (Outcome, BodyDelivery) {
+    pub(crate) fn into_outcome(self) -> (TransferOutcome, BodyDelivery) {
         self.transfer.into_outcome(self.result)
     }
 }
@@ -215,12 +215,12 @@ impl BlockingTransfer {
     fn next_state(
         &mut self,
         client: &Client,
-        (transfer, after): (Box<Transfer>, After),
+        (transfer, after): (Box<Transfer>, NextStep),
         from: ConnectionSource,
     ) -> Option<FinishedTransfer> {
         match after {
-            After::Done(result) => Some(end(client, transfer, result)),
-            After::Again(wait) => {
+            NextStep::Done(result) => Some(end(client, transfer, result)),
+            NextStep::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
                 self.state = ExchangeState::Next(transfer, from, at);
                 None
@@ -233,7 +233,7 @@ impl BlockingTransfer {
         let ActiveExchange { connection, split_monitor, .. } = live;
         match split::run(client, connection, split_monitor) {
             Ok((mut transfer, SplitOutcome::Done(result))) => {
-                transfer.facts.finished(Instant::now());
+                transfer.facts.on_finished(Instant::now());
                 Some(end(client, transfer, result))
             }
             Ok((transfer, SplitOutcome::ContinueAlone)) => {
@@ -252,9 +252,9 @@ impl BlockingTransfer {
 
 /// The end of a transfer.
 fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> FinishedTransfer {
-    let result = result.map_err(|error| transfer.own(error));
+    let result = result.map_err(|error| transfer.annotate(error));
     if transfer.facts.total.is_zero() {
-        transfer.facts.finished(Instant::now());
+        transfer.facts.on_finished(Instant::now());
     }
     client.stats().transfer_finished(&transfer.facts, result.is_err());
     FinishedTransfer { transfer, result }
@@ -268,7 +268,7 @@ fn begin(
     split: Split,
     timer: &mut InterruptTimer,
     now: Instant,
-) -> Result<ActiveExchange, (Box<Transfer>, After)> {
+) -> Result<ActiveExchange, (Box<Transfer>, NextStep)> {
     let warm = match from {
         ConnectionSource::Pool if !transfer.reuse.wants_fresh => {
             client.take_idle_for(transfer.target(), transfer.options(), now).filter(HttpConnection::can_start)
@@ -280,10 +280,10 @@ fn begin(
         None => match open_for(client, &mut transfer, timer) {
             Ok(connection) => (connection, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err((transfer, After::Done(Err(error))));
+                return Err((transfer, NextStep::Done(Err(error))));
             }
             Err(error) => {
-                let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
+                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, Instant::now());
                 return Err((transfer, after));
             }
         },
@@ -524,7 +524,7 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, timer: &mut Interrup
     let options = Arc::clone(transfer.options());
     let key = Arc::new(key);
     let now = Instant::now();
-    transfer.facts.enter(Phase::Resolve, now);
+    transfer.facts.enter(TransferPhase::Resolve, now);
     let opens_by = crate::clock::after(now, options.connect.timeout);
     let opens_by = transfer.deadline().map_or(opens_by, |at| at.min(opens_by));
     let mut connecting = Connecting::new(Arc::clone(&key), Arc::clone(&options), 0, opens_by);

@@ -20,7 +20,7 @@ use crate::Result;
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::clock;
-use crate::facts::Phase;
+use crate::facts::TransferPhase;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::Lookup;
 use crate::net::pool::Key;
@@ -97,7 +97,7 @@ impl ConnectionSlot {
     /// Makes a slot whose connection will be opened for this transfer.
     #[must_use]
     pub(crate) fn new(key: Arc<Key>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
-        transfer.facts.enter(Phase::Resolve, now);
+        transfer.facts.enter(TransferPhase::Resolve, now);
         let options = Arc::clone(transfer.options());
         let connect_timeout = options.connect.timeout;
         let opens_by = clock::after(now, connect_timeout);

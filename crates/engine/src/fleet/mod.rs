@@ -49,7 +49,7 @@ use crate::interrupt::Interrupt;
 use crate::pipeline::ExtractPattern;
 use crate::request::RequestOptions;
 use crate::sink::output::Output;
-use crate::transfer::Outcome;
+use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 
 /// A stage of a fleet: how it requests pages, and which values it extracts from them.
@@ -130,7 +130,7 @@ impl Default for FleetOptions {
 /// The receiver of reports on finished transfers. Called from any worker's thread, in any order.
 pub trait TransferReporter: Send + Sync {
     /// Reports a finished transfer. The returned bytes are written after its body.
-    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>>;
+    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
 }
 
 /// A reporter that does nothing.
@@ -138,7 +138,7 @@ pub trait TransferReporter: Send + Sync {
 pub struct NoReport;
 
 impl TransferReporter for NoReport {
-    fn finished(&self, _job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
+    fn finished(&self, _job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
         None
     }
 }

@@ -32,7 +32,7 @@ use crate::sink::file::{Devices, FileSink};
 use crate::sink::naming::Clobber;
 use crate::sink::output::{Output, Room};
 use crate::sync::IgnorePoison;
-use crate::transfer::{Outcome, Transfer};
+use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of extractors kept for later bodies; each has its own scratch space.
@@ -236,7 +236,7 @@ impl FleetRun {
 
     /// Counts a finished job, prints its report after its body, and finishes its slot in the
     /// window.
-    fn finish_job(&self, job: &FleetJob, outcome: &Outcome, text: Option<Vec<u8>>) {
+    fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();
             match &outcome.result {
@@ -267,7 +267,7 @@ impl FleetRun {
         let mut any = false;
         while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
             any = true;
-            let outcome = Outcome::unsent(target, error, Instant::now());
+            let outcome = TransferOutcome::unsent(target, error, Instant::now());
             self.finish_job(&job, &outcome, self.report.finished(&job, &outcome));
         }
         any

@@ -43,7 +43,7 @@ use std::{
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::clock;
-use crate::trace::{Event, Trace, system_words};
+use crate::trace::{Trace, TraceEvent, system_words};
 use crate::{Error, ErrorKind};
 
 /// Options for making a connection.
@@ -210,7 +210,7 @@ impl Connector {
 
     fn tell(&self, text: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {
-            trace.event(&Event::Info(text().into()));
+            trace.event(&TraceEvent::Info(text().into()));
         }
     }
 

@@ -182,7 +182,7 @@ pub struct RequestOptions {
     pub trace: Option<Arc<dyn Trace>>,
     /// A hook that blocking calls ask during waits whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
-    /// Keep the heads of the redirects that were followed, for [`Outcome::history`](crate::transfer::Outcome::history).
+    /// Keep the heads of the redirects that were followed, for [`TransferOutcome::history`](crate::transfer::TransferOutcome::history).
     /// Default no.
     pub keep_history: bool,
 }

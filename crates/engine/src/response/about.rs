@@ -7,7 +7,7 @@ use haul_proto::head::{Fields, Head, Version};
 use crate::ErrorKind;
 use crate::Result;
 use crate::facts::Facts;
-use crate::transfer::{Outcome, Redirected, bad_status};
+use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
 
 /// The head of a response and the facts of its transfer, common to [`Response`](crate::Response)
 /// and [`AsyncResponse`](crate::AsyncResponse).
@@ -16,7 +16,7 @@ pub struct About {
     pub(super) head: Head,
     pub(super) target: Target,
     pub(super) facts: Box<Facts>,
-    pub(super) history: Vec<Redirected>,
+    pub(super) history: Vec<FollowedRedirect>,
     pub(super) trailers: Option<Fields>,
 }
 
@@ -74,7 +74,7 @@ impl About {
 
     /// Returns the redirects that were followed, the first one first.
     #[must_use]
-    pub fn history(&self) -> &[Redirected] {
+    pub fn history(&self) -> &[FollowedRedirect] {
         &self.history
     }
 
@@ -100,7 +100,7 @@ impl About {
     }
 
     /// The exchange has ended: all facts are known now. Returns the previous state.
-    pub(super) fn complete(&mut self, outcome: Outcome) -> Result<()> {
+    pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;
         outcome.result

@@ -15,7 +15,7 @@ use crate::buffer::{Chunk, Lease};
 use crate::sink::memory::receive_into;
 use crate::sink::{Begin, Sink, Wake};
 use crate::sync::IgnorePoison;
-use crate::transfer::Outcome;
+use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum number of bytes in the buffer: two receives of a driver that does not wait for the
@@ -45,7 +45,7 @@ struct Held {
     /// The program runs on another thread than the driver; the metadata for it is kept here.
     is_remote: bool,
     about: Option<Box<About>>,
-    end: Option<Box<Outcome>>,
+    end: Option<Box<TransferOutcome>>,
 }
 
 /// The result of a look for bytes without waiting.
@@ -53,7 +53,7 @@ pub(crate) enum Next {
     /// Bytes of the body.
     Piece(Chunk),
     /// The exchange is over, with this result.
-    End(Box<Outcome>),
+    End(Box<TransferOutcome>),
     /// No bytes yet. The reader will be woken.
     Later,
 }
@@ -147,7 +147,7 @@ impl Sink for Intake {
 
 impl Outlet {
     /// The driver is on another thread, and this is what it says at the end.
-    pub(crate) fn at_end(&self) -> impl FnOnce(Outcome) + Send + 'static {
+    pub(crate) fn at_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
         lock(&self.0).is_remote = true;
         let held = Arc::clone(&self.0);
         move |outcome| {
@@ -158,7 +158,7 @@ impl Outlet {
     }
 
     /// Returns the response once it has begun, or its failure. Otherwise keeps the waker.
-    pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<About>, Box<Outcome>>> {
+    pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<About>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
             // The response cannot be discarded for a retry from now on.

@@ -41,7 +41,7 @@ use crate::body::BodyDecoder;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::blocking::BlockingTransfer;
 use crate::request::{Request, Split};
-use crate::transfer::{Outcome, Transfer};
+use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
 use decode::Unpacker;
 use intake::Outlet;
@@ -90,7 +90,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
         Some(end) => (Some(end.into_outcome().0), None),
     };
     let (head, target, facts, history, trailers, source) = match (outcome, source) {
-        (Some(Outcome { result, target, head, facts, history, trailers, .. }), _) => {
+        (Some(TransferOutcome { result, target, head, facts, history, trailers, .. }), _) => {
             // The program gets the bytes received before the body broke off, and then the failure.
             let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
             match result {
@@ -260,7 +260,7 @@ impl Response {
         self.generation != fork::generation()
     }
 
-    fn is_over(&mut self, outcome: Outcome) {
+    fn is_over(&mut self, outcome: TransferOutcome) {
         self.source = Source::Over(self.about.complete(outcome));
     }
 }

@@ -16,7 +16,7 @@ use crate::facts::Facts;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
-use crate::transfer::{Outcome, Redirected, Transfer};
+use crate::transfer::{FollowedRedirect, Transfer, TransferOutcome};
 use crate::{Client, Result};
 
 /// A response and its body, read to its end.
@@ -40,7 +40,7 @@ pub struct Reply {
     /// Sizes, times and addresses.
     pub facts: Box<Facts>,
     /// The redirects that were followed, if they are kept.
-    pub history: Vec<Redirected>,
+    pub history: Vec<FollowedRedirect>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
     pub trailers: Option<Fields>,
     /// The body, decoded if decoding was requested.
@@ -82,8 +82,8 @@ impl Reply {
     ///
     /// # Errors
     /// The outcome's.
-    pub(crate) fn of(outcome: Outcome, body: Vec<u8>) -> Result<Self> {
-        let Outcome { result, target, head, facts, history, trailers, .. } = outcome;
+    pub(crate) fn of(outcome: TransferOutcome, body: Vec<u8>) -> Result<Self> {
+        let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
         result?;
         Ok(Self { head: head.ok_or_else(no_head)?, target, facts, history, trailers, body })
     }
@@ -96,7 +96,7 @@ pub(crate) fn call(client: &Client, request: Request) -> Result<Reply> {
 }
 
 /// Sends a request, and receives the body into a sink, which is returned.
-pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (Outcome, S) {
+pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
     let Request { target, options, own } = request;
     let path = BodyDelivery::new(Box::new(sink));
     let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);

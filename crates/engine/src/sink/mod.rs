@@ -37,7 +37,7 @@ use haul_proto::head::Head;
 
 use crate::buffer::Lease;
 use crate::facts::Facts;
-use crate::transfer::Redirected;
+use crate::outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 use records::Records;
 
@@ -63,7 +63,7 @@ pub struct Begin<'a> {
     /// The URL that this is the response to, after redirects.
     pub place: &'a Target,
     /// The redirects that were followed, if they are kept.
-    pub history: &'a [Redirected],
+    pub history: &'a [FollowedRedirect],
     /// Facts known so far.
     pub facts: &'a Facts,
     /// The length of what will be pushed, if known; it is unknown for a decoded or extracted body.

@@ -6,7 +6,7 @@ use haul_policy::alt_svc::Protocol;
 use super::Transfer;
 use crate::net::pool::Key;
 use crate::net::proxy::Via;
-use crate::trace::Event;
+use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind};
 
 /// An alternative service of an origin (RFC 7838): protocol, host and port.
@@ -41,7 +41,7 @@ impl Transfer {
         if let (Some(trace), Some(AltService { protocol, host, port })) = (&self.options.trace, service.as_deref()) {
             let (from, to) = (self.current.target.host_text(), protocol.as_str());
             let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.current.target.port());
-            trace.event(&Event::Info(text.into()));
+            trace.event(&TraceEvent::Info(text.into()));
         }
         self.route.alternative = service;
     }

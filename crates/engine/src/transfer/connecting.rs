@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use haul_proto::head::Head;
 
 use super::Transfer;
-use crate::facts::Phase;
+use crate::facts::TransferPhase;
 use crate::net::connecting::ConnectObserver;
-use crate::trace::Event;
+use crate::trace::TraceEvent;
 
 impl ConnectObserver for Transfer {
     fn resolved(&mut self) {
-        self.facts.resolved = self.enter_phase(Phase::Connect);
+        self.facts.resolved = self.enter_phase(TransferPhase::Connect);
     }
 
     fn connected(&mut self, local: Option<SocketAddr>) {
         self.facts.connects += 1;
-        self.facts.connected = self.enter_phase(Phase::Tls);
+        self.facts.connected = self.enter_phase(TransferPhase::Tls);
         self.facts.local = local;
     }
 
@@ -26,7 +26,7 @@ impl ConnectObserver for Transfer {
         for head in heads {
             self.facts.head_bytes += head.raw().len() as u64;
             if let Some(trace) = &self.options.trace {
-                trace.event(&Event::Connect { head });
+                trace.event(&TraceEvent::Connect { head });
             }
             if self.options.include_head && self.options.as_curl.connect_heads {
                 self.keep_head(head);
@@ -35,13 +35,13 @@ impl ConnectObserver for Transfer {
     }
 
     fn secured(&mut self) {
-        self.facts.secured = self.enter_phase(Phase::Idle);
+        self.facts.secured = self.enter_phase(TransferPhase::Idle);
     }
 }
 
 impl Transfer {
     /// Begins another phase, and returns the time since the transfer began.
-    fn enter_phase(&mut self, phase: Phase) -> Duration {
+    fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter(phase, now);
         now.saturating_duration_since(self.facts.started)

@@ -13,7 +13,7 @@ use super::{Credit, Transfer};
 use crate::buffer::Lease;
 use crate::request::Span;
 use crate::sink::Wake;
-use crate::trace::Event;
+use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 /// An unwanted body of up to this length is read to its end, to keep the connection.
@@ -141,7 +141,7 @@ impl Transfer {
     /// Reports content to a trace that observes it.
     fn report_content(&self, content: &[u8]) {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
-            trace.event(&Event::Received(content));
+            trace.event(&TraceEvent::Received(content));
         }
     }
 

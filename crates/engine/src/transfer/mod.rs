@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!            enqueue              on_head             on_body*           on_complete
-//! Transfer ────────▶ h1::Conn ──────────▶ Transfer ───────────▶ sink ──────────────▶ After::Done
-//!     ▲                 │ on_failure                                                   After::Again
+//! Transfer ────────▶ h1::Conn ──────────▶ Transfer ───────────▶ sink ──────────────▶ NextStep::Done
+//!     ▲                 │ on_failure                                                   NextStep::Again
 //!     └─────────────────┴──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -40,7 +40,6 @@ mod content_coding;
 mod delivery;
 mod delivery_range;
 mod end_offset;
-mod outcome;
 mod request_content;
 mod request_fields;
 mod response;
@@ -76,9 +75,10 @@ use state::{
 };
 use target_state::TargetState;
 
+pub use crate::outcome::{FollowedRedirect, TransferOutcome};
 pub(crate) use end_offset::EndOffset;
-pub use outcome::{After, Broke, Outcome, Redirected};
 pub(crate) use response::bad_status;
+pub use retry::{ExchangeFailure, NextStep};
 pub use speed_limits::Credit;
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::Scheduling;
@@ -295,7 +295,7 @@ impl Transfer {
 
     /// Returns the followed redirects, if they are kept.
     #[must_use]
-    pub fn history(&self) -> &[Redirected] {
+    pub fn history(&self) -> &[FollowedRedirect] {
         &self.history.redirects
     }
 

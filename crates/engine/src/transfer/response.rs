@@ -10,13 +10,14 @@ use haul_proto::head::{Head, Version};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict};
 use super::state::Disposition;
-use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Redirected, Transfer};
+use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
 use crate::clock;
-use crate::error::Stage;
+use crate::error::ErrorStage;
 use crate::net::proxy::Via;
+use crate::outcome::FollowedRedirect;
 use crate::request::RequestOptions;
 use crate::sink::Begin;
-use crate::trace::Event;
+use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 /// The most challenges that a proxy may send. Without a limit, it could report a stale nonce for
@@ -29,10 +30,10 @@ impl Transfer {
         let continues = self.resume.has_begun;
         self.restore_deadline();
         self.current.is_http10 = head.version() == Version::Http10;
-        self.facts.head_came(&head, now, continues);
+        self.facts.on_head(&head, now, continues);
         self.speed.on_received(0, now);
         if let Some(trace) = &self.options.trace {
-            trace.event(&Event::Response { head: &head });
+            trace.event(&TraceEvent::Response { head: &head });
         }
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
@@ -43,7 +44,7 @@ impl Transfer {
         }
         self.exchange.disposition = trace_error.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
         if self.options.keep_history && matches!(self.exchange.disposition, Disposition::Follow(_)) {
-            self.history.redirects.push(Redirected { target: self.current.target.clone(), head: head.clone() });
+            self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
         // If heads are delivered, so are the ones with challenges, and the ones that end the
         // transfer.
@@ -115,7 +116,7 @@ impl Transfer {
                     _ => ErrorKind::Url,
                 };
                 let error = Error::with_source(kind, "the redirect cannot be followed", error);
-                Some(Disposition::Fail(error.at(Stage::Redirected)))
+                Some(Disposition::Fail(error.at(ErrorStage::Redirected)))
             }
         }
     }

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::state::ExchangeState;
-use super::{After, Transfer};
-use crate::facts::Phase;
+use super::{NextStep, Transfer};
+use crate::facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
     /// Discards a complete response that may belong to another request of its connection. Starts
     /// over with the first URL, or fails if some of the content was already delivered.
-    pub fn retract(&mut self, now: Instant) -> After {
+    pub fn retract(&mut self, now: Instant) -> NextStep {
         self.exchange = ExchangeState::default();
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
@@ -18,10 +18,10 @@ impl Transfer {
             return self.done(Err(Error::new(ErrorKind::Receive, message)), now);
         }
         self.restart_at_first_target();
-        self.facts.enter(Phase::Idle, now);
-        *self.facts = self.facts.of_next_try(self.facts.started);
+        self.facts.enter(TransferPhase::Idle, now);
+        *self.facts = self.facts.of_next_attempt(self.facts.started);
         self.head = None;
         self.trailers = None;
-        After::Again(Duration::ZERO)
+        NextStep::Again(Duration::ZERO)
     }
 }

@@ -10,20 +10,47 @@ use haul_proto::head::Head;
 use super::request_content::Expectation;
 use super::state::{Disposition, Scheduling};
 use super::target_state::TargetState;
-use super::{After, Broke, Outcome, Transfer, response};
+use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
-use crate::error::Stage;
-use crate::facts::{Phase, Progress};
+use crate::error::ErrorStage;
+use crate::facts::TransferPhase;
+use crate::outcome::TransferOutcome;
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
-/// The progress since the last failure after which a resumable transfer has all its retries again.
-const PROGRESS: u64 = 256 << 10;
+/// The number of bytes since the last failure after which a resumable transfer has all its retries
+/// again.
+const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
+
+/// The next step of a transfer when an exchange is over.
+#[derive(Debug)]
+pub enum NextStep {
+    /// The transfer is over.
+    Done(Result<()>),
+    /// The transfer needs another exchange, after this delay.
+    Again(Duration),
+}
+
+/// The stage at which an exchange failed, as far as it matters for a retry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeFailure {
+    /// No connection could be made: nothing was sent.
+    BeforeSending,
+    /// A reused connection broke before the first byte of the response: the peer most likely closed
+    /// it while it was idle.
+    WhileStale,
+    /// No byte of the response had arrived.
+    BeforeResponse,
+    /// The failure was in the head or the body of the response.
+    InResponse,
+    /// The peer violated the protocol, and would again.
+    ByProtocol,
+}
 
 impl Transfer {
     /// Handles a response that is complete, or whose rest is not read ([`Transfer::is_cut_short`]).
-    pub fn on_complete(&mut self, now: Instant) -> After {
+    pub fn on_complete(&mut self, now: Instant) -> NextStep {
         match std::mem::replace(&mut self.exchange.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
@@ -35,17 +62,17 @@ impl Transfer {
                 self.done(result, now)
             }
             Disposition::Again => {
-                self.facts.progress = Progress::Connecting;
-                After::Again(Duration::ZERO)
+                self.facts.enter(TransferPhase::Idle, now);
+                NextStep::Again(Duration::ZERO)
             }
             Disposition::Anew => {
                 self.return_to_first_target();
                 self.current.skips_redirects = false;
-                self.facts.progress = Progress::Connecting;
-                After::Again(Duration::ZERO)
+                self.facts.enter(TransferPhase::Idle, now);
+                NextStep::Again(Duration::ZERO)
             }
             Disposition::Follow(hop) => {
-                self.facts.progress = Progress::Connecting;
+                self.facts.enter(TransferPhase::Idle, now);
                 if self.current.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
@@ -63,7 +90,7 @@ impl Transfer {
                 if let Some(error) = self.resend_error() {
                     return self.done(Err(error), now);
                 }
-                After::Again(Duration::ZERO)
+                NextStep::Again(Duration::ZERO)
             }
             Disposition::Retry(wait) => {
                 let error = self.head.as_ref().filter(|_| self.options.fail).map(response::bad_status);
@@ -75,7 +102,7 @@ impl Transfer {
     }
 
     /// Handles a response that was delivered completely. Returns the next step, if more is needed.
-    fn delivered(&mut self, now: Instant) -> After {
+    fn delivered(&mut self, now: Instant) -> NextStep {
         if self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at)) {
             return self.done(Ok(()), now);
         }
@@ -84,7 +111,7 @@ impl Transfer {
         if is_short {
             self.exchange.disposition = Disposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
-            return self.on_failure(error, Broke::InResponse, now);
+            return self.on_failure(error, ExchangeFailure::InResponse, now);
         }
         if self.is_part() {
             return self.done(Ok(()), now);
@@ -94,7 +121,7 @@ impl Transfer {
         {
             self.resume.range.move_to(gap);
             self.current.skips_redirects = self.current.is_redirected();
-            return After::Again(Duration::ZERO);
+            return NextStep::Again(Duration::ZERO);
         }
         if let Some(after) = self.retry_after_body(now) {
             return after;
@@ -105,7 +132,7 @@ impl Transfer {
 
     /// Handles a response whose head makes it unusable. A retry of the whole may bring another one,
     /// if the options retry every error.
-    fn refused(&mut self, error: Error, now: Instant) -> After {
+    fn refused(&mut self, error: Error, now: Instant) -> NextStep {
         self.exchange.retry_after_body = None;
         // Content that has changed has no rest.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
@@ -124,7 +151,7 @@ impl Transfer {
     }
 
     /// Returns the next try, if the delivered response asked for one.
-    fn retry_after_body(&mut self, now: Instant) -> Option<After> {
+    fn retry_after_body(&mut self, now: Instant) -> Option<NextStep> {
         let wait = self.exchange.retry_after_body.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
@@ -142,7 +169,7 @@ impl Transfer {
     }
 
     /// Handles a broken exchange. Returns whether the transfer is over or tried again.
-    pub fn on_failure(&mut self, error: Error, broke: Broke, now: Instant) -> After {
+    pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> NextStep {
         // The decision on the head stands, whatever happens to an unwanted body.
         if !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
@@ -154,21 +181,21 @@ impl Transfer {
             }
             _ => error,
         };
-        let error = if broke == Broke::BeforeSending { error.at(Stage::Connecting) } else { error };
-        if broke == Broke::BeforeSending && self.drop_alternative_after(&error) {
-            return After::Again(Duration::ZERO);
+        let error = if broke == ExchangeFailure::BeforeSending { error.at(ErrorStage::Connecting) } else { error };
+        if broke == ExchangeFailure::BeforeSending && self.drop_alternative_after(&error) {
+            return NextStep::Again(Duration::ZERO);
         }
         let trouble = trouble_of(&error, broke);
-        if let (Some(_), true) = (self.resend_error(), broke != Broke::BeforeSending) {
+        if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailure::BeforeSending) {
             return self.done(Err(error), now);
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
-        if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
+        if broke == ExchangeFailure::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // The server most likely never saw the request (RFC 9112 section 9.3.1), so this does
             // not count as an attempt.
             self.reuse.wants_fresh = true;
-            self.facts.progress = Progress::Connecting;
-            return After::Again(Duration::ZERO);
+            self.facts.enter(TransferPhase::Idle, now);
+            return NextStep::Again(Duration::ZERO);
         }
         if self.is_part() {
             return self.done(Err(error), now);
@@ -177,7 +204,7 @@ impl Transfer {
             && self.resume.has_begun
             && self.ranges.are_allowed()
             && self.resume.range.is_resumable();
-        if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= PROGRESS {
+        if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
             // It got on, and what it has is kept: this is the first failure here. New starts kept nothing.
             self.attempt.number = self.attempt.number.min(self.attempt.restarts);
         }
@@ -245,22 +272,21 @@ impl Transfer {
         }
     }
 
-    fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
+    fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> NextStep {
         self.on_retry(trouble, wait, error);
         self.report_pause(wait, error);
         self.attempt.number += 1;
         self.facts.retries += 1;
-        self.facts.enter(Phase::Pause, now);
-        self.facts.progress = Progress::Connecting;
+        self.facts.enter(TransferPhase::Pause, now);
         let at = clock::after(now, wait);
         self.begin_attempt(at);
         if self.options.as_curl.retries_whole {
             self.restart_at_first_target();
-            *self.facts = self.facts.of_next_try(at);
+            *self.facts = self.facts.of_next_attempt(at);
         } else {
             self.return_to_first_target();
         }
-        After::Again(wait)
+        NextStep::Again(wait)
     }
 
     /// Tells the observer of pauses that this one begins.
@@ -293,7 +319,7 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
-    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> After {
+    pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> NextStep {
         if !self.resume.has_begun && !self.is_part() {
             // What came was dropped.
             self.facts.body_bytes = 0;
@@ -302,15 +328,22 @@ impl Transfer {
         if result.is_err() {
             self.deliver_heads();
         }
-        self.facts.finished(now);
+        self.facts.on_finished(now);
         if self.is_part() {
             // The body comes by other connections.
-            self.facts.enter(Phase::Receive, now);
+            self.facts.enter(TransferPhase::Receive, now);
         }
-        After::Done(result.map_err(|error| self.own(error)))
+        NextStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
-    /// Returns the pause that the last response asked for (429 or 503 with Retry-After), which
+    /// Adds to an error the URL of this transfer, and the stage that it had reached.
+    pub(crate) fn annotate(&self, error: Error) -> Error {
+        let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
+        let error = error.with_url(self.current.target.to_url()).at(stage);
+        if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
+    }
+
+    /// Returns the pause that the last response asked for (429 or 503 with Retry-NextStep), which
     /// holds for other requests to the host of [`Transfer::slot`], too. `None` if it asked for
     /// none, or if another host did.
     #[must_use]
@@ -329,26 +362,28 @@ impl Transfer {
     /// Ends the transfer. The body path returns what it holds.
     #[inline]
     #[must_use]
-    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyDelivery) {
+    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
         let Self { current: TargetState { target, .. }, head, facts, scheduling, history, trailers, body, .. } = *self;
         let Scheduling { tag, .. } = scheduling;
         let trailers = trailers.map(|fields| *fields);
-        (Outcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)
+        (TransferOutcome { result, target, head, facts, tag, history: history.redirects, trailers }, body)
     }
 }
 
 /// Classifies an error for the retry rules.
-fn trouble_of(error: &Error, broke: Broke) -> Trouble {
+fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     match (error.kind(), broke) {
-        (_, Broke::ByProtocol) => Trouble::Permanent,
-        (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
+        (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,
+        (ErrorKind::Timeout, ExchangeFailure::BeforeSending) => Trouble::ConnectTimeout,
         (ErrorKind::Timeout, _) => Trouble::Timeout,
         // A proxy that was asked and said no will say so again.
         (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
         (ErrorKind::Connect, _) => Trouble::ConnectRefused,
         // A certificate, or what TLS does not allow, is the same the next time.
-        (ErrorKind::TlsHandshake, Broke::BeforeSending) if error.io_source().is_some() => Trouble::ResetBeforeRequest,
-        _ if error.is_refusal() => Trouble::Permanent,
+        (ErrorKind::TlsHandshake, ExchangeFailure::BeforeSending) if error.io_source().is_some() => {
+            Trouble::ResetBeforeRequest
+        }
+        _ if error.is_tls_rejection() => Trouble::Permanent,
         // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
         (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
         (
@@ -357,11 +392,11 @@ fn trouble_of(error: &Error, broke: Broke) -> Trouble {
             | ErrorKind::Receive
             | ErrorKind::PartialBody
             | ErrorKind::Http2Stream,
-            Broke::InResponse,
+            ExchangeFailure::InResponse,
         ) => Trouble::ResetInBody,
         (
             ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
-            Broke::WhileStale | Broke::BeforeResponse,
+            ExchangeFailure::WhileStale | ExchangeFailure::BeforeResponse,
         ) => Trouble::ResetBeforeResponse,
         _ => Trouble::Permanent,
     }

@@ -79,7 +79,7 @@ impl Transfer {
             ..Request::default()
         };
         if let Some(trace) = &options.trace {
-            trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
+            trace.event(&trace::request_event(&request, conn.version(options.liberties.http10)));
         }
         let taken = conn.take(clock::time(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
@@ -88,7 +88,7 @@ impl Transfer {
         if !self.resume.has_begun {
             self.facts.body_bytes = 0;
         }
-        self.facts.exchange_began(now);
+        self.facts.on_request(now);
         self.facts.request_bytes += bytes;
         self.speed.begin_exchange(&options, now);
         taken

@@ -140,7 +140,7 @@ impl Transfer {
             include_head: false,
             resume_from: None,
             span: None,
-            // It is tried once: a pause that a server asks for (Retry-After) must hold up no stream that is under way.
+            // It is tried once: a pause that a server asks for (Retry-NextStep) must hold up no stream that is under way.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };

@@ -7,9 +7,9 @@ use haul_policy::queue::HostId;
 use haul_policy::redirect::Hop;
 use haul_proto::head::Head;
 
-use super::Redirected;
 use super::delivery_range::DeliveryRange;
 use crate::Error;
+use crate::outcome::FollowedRedirect;
 use crate::request::{RequestOptions, Span};
 
 /// The delivered bytes, and the position at which the next response continues. Starting over
@@ -199,7 +199,7 @@ pub(super) struct RedirectHistory {
     /// one.
     pub(super) last_other_head: Option<Box<Head>>,
     /// The followed redirects, if they are to be reported.
-    pub(super) redirects: Vec<Redirected>,
+    pub(super) redirects: Vec<FollowedRedirect>,
 }
 
 /// Marks by which the caller's queue recognizes and orders a transfer.

@@ -8,9 +8,10 @@ use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
 use super::state::Disposition;
-use super::{MAX_KEPT_HEADS, Outcome, Transfer};
+use super::{MAX_KEPT_HEADS, Transfer};
 use crate::net::stream::Stream;
-use crate::trace::Event;
+use crate::outcome::TransferOutcome;
+use crate::trace::TraceEvent;
 use crate::{Error, Result};
 
 impl Transfer {
@@ -27,7 +28,7 @@ impl Transfer {
             Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
             None => format!("Connected to {host} by a local socket"),
         };
-        trace.event(&Event::Info(text.into()));
+        trace.event(&TraceEvent::Info(text.into()));
         let mut agreed = if again { Vec::new() } else { stream.agreed() };
         let tls = &self.options.tls;
         if !agreed.is_empty() && (tls.verify || tls.examine) {
@@ -37,7 +38,7 @@ impl Transfer {
             });
         }
         for text in agreed {
-            trace.event(&Event::Info(text.into()));
+            trace.event(&TraceEvent::Info(text.into()));
         }
     }
 
@@ -51,7 +52,7 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
             let text = format!("Connection #{number} to host {} left intact", self.peer_host());
-            trace.event(&Event::Info(text.into()));
+            trace.event(&TraceEvent::Info(text.into()));
         }
     }
 
@@ -59,7 +60,7 @@ impl Transfer {
     pub(super) fn on_redirect(&self) {
         if let Some(trace) = &self.options.trace {
             let text = format!("Issue another request to this URL: '{}'", self.current.target.to_url());
-            trace.event(&Event::Info(text.into()));
+            trace.event(&TraceEvent::Info(text.into()));
         }
     }
 
@@ -69,7 +70,7 @@ impl Transfer {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
             let mut facts = self.facts.clone();
             facts.total = facts.started.elapsed();
-            let failed = error.map(|error| Outcome {
+            let failed = error.map(|error| TransferOutcome {
                 result: Err(error.again()),
                 target: self.current.target.clone(),
                 head: self.head.clone(),
@@ -78,7 +79,7 @@ impl Transfer {
                 history: Vec::new(),
                 trailers: None,
             });
-            trace.event(&Event::Retry { trouble, wait, left, failed: failed.as_ref() });
+            trace.event(&TraceEvent::Retry { trouble, wait, left, failed: failed.as_ref() });
         }
     }
 
@@ -87,7 +88,7 @@ impl Transfer {
         self.facts.upload_bytes += content.len() as u64;
         self.facts.request_bytes += content.len() as u64;
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
-            trace.event(&Event::Sent(content));
+            trace.event(&TraceEvent::Sent(content));
         }
     }
 
@@ -95,7 +96,7 @@ impl Transfer {
     pub fn on_interim(&mut self, head: &Head) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {
-            trace.event(&Event::Interim { head });
+            trace.event(&TraceEvent::Interim { head });
         }
         if self.options.include_head && !self.resume.has_begun {
             self.keep_head(head);
@@ -124,7 +125,7 @@ impl Transfer {
             return Ok(());
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
-            trace.event(&Event::Trailers { fields });
+            trace.event(&TraceEvent::Trailers { fields });
             if let Some(error) = trace.failure() {
                 return Err(error);
             }

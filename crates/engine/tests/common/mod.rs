@@ -22,7 +22,7 @@ use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
 use haul::sink::Sink;
 use haul::sink::output::Output;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::origin::Origin;
@@ -103,7 +103,7 @@ pub struct FetchOutcome {
 }
 
 impl FetchOutcome {
-    fn of(url: &str, outcome: &Outcome) -> Self {
+    fn of(url: &str, outcome: &TransferOutcome) -> Self {
         let error = outcome.result.as_ref().err();
         Self {
             url: url.to_owned(),
@@ -180,7 +180,7 @@ impl RecordingReport {
 }
 
 impl TransferReporter for RecordingReport {
-    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>> {
+    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         self.0.lock().unwrap().push(FetchOutcome::of(&job.url, outcome));
         None
     }

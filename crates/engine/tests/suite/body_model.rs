@@ -18,7 +18,7 @@ use common::{knowing, offering, retrying, trusting};
 use haul::request::{SpeedLimit, Split};
 use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions};
 use ranges::{NonRestartableSink, exit, fetch, origin};
 use seeds::{each, one_of};
@@ -120,7 +120,7 @@ fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
 }
 
 /// Asserts that output holds one version of the content, or a prefix of one after a failure.
-fn check_output(outcome: &Outcome, got: &[u8], versions: &[Vec<u8>]) {
+fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
     let is_right = |version: &Vec<u8>| match exit(outcome) {
         0 => got == version,
         _ => version.starts_with(got),
@@ -129,7 +129,7 @@ fn check_output(outcome: &Outcome, got: &[u8], versions: &[Vec<u8>]) {
 }
 
 /// Asserts that a file holds one version of the content, or is unchanged after a failure.
-fn check_file(outcome: &Outcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
+fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
     let got = fs::read(file).ok();
     match exit(outcome) {
         0 => {

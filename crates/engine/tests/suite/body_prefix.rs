@@ -5,13 +5,13 @@ use crate::common::BufferSink;
 use std::sync::Arc;
 
 use haul::request::Span;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::validator::Validator;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-fn fetch(client: &Client, url: &str, span: Span) -> (Outcome, Vec<u8>) {
+fn fetch(client: &Client, url: &str, span: Span) -> (TransferOutcome, Vec<u8>) {
     let bytes = BufferSink::default();
     let options = RequestOptions { span: Some(span), ..RequestOptions::default() };
     let sink = Box::new(bytes.clone());

@@ -12,7 +12,7 @@ use common::{bounded, fetching, item, one_thread, retrying, run, run_reading, st
 use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::sink::output::Output;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -111,7 +111,7 @@ fn broken_urls_are_not_read_ahead_unboundedly() {
     // With unbounded reading ahead, all items would be taken before the first report.
     struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
     impl haul::fleet::TransferReporter for ReadAheadReport {
-        fn finished(&self, _: &haul::fleet::FleetJob, _: &haul::transfer::Outcome) -> Option<Vec<u8>> {
+        fn finished(&self, _: &haul::fleet::FleetJob, _: &haul::transfer::TransferOutcome) -> Option<Vec<u8>> {
             let taken = self.0.load(std::sync::atomic::Ordering::SeqCst);
             let first = *self.1.lock().unwrap().get_or_insert(taken);
             assert!(first < 2000, "{first} were taken before the first was reported");
@@ -232,7 +232,7 @@ fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
 fn panicking_report_ends_the_run() {
     struct PanickingReport;
     impl TransferReporter for PanickingReport {
-        fn finished(&self, _: &FleetJob, _: &Outcome) -> Option<Vec<u8>> {
+        fn finished(&self, _: &FleetJob, _: &TransferOutcome) -> Option<Vec<u8>> {
             panic!("on purpose")
         }
     }

@@ -15,7 +15,7 @@ use common::{FleetRunResult, PATIENCE, fetching, item, one_thread, run, run_read
 use haul::fleet::{BodyDestination, Fleet, FleetItem, FleetJob, FleetOptions, TransferReporter};
 use haul::sink::file::FileOptions;
 use haul::sink::output::Output;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -109,7 +109,7 @@ struct CountdownReport {
 }
 
 impl TransferReporter for CountdownReport {
-    fn finished(&self, _job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
+    fn finished(&self, _job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let mut left = self.left.lock().unwrap();
         *left = left.wrapping_sub(1);
         if *left == 0 {
@@ -252,7 +252,7 @@ fn unordered_bodies_are_not_interleaved() {
 fn report_text_follows_its_body() {
     struct JobNumberReport;
     impl TransferReporter for JobNumberReport {
-        fn finished(&self, job: &FleetJob, _outcome: &Outcome) -> Option<Vec<u8>> {
+        fn finished(&self, job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
             Some(format!("<{}>\n", job.number).into_bytes())
         }
     }

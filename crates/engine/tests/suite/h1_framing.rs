@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use common::{DRIVERS, OK, PATIENCE, following, start_origin, trusting};
-use haul::facts::Progress;
+use haul::facts::TransferPhase;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
@@ -294,20 +294,20 @@ fn unrequested_206_error_says_no_range_was_requested() {
 }
 
 #[test]
-fn failed_transfer_reports_its_progress() {
+fn failed_transfer_reports_its_phase() {
     let origin = start_origin();
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
             vec![Step::ReadHead, Step::Close],
             vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), Step::Close],
         ]);
-        for (url, progress) in [
-            ("http://127.0.0.1:1/".to_owned(), Progress::Connecting),
-            (peer.url("/closes"), Progress::Sent),
-            (peer.url("/breaks"), Progress::Answered),
+        for (url, phase) in [
+            ("http://127.0.0.1:1/".to_owned(), TransferPhase::Connect),
+            (peer.url("/closes"), TransferPhase::Wait),
+            (peer.url("/breaks"), TransferPhase::Receive),
         ] {
             let got = driver.get(&Client::new(), &origin.url(&format!("/redirect/302?to={url}")), &following());
-            assert_eq!((got.facts.redirects, got.facts.progress), (1, progress), "{driver:?} {}", got.message);
+            assert_eq!((got.facts.redirects, got.facts.phase), (1, phase), "{driver:?} {}", got.message);
             assert_ne!(got.exit, 0);
         }
     }

@@ -12,7 +12,7 @@ use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, bounded, get, retr
 use haul::body::delivery::BodyDelivery;
 use haul::sink::memory::Memory;
 use haul::sink::output::{Output, Waiting};
-use haul::transfer::{After, Broke, Transfer};
+use haul::transfer::{ExchangeFailure, NextStep, Transfer};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{Config, Conn, Event};
@@ -172,7 +172,7 @@ struct NotifyingReport {
 }
 
 impl haul::fleet::TransferReporter for NotifyingReport {
-    fn finished(&self, job: &haul::fleet::FleetJob, outcome: &haul::transfer::Outcome) -> Option<Vec<u8>> {
+    fn finished(&self, job: &haul::fleet::FleetJob, outcome: &haul::transfer::TransferOutcome) -> Option<Vec<u8>> {
         if job.url == self.url {
             let _ = self.done.send(());
         }
@@ -253,11 +253,11 @@ fn retry_after_pauses_the_host_only_once() {
     let mut transfer = transfer(retrying(5));
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), Some(Duration::from_secs(100)));
-    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(_)));
+    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(_)));
     // The next attempt breaks, without another Retry-After.
     transfer.enqueue(&mut Conn::new(Config::default()), Instant::now()).unwrap();
     let broken = Error::new(ErrorKind::EmptyReply, "closed");
-    assert!(matches!(transfer.on_failure(broken, Broke::BeforeResponse, Instant::now()), After::Again(_)));
+    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::BeforeResponse, Instant::now()), NextStep::Again(_)));
     assert_eq!(transfer.host_pause(), None);
 }
 
@@ -266,9 +266,9 @@ fn retry_after_does_not_pause_the_redirecting_host() {
     let options = RequestOptions { redirects: RedirectRules::default(), ..retrying(5) };
     let mut transfer = transfer(options);
     answered(&mut transfer, "HTTP/1.1 302 X\r\nLocation: http://b.test/\r\nContent-Length: 0\r\n\r\n");
-    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(Duration::ZERO)));
+    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(Duration::ZERO)));
     answered(&mut transfer, "HTTP/1.1 503 X\r\nRetry-After: 100\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(transfer.host_pause(), None);
     // The transfer itself waits.
-    assert!(matches!(transfer.on_complete(Instant::now()), After::Again(wait) if wait == Duration::from_secs(100)));
+    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(wait) if wait == Duration::from_secs(100)));
 }

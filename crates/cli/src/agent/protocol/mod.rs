@@ -288,7 +288,7 @@ impl AgentMessage {
             kind::BEGAN => Self::Began(FrameValue::get(&mut reader)?),
             kind::DONE => {
                 let mut result = CallResult::get(&mut reader)?;
-                (result.facts.started, result.facts.now.1) = (started, started);
+                (result.facts.started, result.facts.phase_began) = (started, started);
                 Self::Done(Box::new(result))
             }
             kind::REFUSED => Self::Refused,
@@ -342,11 +342,11 @@ frame_fields! {
         // It is in the head.
         version,
         // Only programs that use the engine itself ask for it.
-        progress,
+        phase,
+        phase_began,
         // The figures of --stats are of this process alone: with it the agent is not used.
-        phases,
+        phase_times,
         earlier,
-        now,
     }
     from Facts::new(Instant::now())
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haul::buffer::Lease;
 use haul::sink::output::{Output, Room};
 use haul::sink::{Begin, Sink, Wake};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -121,7 +121,7 @@ impl AgentCall {
     }
 
     /// Reports the end of the transfer to the caller.
-    pub(super) fn is_over(&self, outcome: &Outcome) {
+    pub(super) fn is_over(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
         let done = AgentMessage::Done(Box::new(CallResult {
             facts: (*outcome.facts).clone(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haul::net::dns::is_onion;
 use haul::trace::system_words;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 use haul_policy::glob::GlobError;
 use haul_policy::retry::{Outcome as Trouble, is_transient_status};
@@ -18,7 +18,7 @@ use crate::persona::Persona;
 use crate::usage_error::pointed_at;
 
 /// The line on stderr.
-pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+pub(crate) fn line(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         // Never cut: the cause is at the end, and a URL may be long.
         Persona::Haul => {
@@ -70,14 +70,14 @@ pub(crate) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String
 }
 
 /// Returns the text of `%{errormsg}`, which the error line also shows after its code.
-pub(crate) fn of(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+pub(crate) fn of(persona: Persona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         Persona::Haul => error.to_string(),
         Persona::Curl => text(error, outcome),
     }
 }
 
-fn text(error: &Error, outcome: Option<&Outcome>) -> String {
+fn text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     let cause = || crate::usage_error::one_line(&error.cause());
     let Some(outcome) = outcome else {
         return match error.kind() {
@@ -186,7 +186,7 @@ fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
 
 /// The fault of a certificate, the proxy's or the server's, as OpenSSL's number: 0 for none, 1 if
 /// it has no number.
-pub(crate) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
+pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     let number = |why: &str| of_openssl(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
     let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
     match refused.map(Error::cause) {
@@ -213,19 +213,19 @@ fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
     }
 }
 
-fn announced(outcome: &Outcome) -> Option<u64> {
+fn announced(outcome: &TransferOutcome) -> Option<u64> {
     let length = outcome.head.as_ref()?.get("content-length")?;
     std::str::from_utf8(length).ok()?.trim().parse().ok()
 }
 
-fn partial(outcome: &Outcome) -> String {
+fn partial(outcome: &TransferOutcome) -> String {
     match announced(outcome).and_then(|length| length.checked_sub(outcome.facts.body_bytes)) {
         Some(missing) => format!("end of response with {missing} bytes missing"),
         None => "transfer closed with outstanding read data remaining".to_owned(),
     }
 }
 
-fn timed_out(outcome: &Outcome, millis: u128) -> String {
+fn timed_out(outcome: &TransferOutcome, millis: u128) -> String {
     let got = outcome.facts.body_bytes;
     match announced(outcome).filter(|_| got > 0) {
         Some(length) => {

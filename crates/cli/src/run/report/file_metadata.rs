@@ -8,7 +8,7 @@ use std::path::Path;
 
 use haul::Head;
 use haul::sink::file::directory_mode;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
 
@@ -17,7 +17,7 @@ use crate::file_access::Stdout;
 use crate::plan::Operation;
 
 /// Stamps the file of a successful transfer. Returns the messages of the steps that failed.
-pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
+pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &TransferOutcome) -> Vec<String> {
     let mut failed = Vec::new();
     // For unchanged content, nothing arrived that could be stamped.
     let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
@@ -74,7 +74,7 @@ pub(crate) fn make_directories(operation: &Operation, path: &Path) -> std::io::R
 
 /// Writes the entity tag of a response. A response without one keeps the existing file, or creates
 /// an empty one.
-pub(crate) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
+pub(crate) fn entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     // That of an error's page is not the content's.
     let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));
     let tag = head.and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());

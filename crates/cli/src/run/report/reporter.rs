@@ -12,8 +12,8 @@ use haul::interrupt::Interrupt;
 use haul::net::local::UnixSocket;
 use haul::request::Pauses;
 use haul::sink::output::Output;
-use haul::trace::{Event, Trace};
-use haul::transfer::Outcome;
+use haul::trace::{Trace, TraceEvent};
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
 
 use crate::file_access::print_error_line;
@@ -131,7 +131,7 @@ impl Reporter {
         self.progress.transfer_over(&told.outcome.facts, was_reached, error.is_some());
         if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
             // Also where -s keeps the line below from being said.
-            tracer.event(&Event::Info(error_message::of(self.persona, error, Some(told.outcome)).into()));
+            tracer.event(&TraceEvent::Info(error_message::of(self.persona, error, Some(told.outcome)).into()));
         }
         if let Some(error) = error.filter(|error| self.shows_errors && !error.is_interrupted()) {
             self.progress.clear();
@@ -175,7 +175,7 @@ impl Reporter {
     pub(crate) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
-        let outcome = Outcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
+        let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
         let told = TransferReport { url, number, stage: 0, method, file: None, outcome: &outcome };
         let text = error_message::of(self.persona, error, None);
@@ -299,7 +299,7 @@ impl Pauses for Reporter {
 }
 
 impl TransferReporter for FleetReporter {
-    fn finished(&self, job: &FleetJob, outcome: &Outcome) -> Option<Vec<u8>> {
+    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let file = match &job.destination {
             BodyDestination::File { path, .. } => Some(path.as_path()),
             BodyDestination::Output => None,

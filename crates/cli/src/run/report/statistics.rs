@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use haul::stats::Totals;
+use haul::stats::TransferTotals;
 use serde_json::json;
 
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
 /// Prints them on standard error.
-pub(crate) fn print(totals: &Totals, elapsed: Duration, format: StatsFormat) {
+pub(crate) fn print(totals: &TransferTotals, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
         StatsFormat::Text => text(totals, elapsed),
         StatsFormat::Json => json(totals, elapsed).to_string(),
     });
 }
 
-fn text(totals: &Totals, elapsed: Duration) -> String {
+fn text(totals: &TransferTotals, elapsed: Duration) -> String {
     let phases = &totals.phases;
     let mut lines = vec![
         format!("time         {:.3} s", elapsed.as_secs_f64()),
@@ -46,7 +46,7 @@ fn text(totals: &Totals, elapsed: Duration) -> String {
     lines.join("\n")
 }
 
-fn json(totals: &Totals, elapsed: Duration) -> serde_json::Value {
+fn json(totals: &TransferTotals, elapsed: Duration) -> serde_json::Value {
     let (wire, phases) = (&totals.wire, &totals.phases);
     let wire = wire.known.then(|| {
         json!({
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn both_forms_name_the_same_figures() {
-        let totals = Totals { transfers: 7, failed: 2, requests: 9, connections: 3, ..Totals::default() };
+        let totals =
+            TransferTotals { transfers: 7, failed: 2, requests: 9, connections: 3, ..TransferTotals::default() };
         let people = text(&totals, Duration::from_millis(1500));
         assert!(people.contains("5 done, 2 failed") && people.contains("3 opened"), "{people}");
         let machine = json(&totals, Duration::from_millis(1500));

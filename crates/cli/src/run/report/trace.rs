@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::trace::{Event, Trace};
+use haul::trace::{Trace, TraceEvent};
 use haul::{Error, Result};
 use haul_policy::printable::for_terminal;
 use haul_policy::secrets::is_hidden_field;
@@ -99,22 +99,22 @@ impl Tracer {
 }
 
 impl Trace for Tracer {
-    fn event(&self, event: &Event<'_>) {
+    fn event(&self, event: &TraceEvent<'_>) {
         let raw = match event {
-            Event::Response { head } | Event::Interim { head } => Some(head.raw()),
-            Event::Connect { head } if self.connect_heads => Some(head.raw()),
-            Event::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
+            TraceEvent::Response { head } | TraceEvent::Interim { head } => Some(head.raw()),
+            TraceEvent::Connect { head } if self.connect_heads => Some(head.raw()),
+            TraceEvent::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
             _ => None,
         };
         if let Some(raw) = raw {
             self.dump_head(raw);
         }
-        if let (Event::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
+        if let (TraceEvent::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
             && let Err(error) = &failed.result
         {
             crate::run::print_error_line(&error_message::line(Persona::Curl, error, Some(failed)));
         }
-        if let (Event::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
+        if let (TraceEvent::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
             return crate::run::print_error_line(&format!(
                 "Warning: {}",
                 error_message::further_try(*trouble, *wait, *left)
@@ -139,17 +139,17 @@ impl Trace for Tracer {
 }
 
 impl Tracer {
-    fn lines(&self, event: &Event<'_>) -> Vec<u8> {
+    fn lines(&self, event: &TraceEvent<'_>) -> Vec<u8> {
         let (mark, text): (char, Cow<'_, str>) = match event {
-            Event::Info(text) => ('*', text.as_ref().into()),
-            Event::Retry { trouble, wait, left, .. } => {
+            TraceEvent::Info(text) => ('*', text.as_ref().into()),
+            TraceEvent::Retry { trouble, wait, left, .. } => {
                 ('*', error_message::further_try(*trouble, *wait, *left).into())
             }
-            Event::Request { head } => ('>', sent_head(head).into()),
-            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
+            TraceEvent::Request { head } => ('>', sent_head(head).into()),
+            TraceEvent::Response { head } | TraceEvent::Interim { head } | TraceEvent::Connect { head } => {
                 ('<', shown_head(head.raw()).into())
             }
-            Event::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
+            TraceEvent::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
             _ => return Vec::new(),
         };
         let stamp = self.stamp();
@@ -161,15 +161,19 @@ impl Tracer {
         text.split_inclusive('\n').map(line).collect::<String>().into_bytes()
     }
 
-    fn dump(&self, event: &Event<'_>) -> Vec<u8> {
+    fn dump(&self, event: &TraceEvent<'_>) -> Vec<u8> {
         match event {
-            Event::Info(text) => self.info(text),
-            Event::Retry { trouble, wait, left, .. } => self.info(&error_message::further_try(*trouble, *wait, *left)),
-            Event::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
-            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => self.blocks(head.raw()),
-            Event::Trailers { fields } => self.blocks(fields.raw()),
-            Event::Sent(bytes) => self.block("=> Send data", bytes),
-            Event::Received(bytes) => self.block("<= Recv data", bytes),
+            TraceEvent::Info(text) => self.info(text),
+            TraceEvent::Retry { trouble, wait, left, .. } => {
+                self.info(&error_message::further_try(*trouble, *wait, *left))
+            }
+            TraceEvent::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
+            TraceEvent::Response { head } | TraceEvent::Interim { head } | TraceEvent::Connect { head } => {
+                self.blocks(head.raw())
+            }
+            TraceEvent::Trailers { fields } => self.blocks(fields.raw()),
+            TraceEvent::Sent(bytes) => self.block("=> Send data", bytes),
+            TraceEvent::Received(bytes) => self.block("<= Recv data", bytes),
         }
     }
 

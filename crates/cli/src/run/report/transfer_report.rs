@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
@@ -22,7 +22,7 @@ pub(crate) struct TransferReport<'a> {
     pub(crate) stage: usize,
     pub(crate) method: &'a str,
     pub(crate) file: Option<&'a Path>,
-    pub(crate) outcome: &'a Outcome,
+    pub(crate) outcome: &'a TransferOutcome,
 }
 
 impl TransferReport<'_> {

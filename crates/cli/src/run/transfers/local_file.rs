@@ -21,7 +21,7 @@ use haul::body::upload::BodyUpload;
 use haul::buffer::{BufferPool, Lease};
 use haul::facts::Facts;
 use haul::sink::{Begin, Sink};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -78,7 +78,7 @@ impl LocalFile {
         uploads: bool,
         sink: Box<dyn Sink>,
         reporter: &Reporter,
-    ) -> Outcome {
+    ) -> TransferOutcome {
         let mut reading = LocalFileTransfer {
             request,
             reporter,
@@ -97,7 +97,7 @@ impl LocalFile {
         let LocalFileTransfer { head, facts, .. } = reading;
         let mut facts = Box::new(facts);
         facts.total = facts.started.elapsed();
-        Outcome { result, target: self.target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+        TransferOutcome { result, target: self.target, head, facts, tag: 0, history: Vec::new(), trailers: None }
     }
 }
 

@@ -13,7 +13,7 @@ use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::output::Waiting;
 use haul::sink::partial::PartialFile;
 use haul::sink::{Begin, Counter, Partial, Sink};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
@@ -131,7 +131,7 @@ pub(crate) fn run(
 /// Reports the outcome of the transfer. Returns the exit code.
 fn conclude(
     operation: &Operation,
-    outcome: &Outcome,
+    outcome: &TransferOutcome,
     url: &str,
     index: usize,
     method: &str,

@@ -35,7 +35,7 @@ use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::sync::IgnorePoison;
-use crate::transfer::{Outcome, Transfer};
+use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, threads};
 
 /// Time that the thread waits for another request before it ends.
@@ -43,7 +43,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Receives the result of a request. The sink is returned, unless the request was lost with its
 /// thread.
-pub(crate) type OnDone = Box<dyn FnOnce(Outcome, Option<Box<dyn Sink>>) + Send>;
+pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) + Send>;
 
 /// The executor of single requests.
 pub(crate) struct Executor {
@@ -283,9 +283,9 @@ impl Executor {
 }
 
 /// Returns the outcome of a request without a result.
-pub(super) fn failed_outcome(target: Target, error: Error) -> Outcome {
+pub(super) fn failed_outcome(target: Target, error: Error) -> TransferOutcome {
     let error = error.with_url(target.to_url());
-    Outcome::unsent(target, error, Instant::now())
+    TransferOutcome::unsent(target, error, Instant::now())
 }
 
 #[cfg(test)]

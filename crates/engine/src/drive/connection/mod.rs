@@ -39,7 +39,7 @@ use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
 use crate::net::pool::Key;
 use crate::net::stream::Stream;
 use crate::sink::Wake;
-use crate::transfer::{After, Transfer};
+use crate::transfer::{NextStep, Transfer};
 
 /// How a driver treats a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl std::task::Wake for UploadWaker {
 
 /// Transfers whose exchange is over, with the next step of each. Transfers are boxed because they
 /// are large and are moved often. The list mostly has one entry, which needs no allocation.
-pub type FinishedTransfers = SmallVec<[(Box<Transfer>, After); 1]>;
+pub type FinishedTransfers = SmallVec<[(Box<Transfer>, NextStep); 1]>;
 
 /// An open connection.
 pub enum HttpConnection {

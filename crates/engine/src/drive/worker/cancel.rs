@@ -6,7 +6,7 @@ use super::Worker;
 use crate::Error;
 use crate::drive::connection::{FinishedTransfers, ReceiveStatus};
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-use crate::transfer::{After, Transfer};
+use crate::transfer::{NextStep, Transfer};
 
 impl Worker {
     /// Gives up the transfer of this mark: its connection is closed, or its stream where it shares one.
@@ -33,7 +33,7 @@ impl Worker {
             given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
-            self.handle_after(transfer, After::Done(Err(Error::cancelled())), None);
+            self.handle_after(transfer, NextStep::Done(Err(Error::cancelled())), None);
         }
         self.place_all();
     }
@@ -56,7 +56,7 @@ impl Worker {
         let progress = connection.cancel(tag, self.now, &mut finished)?;
         *paused = false;
         for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.scheduling.tag == tag) {
-            *after = After::Done(Err(Error::cancelled()));
+            *after = NextStep::Done(Err(Error::cancelled()));
         }
         if progress == ReceiveStatus::Closed {
             self.remove(token);

@@ -15,9 +15,9 @@ use super::{DelayedTransfer, SlotUse, Worker};
 use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
-use crate::facts::Phase;
+use crate::facts::TransferPhase;
 use crate::net::pool::Key;
-use crate::transfer::{After, Broke, Transfer};
+use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 
 /// Receives on one connection before the others have their turn.
@@ -327,7 +327,7 @@ impl Worker {
             }
             // The first transfer gets the error itself; to the others it says the same.
             let error = error.take().unwrap_or_else(|| alike.again());
-            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, self.now);
             self.handle_after(transfer, after, None);
         }
     }
@@ -346,7 +346,7 @@ impl Worker {
             self.remove(token);
         }
         for mut transfer in late {
-            let after = transfer.on_failure(why.again(), Broke::BeforeSending, self.now);
+            let after = transfer.on_failure(why.again(), ExchangeFailure::BeforeSending, self.now);
             self.handle_after(transfer, after, None);
         }
     }
@@ -363,7 +363,7 @@ impl Worker {
     /// Lets a transfer wait until there are descriptors again.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         transfer.attempt.descriptor_waits += 1;
-        transfer.facts.enter(Phase::Idle, self.now);
+        transfer.facts.enter(TransferPhase::Idle, self.now);
         self.close_idle_slots();
         self.scheduler.out_of_descriptors();
         let at = self.now + DESCRIPTOR_WAIT;
@@ -414,21 +414,21 @@ impl Worker {
         self.send(token);
     }
 
-    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {
+    pub(super) fn handle_after(&mut self, mut transfer: Box<Transfer>, after: NextStep, warm: Option<usize>) {
         match after {
             // The file that it should have gone to could not be opened.
-            After::Done(Err(error))
+            NextStep::Done(Err(error))
                 if lacks_descriptors(&error) && self.may_wait_for_descriptor(&transfer) && transfer.revive() =>
             {
                 self.wait_for_descriptor(transfer);
             }
-            After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
-            After::Again(wait) => {
+            NextStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
+            NextStep::Again(wait) => {
                 let is_lent = self.scheduler.retry_delayed(&transfer);
                 let at = clock::after(self.now, wait);
                 self.delayed.push(Reverse(DelayedTransfer { at, is_lent, transfer }));
             }
-            After::Done(result) => {
+            NextStep::Done(result) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
                 // Parts are counted with the transfer that they belong to.
                 if !transfer.is_part() {

@@ -46,7 +46,7 @@ use crate::client::Client;
 use crate::net::pool::Key;
 use crate::sink::Wake;
 use crate::sink::output::Room;
-use crate::stats::Totals;
+use crate::stats::TransferTotals;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result, threads};
 
@@ -156,7 +156,7 @@ struct Worker {
     /// Slots that had their turn and have more to receive.
     ready_again: Vec<usize>,
     finished: FinishedTransfers,
-    totals: Totals,
+    totals: TransferTotals,
     now: Instant,
     slept: Duration,
     window_began: Instant,
@@ -239,7 +239,7 @@ impl Worker {
             unsent: Vec::new(),
             ready_again: Vec::new(),
             finished: FinishedTransfers::new(),
-            totals: Totals::default(),
+            totals: TransferTotals::default(),
             now,
             slept: Duration::ZERO,
             window_began: now,

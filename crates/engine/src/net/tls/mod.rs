@@ -50,7 +50,6 @@ mod subject;
 mod trust;
 mod verify;
 
-pub(crate) use alert::Alert;
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use identity::{Identity, Passphrase, Pem};

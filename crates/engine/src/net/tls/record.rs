@@ -200,7 +200,10 @@ impl Records {
             _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(Control::Nothing),
             description => {
                 self.we_closed = true;
-                Err(Error::with_source(ErrorKind::Receive, "the server ended TLS by an alert", Alert(description)))
+                let alert = Alert(description);
+                let is_refusal = alert.is_refusal();
+                let error = Error::with_source(ErrorKind::Receive, "the server ended TLS by an alert", alert);
+                Err(if is_refusal { error.as_tls_rejection() } else { error })
             }
         }
     }

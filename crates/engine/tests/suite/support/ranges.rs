@@ -4,7 +4,7 @@ use std::sync::Arc;
 use haul::buffer::Lease;
 use haul::request::Split;
 use haul::sink::Sink;
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::faulty::{Faulty, Plan, Seen};
 use testkit::pattern::Pattern;
@@ -63,19 +63,24 @@ impl Sink for NonRestartableSink {
 }
 
 /// Fetches into this sink; a hang fails the test.
-pub(crate) fn fetch(client: &Client, url: &str, options: &RequestOptions, sink: impl Sink + 'static) -> Outcome {
+pub(crate) fn fetch(
+    client: &Client,
+    url: &str,
+    options: &RequestOptions,
+    sink: impl Sink + 'static,
+) -> TransferOutcome {
     let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
     bounded(url, move || client.fetch(Target::parse(&owned).expect("a URL"), options, Box::new(sink)))
 }
 
 /// Returns the exit code of an outcome.
-pub(crate) fn exit(outcome: &Outcome) -> u8 {
+pub(crate) fn exit(outcome: &TransferOutcome) -> u8 {
     outcome.result.as_ref().err().map_or(0, Error::exit_code)
 }
 
 /// Asserts that an outcome is a success.
 #[track_caller]
-pub(crate) fn went_well(outcome: &Outcome) {
+pub(crate) fn went_well(outcome: &TransferOutcome) {
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
 }
 

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use haul::buffer::Lease;
 use haul::sink::output::{Output, Waiting};
 use haul::sink::{Begin, Sink};
-use haul::transfer::Outcome;
+use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Script, Step};
@@ -127,7 +127,7 @@ pub(crate) struct SpliceOutcome {
 }
 
 impl SpliceOutcome {
-    pub(crate) fn of(outcome: Outcome, counts: SpliceCounts) -> Self {
+    pub(crate) fn of(outcome: TransferOutcome, counts: SpliceCounts) -> Self {
         let error = outcome.result.err();
         Self { exit: error.as_ref().map_or(0, Error::exit_code), error, got: outcome.facts.body_bytes, counts }
     }

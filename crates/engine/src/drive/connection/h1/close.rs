@@ -10,7 +10,7 @@ use haul_proto::h1::{self, CloseReason, Event};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
 use super::zero_copy::BodyRoute;
-use crate::transfer::{After, Broke};
+use crate::transfer::{ExchangeFailure, NextStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
@@ -84,10 +84,10 @@ impl H1Connection {
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
-                _ if self.violated => Broke::ByProtocol,
-                (true, _) => Broke::InResponse,
-                (false, 0) => Broke::BeforeResponse,
-                (false, _) => Broke::WhileStale,
+                _ if self.violated => ExchangeFailure::ByProtocol,
+                (true, _) => ExchangeFailure::InResponse,
+                (false, 0) => ExchangeFailure::BeforeResponse,
+                (false, _) => ExchangeFailure::WhileStale,
             };
             self.breaks_pipelining |= transfer.reuse.is_pipelined() && self.closed_unexpectedly();
             let after = transfer.on_failure(error, broke, now);
@@ -116,10 +116,10 @@ impl H1Connection {
         }
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {
-                After::Again(Duration::ZERO)
+                NextStep::Again(Duration::ZERO)
             } else {
                 let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
-                transfer.on_failure(error, Broke::BeforeResponse, now)
+                transfer.on_failure(error, ExchangeFailure::BeforeResponse, now)
             };
             finished.push((transfer, after));
         }

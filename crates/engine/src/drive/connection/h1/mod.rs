@@ -32,7 +32,7 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::transfer::{After, Broke, Credit, Transfer};
+use crate::transfer::{Credit, ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 use pipelined::PipelinedResponses;
 use request_content::RequestContent;
@@ -233,7 +233,7 @@ impl H1Connection {
                 self.content.feed(&mut self.conn, report_sent(&RefCell::new(last)));
             }
             Err(error) => {
-                let after = transfer.on_failure(error, Broke::BeforeSending, now);
+                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
                 finished.push((transfer, after));
             }
         }
@@ -415,7 +415,7 @@ impl H1Connection {
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;
-        finished.push((cancelled, After::Again(Duration::ZERO)));
+        finished.push((cancelled, NextStep::Again(Duration::ZERO)));
         Some(self.close(now, finished))
     }
 

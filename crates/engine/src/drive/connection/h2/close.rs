@@ -9,7 +9,7 @@ use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{ActiveStream, H2Connection, has_time_limit};
 use crate::clock;
-use crate::transfer::{After, Broke};
+use crate::transfer::{ExchangeFailure, NextStep};
 use crate::{Error, ErrorKind};
 
 /// The number of refusals of one transfer that do not count as retries: a server may restart, or
@@ -48,12 +48,12 @@ impl H2Connection {
         let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
         active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
         let after = if wants_older && active.transfer.leaves_http2() || is_again {
-            After::Again(Duration::ZERO)
+            NextStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {
-                ResetReason::Violation(error) if !error.is_early_end() => Broke::ByProtocol,
-                _ if started => Broke::InResponse,
-                _ => Broke::BeforeResponse,
+                ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailure::ByProtocol,
+                _ if started => ExchangeFailure::InResponse,
+                _ => ExchangeFailure::BeforeResponse,
             };
             active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
         };
@@ -69,7 +69,14 @@ impl H2Connection {
         }
     }
 
-    pub(super) fn fail(&mut self, id: u64, error: Error, broke: Broke, now: Instant, finished: &mut FinishedTransfers) {
+    pub(super) fn fail(
+        &mut self,
+        id: u64,
+        error: Error,
+        broke: ExchangeFailure,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(mut active) = self.remove_stream(id, now) {
             let after = active.transfer.on_failure(error, broke, now);
@@ -127,16 +134,16 @@ impl H2Connection {
             active.transfer.attempt.replays += 1;
             let after = if is_new && !by_protocol && active.transfer.attempt.replays <= FREE_REPLAYS {
                 active.transfer.reuse.wants_fresh = true;
-                After::Again(Duration::ZERO)
+                NextStep::Again(Duration::ZERO)
             } else {
                 let broke = match (by_protocol, started) {
-                    (true, _) => Broke::ByProtocol,
-                    (_, true) => Broke::InResponse,
-                    _ => Broke::BeforeResponse,
+                    (true, _) => ExchangeFailure::ByProtocol,
+                    (_, true) => ExchangeFailure::InResponse,
+                    _ => ExchangeFailure::BeforeResponse,
                 };
                 let error = match broke {
                     // Other transfers have the partial response.
-                    Broke::BeforeResponse if kind == ErrorKind::PartialBody => {
+                    ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
                         protocol_error(h2::Error::Response(ResponseError::EndedBeforeResponse))
                     }
                     _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),

@@ -37,7 +37,7 @@ use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{SideDescriptor, WaitResult};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::transfer::{After, Broke, Transfer};
+use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
 pub use recv_budget::{RecvBudget, RecvMemory};
@@ -259,7 +259,7 @@ impl H2Connection {
                 self.uploads.feed(&mut self.conn, &mut self.active);
             }
             Err(error) => {
-                let after = transfer.on_failure(error, Broke::BeforeSending, now);
+                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
                 finished.push((transfer, after));
             }
         }
@@ -380,7 +380,7 @@ impl H2Connection {
             return self.abort(error, now, finished);
         }
         for (id, error) in self.uploads.take_failed() {
-            self.fail(id, error, Broke::BeforeResponse, now, finished);
+            self.fail(id, error, ExchangeFailure::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
     }
@@ -439,8 +439,11 @@ impl H2Connection {
         let late: Vec<_> =
             if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
         for (id, error) in late {
-            let broke =
-                if self.conn.response_started(RequestId(id)) { Broke::InResponse } else { Broke::BeforeResponse };
+            let broke = if self.conn.response_started(RequestId(id)) {
+                ExchangeFailure::InResponse
+            } else {
+                ExchangeFailure::BeforeResponse
+            };
             self.fail(id, error, broke, now, finished);
         }
         self.send_and_finish(ReceiveStatus::More, now, finished)
@@ -451,7 +454,7 @@ impl H2Connection {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);
         if let Some(active) = self.remove_stream(id, now) {
-            finished.push((active.transfer, After::Again(Duration::ZERO)));
+            finished.push((active.transfer, NextStep::Again(Duration::ZERO)));
         }
         Some(ReceiveStatus::More)
     }

@@ -13,7 +13,7 @@ use super::{ActiveStream, H2Connection};
 use crate::Result;
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
-use crate::transfer::Broke;
+use crate::transfer::ExchangeFailure;
 
 /// The most pieces of one body that are delivered together.
 const GATHERED: usize = 64;
@@ -103,7 +103,7 @@ impl H2Connection {
         pieces.clear();
         let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
         match outcome {
-            Err(error) => self.fail(id, error, Broke::InResponse, now, finished),
+            Err(error) => self.fail(id, error, ExchangeFailure::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
             Ok(()) => {}
         }
@@ -120,7 +120,7 @@ impl H2Connection {
                 }
                 transfer.on_complete(now)
             }
-            Err(error) => transfer.on_failure(error, Broke::InResponse, now),
+            Err(error) => transfer.on_failure(error, ExchangeFailure::InResponse, now),
         };
         finished.push((transfer, after));
     }

@@ -1,0 +1,46 @@
+//! The outcome of a transfer.
+
+use std::time::Instant;
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, Head};
+
+use crate::facts::Facts;
+use crate::{Error, Result};
+
+/// The outcome of a transfer that is over.
+#[derive(Debug)]
+pub struct TransferOutcome {
+    /// `Ok` if the body was delivered completely.
+    pub result: Result<()>,
+    /// The target of the last exchange.
+    pub target: Target,
+    /// The head of the last response.
+    pub head: Option<Head>,
+    /// Sizes, times and addresses.
+    pub facts: Box<Facts>,
+    /// The caller's number of the job.
+    pub tag: u64,
+    /// The followed redirects, if [`keep_history`](crate::RequestOptions::keep_history) is set.
+    pub history: Vec<FollowedRedirect>,
+    /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
+    pub trailers: Option<Fields>,
+}
+
+impl TransferOutcome {
+    /// The outcome of a transfer that failed before any exchange.
+    #[must_use]
+    pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
+        let facts = Box::new(Facts::new(started));
+        Self { result: Err(error), target, head: None, facts, tag: 0, history: Vec::new(), trailers: None }
+    }
+}
+
+/// A redirect that was followed.
+#[derive(Debug, Clone)]
+pub struct FollowedRedirect {
+    /// The requested target.
+    pub target: Target,
+    /// The head of the response that redirected.
+    pub head: Head,
+}
