@@ -107,6 +107,7 @@ impl Coordinator {
         })
     }
 
+    /// Locks the state.
     fn state(&self) -> MutexGuard<'_, CoordinatorState> {
         self.state.lock().ignore_poison()
     }
@@ -259,6 +260,7 @@ impl Coordinator {
         }
     }
 
+    /// Returns the sink of a part; `None` if the file cannot be opened for it.
     fn sink_for(&self, state: &mut CoordinatorState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
@@ -426,6 +428,7 @@ fn min_part_size(state: &CoordinatorState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }
 
+/// Returns the number of bytes that arrive in this time at this rate.
 fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! In whose name the requests of a transfer are, and how challenges are answered.
+//! Authentication of a transfer's requests: credentials, signatures, and answers to challenges.
 
 use std::borrow::Cow;
 
@@ -18,29 +18,30 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of answered challenges after which a response is final. Without a limit, a server
 /// could call each nonce stale.
-const MOST_ANSWERS: u8 = 3;
+const MAX_ANSWERS: u8 = 3;
 
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The first target, if its URL names a user: user information from a redirect does not count
-    /// as the caller's.
+    /// The first target, if its URL names a user. User information in a redirect does not come from
+    /// the caller.
     first: Option<Box<Target>>,
     /// The identity to use at the present target; `None` until it is looked up.
     identity: Option<Identity>,
     sent: Sent,
     /// The number of answered challenges of this target.
     answers: u8,
-    /// The request under way has no content because its only purpose is to be challenged.
+    /// The current request has no content because its only purpose is to provoke a challenge.
     pub(super) is_probe: bool,
-    /// No challenge came although one was expected.
-    is_unasked: bool,
+    /// The server sent no challenge although one was expected.
+    is_unchallenged: bool,
 }
 
 impl AuthState {
     const NONE: Self =
-        Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unasked: false };
+        Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unchallenged: false };
 
+    /// The state for the caller's target.
     pub(super) fn new(target: &Target) -> Self {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
@@ -52,7 +53,7 @@ impl AuthState {
 }
 
 impl Transfer {
-    /// The value of the next request's Authorization field, unless its own fields have one.
+    /// Returns the value of the next request's Authorization field, unless the caller sets one.
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
         (self.auth.sent, self.auth.is_probe) = (Sent::Nothing, false);
         if has_own {
@@ -130,19 +131,22 @@ impl Transfer {
         scheme.sign(credentials, &request).map(Some).map_err(refused)
     }
 
-    /// Holds the content back where it must not be sent before the credentials are known: the next request has none then.
+    /// Withholds content from the next request if it must not be sent before the credentials are
+    /// known.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
-        self.auth.is_probe |= waits && !self.auth.is_unasked;
+        self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
+    /// Returns the identity for the current target.
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
         let first = self.auth.first.as_deref().filter(|_| self.current.secrets == Secrets::Keep);
-        // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
+        // User and password of a URL belong to its origin, even if the user trusts others. Those of a redirect to
+        // that origin do not replace them.
         let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
-            // Nor does it take the place of what the netrc file says.
+            // They do not replace those of the netrc file, either.
             (None, Netrc::Required(_)) => {
                 let mut target = self.current.target.clone();
                 target.drop_userinfo();
@@ -174,13 +178,13 @@ impl Transfer {
             }
             // The server asked for no authentication: the content is sent without it.
             if login.is_probe && head.status() < 300 {
-                self.auth.is_unasked = true;
+                self.auth.is_unchallenged = true;
                 return Some(Disposition::Again);
             }
             return None;
         }
         let allowed = auth.allowed_for(identity);
-        if login.answers >= MOST_ANSWERS || !(allowed.basic || allowed.digest || allowed.bearer) {
+        if login.answers >= MAX_ANSWERS || !(allowed.basic || allowed.digest || allowed.bearer) {
             return None;
         }
         let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
@@ -192,7 +196,7 @@ impl Transfer {
             (Choice::Nothing, _) => false,
             (Choice::Bearer, _) => login.sent != Sent::Bearer,
             (Choice::Basic, _) => login.sent != Sent::Basic,
-            // An answer in advance may be to a challenge of long ago: that is no wrong password yet.
+            // An answer sent in advance may belong to an old challenge. The password is not wrong yet.
             (Choice::Digest(new), Some(credentials)) => {
                 login.sent != Sent::Digest
                     || login.answers == 0
@@ -219,6 +223,7 @@ impl Transfer {
     }
 }
 
+/// Returns the error for credentials that cannot be used.
 fn refused(error: haul_policy::auth::AuthError) -> Error {
     Error::with_source(ErrorKind::Auth, "cannot authenticate", error)
 }

@@ -1,5 +1,5 @@
-//! Byte range of a representation that a transfer delivers, and its position in it. With these, a
-//! broken body can be resumed at its exact byte, and a part of a split body belongs to the right
+//! The byte range of a representation that a transfer delivers, and the position in it. They allow a
+//! broken body to be resumed at its exact byte, and tie a part of a split body to its
 //! representation.
 //!
 //! ```text
@@ -8,9 +8,9 @@
 //!    delivered, or not wanted     asked for by Range      not wanted
 //! ```
 //!
-//! A response may go on where another broke off only if it is provably of the same representation: 206 with exactly the
-//! bytes that were asked for, the same total, and the strong validator that went out as `If-Range` (RFC 9110 sections 13.1.5
-//! and 15.3.7). A 200 with the same strong validator will do as well: what is there already is skipped.
+//! A response may continue where another broke off only if it is provably of the same representation: a 206 with exactly
+//! the requested bytes, the same total, and the strong validator that was sent as `If-Range` (RFC 9110 sections 13.1.5 and
+//! 15.3.7). A 200 with the same strong validator is accepted, too; the bytes that were delivered already are skipped.
 
 use haul_policy::range::content_range;
 use haul_policy::range::validator::{Agreement, Validator};
@@ -20,26 +20,26 @@ use haul_proto::head::Head;
 use crate::request::{RequestOptions, Span};
 use crate::sink::Partial;
 
-/// The bytes that a transfer delivers.
+/// The bytes that a transfer delivers, and the position in them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeliveryRange {
-    /// One past the last byte wanted; `None` is the end of the representation.
+    /// The offset after the last byte to deliver; `None` is the end of the representation.
     pub(super) end: Option<u64>,
-    /// The next byte to be delivered.
+    /// The offset of the next byte to deliver.
     pub(super) at: u64,
     /// The length of the representation, once known.
     pub(super) total: Option<u64>,
-    /// The validator that tells this representation from every other, once known.
+    /// The strong validator of the representation, once known.
     pub(super) validator: Option<Validator>,
     /// The coding of the content delivered so far.
     coding: Option<Vec<u8>>,
-    /// True if the extent is a first range of unknown content, which may turn out to be shorter.
+    /// The range is the beginning of unknown content, which may turn out to be shorter.
     is_opening: bool,
-    /// The last byte that is there already is asked for again: the answer says how long the whole is.
+    /// The request begins at the last existing byte, so that the response tells the total length.
     requests_last_byte: bool,
 }
 
-/// The relation of a response to an extent.
+/// The relation of a response to the range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
     /// The response is unrelated to ranges: the status decides.
@@ -49,21 +49,21 @@ pub(super) enum RangeVerdict {
     /// The response brings the same representation from its beginning: this many bytes exist
     /// already.
     Repeats(u64),
-    /// The extent is complete: nothing is left to bring.
+    /// The range is complete: no byte is missing.
     Complete,
-    /// The representation is another one by now.
+    /// The representation has changed.
     Changed,
-    /// The server does not do ranges, or not rightly.
+    /// The server does not support ranges, or not correctly.
     Refused(&'static str),
 }
 
 impl DeliveryRange {
-    /// All of a representation from this byte on.
+    /// The range of a whole representation from this byte on.
     pub(super) fn from(first: u64) -> Self {
         Self { at: first, ..Self::default() }
     }
 
-    /// The extent that the caller's options ask for: all of a representation, or a span.
+    /// The range that the caller's options select: a whole representation, or a span.
     pub(super) fn of(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::from(options.resume_from.unwrap_or(0)),
@@ -78,7 +78,7 @@ impl DeliveryRange {
         }
     }
 
-    /// A part of a representation that is known.
+    /// The range of a part of a known representation.
     pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
             end: Some(span.end),
@@ -90,7 +90,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Limits the extent to what an earlier run left open.
+    /// Limits the range to the bytes that an earlier run left missing.
     pub(super) fn resumes(&mut self, partial: Partial) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
@@ -99,7 +99,7 @@ impl DeliveryRange {
         self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
-    /// Moves the extent to its next gap.
+    /// Moves the range to its next gap.
     pub(super) fn move_to(&mut self, gap: std::ops::Range<u64>) {
         self.at = gap.start;
         self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
@@ -126,16 +126,16 @@ impl DeliveryRange {
         self.at > 0 || self.end.is_some()
     }
 
-    /// The value of `Range`, if it needs one.
+    /// Returns the value of the Range field, if the request needs one.
     pub(super) fn range(&self) -> Option<String> {
         self.is_ranged().then(|| match self.end {
             Some(end) => format!("bytes={}-{}", self.at, end.saturating_sub(1)),
-            None => format!("bytes={}-", self.first()),
+            None => format!("bytes={}-", self.first_requested()),
         })
     }
 
-    /// The first byte that is asked for.
-    fn first(&self) -> u64 {
+    /// Returns the offset of the first requested byte.
+    fn first_requested(&self) -> u64 {
         self.at - u64::from(self.requests_last_byte)
     }
 
@@ -149,12 +149,12 @@ impl DeliveryRange {
         may
     }
 
-    /// Returns the end of the extent, as far as it is known.
+    /// Returns the end of the range, as far as it is known.
     pub(super) fn known_end(&self) -> Option<u64> {
         self.end.or(self.total)
     }
 
-    /// Notes the representation of a 200 that begins.
+    /// Takes the length and the validator from a 200 that brings the representation.
     pub(super) fn begins(&mut self, head: &Head, framing: BodyFraming) {
         *self = Self {
             total: match framing {
@@ -167,7 +167,7 @@ impl DeliveryRange {
         };
     }
 
-    /// Notes the total length from a 206 that continues the extent.
+    /// Takes the total length from a 206 that continues the range.
     pub(super) fn continues(&mut self, head: &Head) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
@@ -180,12 +180,12 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the extent is a first range that no response has brought yet.
+    /// Returns true if the range is the beginning of content of which no byte has arrived yet.
     pub(super) fn is_opening(&self) -> bool {
         self.is_opening
     }
 
-    /// Returns the end of the extent in a representation of this length.
+    /// Returns the end of the range in a representation of this length.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
             (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
@@ -193,7 +193,7 @@ impl DeliveryRange {
         }
     }
 
-    /// Returns the relation of this response to the extent.
+    /// Returns the relation of a response to the range.
     pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
@@ -203,11 +203,12 @@ impl DeliveryRange {
         }
     }
 
+    /// Judges a 206.
     fn judge_part(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
-        // Of what nothing is known yet, a part may be the last one though its server does not know how long the whole is.
+        // If nothing is known yet, a part may be the last one although the server does not know the total length.
         let is_all = self.total.is_none() && self.end.is_none() && self.validator.is_none() && !self.is_opening;
         let total = range.total.or_else(|| range.span.as_ref().filter(|_| is_all).map(|span| span.end));
         let (Some(span), Some(total)) = (range.span, total) else {
@@ -219,7 +220,7 @@ impl DeliveryRange {
         if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
             return RangeVerdict::Refused("a part of another content coding");
         }
-        if span.start != self.first() || span.end != self.end_within(Some(total)).unwrap_or(total) {
+        if span.start != self.first_requested() || span.end != self.end_within(Some(total)).unwrap_or(total) {
             return RangeVerdict::Refused("another range than the one that was asked for");
         }
         if self.is_opening && span.end < total && strong_validator(head).is_none() {
@@ -235,6 +236,7 @@ impl DeliveryRange {
         }
     }
 
+    /// Judges a 200.
     fn judge_whole(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
@@ -251,6 +253,7 @@ impl DeliveryRange {
         }
     }
 
+    /// Judges a 416.
     fn judge_unsatisfied(&self, head: &Head) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
@@ -263,6 +266,7 @@ impl DeliveryRange {
         }
     }
 
+    /// Compares the validator with those of a response.
     fn agrees(&self, head: &Head) -> Agreement {
         self.validator
             .as_ref()
@@ -292,7 +296,7 @@ fn strong_validator(head: &Head) -> Option<Validator> {
     Validator::strong(etag, last_modified, date)
 }
 
-/// The one Content-Range of a response.
+/// Returns the Content-Range of a response, if it has exactly one.
 fn content_range_of(head: &Head) -> Option<content_range::ContentRange> {
     let mut fields = head.get_all("content-range");
     let (only, None) = (fields.next()?, fields.next()) else { return None };

@@ -1,10 +1,10 @@
 //! The fields of a request, and their order.
 //!
-//! | whose they are | which |
+//! | source | fields |
 //! |---|---|
-//! | the caller's | all that may go where the request goes ([`CallerFields`]) |
-//! | the proxy's | what the one that forwards the request is told, and nobody else ([`ForwardedRequest`]) |
-//! | the engine's | the rest, but for those that the caller gives or leaves out |
+//! | the caller | the fields that may be sent to the request's target ([`CallerFields`]) |
+//! | the proxy | fields for the proxy that forwards the request, and for nobody else ([`ForwardedRequest`]) |
+//! | the engine | all others, except those that the caller sets or leaves out |
 
 use std::borrow::Cow;
 
@@ -23,13 +23,14 @@ use crate::Result;
 use crate::net::proxy::Via;
 use crate::request::RequestOptions;
 
+/// A field of the caller: name and value.
 pub(super) type OwnedField = (String, Vec<u8>);
 
-/// A field as a machine takes it.
+/// A field line as a protocol machine takes it.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The caller's fields, as far as they may go to the request's target, and their effect on the
-/// engine's fields.
+/// The caller's fields that may be sent to the request's target, and their effect on the engine's
+/// fields.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -37,8 +38,8 @@ pub(super) struct CallerFields<'a> {
     secrets: Secrets,
     same_origin: bool,
     hands_on: bool,
-    /// True if the caller has no fields, as for most requests: saves a search for each field that
-    /// the engine makes.
+    /// The caller has no fields, as for most requests. This saves a search for each field of the
+    /// engine.
     is_empty: bool,
 }
 
@@ -52,17 +53,18 @@ impl<'a> CallerFields<'a> {
         Self { is_empty, ..callers }
     }
 
-    /// The fields to send: the shared ones, except for names that this request has fields of its
-    /// own for, then its own.
+    /// Returns the fields to send: the shared ones without those that this request replaces, then
+    /// the request's own.
     pub(super) fn allowed(&self) -> impl Iterator<Item = &'a OwnedField> + use<'a> {
         let Self { own, secrets, same_origin, hands_on, .. } = *self;
         let may_send = if hands_on { may_send_as_curl } else { may_send };
         let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
-        // A Host of the caller's own belongs to the first origin only.
+        // A Host field of the caller belongs to the first origin only.
         fields.filter(move |(name, _)| may_send(name, secrets) && (same_origin || !is_host(name)))
     }
 
+    /// Returns true if the caller sets a field of this name.
     fn have(&self, name: &str) -> bool {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
@@ -78,18 +80,19 @@ impl<'a> CallerFields<'a> {
 /// The target and fields for a proxy that forwards the request; empty without one.
 #[derive(Default)]
 pub(super) struct ForwardedRequest {
-    /// The request target, which is absolute there.
+    /// The request target, in absolute form.
     pub(super) uri: Option<String>,
     fields: Fields,
 }
 
 impl ForwardedRequest {
+    /// Returns the value of a field.
     fn get(&self, wanted: &str) -> Option<&[u8]> {
         let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// The fields that have no fixed place among the engine's.
+    /// Returns the fields that have no fixed position among the engine's fields.
     fn others(&self) -> impl Iterator<Item = FieldLine<'_>> {
         let is_placed =
             |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
@@ -97,10 +100,10 @@ impl ForwardedRequest {
     }
 }
 
-/// Header values of the engine that must be allocated before the request is written.
+/// Field values of the engine that must be allocated before the request is written.
 pub(super) struct EngineFieldValues<'a> {
     authority: Cow<'a, str>,
-    /// None where the caller's own fields have it.
+    /// `None` if the caller sets the field.
     authorization: Option<Vec<u8>>,
     /// The fields that accompany a signature.
     signed: Vec<(String, String)>,
@@ -110,7 +113,7 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     is_chunked: bool,
-    /// The first Connection, where it has to name another field as well.
+    /// The first Connection field, if it has to name another field, too.
     connection: Option<Vec<u8>>,
 }
 
@@ -131,7 +134,8 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// The caller's fields that go along. Where content cannot be `chunked` its length is said, if that is known.
+    /// Returns the caller's fields to send. If content cannot be `chunked`, Transfer-Encoding is left
+    /// out, so that the engine sends a Content-Length.
     pub(super) fn callers_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers.allowed().filter(|(name, _)| !self.is_orphan(name) && is_said(name)).map(line).collect()
@@ -187,7 +191,7 @@ impl Transfer {
         }
     }
 
-    /// All of them, in curl's order: servers and tests exist that look at it.
+    /// Returns all fields in curl's order, on which some servers and tests depend.
     pub(super) fn in_order<'a>(
         &'a self,
         callers: &CallerFields<'a>,
@@ -196,7 +200,7 @@ impl Transfer {
         written: &'a EngineFieldValues<'_>,
     ) -> Vec<FieldLine<'a>> {
         let mut fields: Vec<FieldLine<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
-        // A Host of the caller's stands where the engine's own does.
+        // A Host field of the caller takes the position of the engine's.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let host = host.or_else(|| callers.leave_to_engine("Host").then_some(written.authority.as_bytes()));
         fields.extend(host.map(|value| ("Host", value)));
@@ -212,13 +216,13 @@ impl Transfer {
         fields.extend(forwarded.others());
         let about_content = self.about_content(callers, written).into_iter();
         fields.extend(about_content.filter_map(|(name, value)| Some((name, value?))));
-        // An empty Connection names nothing, and any other stands last.
+        // An empty Connection field is left out; any other comes last.
         fields.extend(written.connection.as_deref().map(|value| ("Connection", value)));
         fields.extend(connections(given).skip(usize::from(written.connection.is_some())));
         fields
     }
 
-    /// The engine's fields about the request, in their order.
+    /// Returns the engine's fields about the request, in their order.
     fn about_request<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -243,7 +247,7 @@ impl Transfer {
         ]
     }
 
-    /// The engine's fields about the content, which come last except for Connection.
+    /// Returns the engine's fields about the content, which come last except for Connection.
     fn about_content<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -251,8 +255,8 @@ impl Transfer {
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
         let content_type = content_type.filter(|_| self.current.with_body && callers.leave_to_engine("Content-Type"));
-        // As in curl: a request that is only to provoke a challenge has the Content-Type of a urlencoded form, but not that of
-        // a multipart form, whose parts are not sent.
+        // As in curl: a request without content that only provokes a challenge has the Content-Type of a urlencoded
+        // form, but not that of a multipart form, whose parts are not sent.
         let content_type = content_type.filter(|kind| !(self.auth.is_probe && kind.starts_with("multipart/")));
         [
             ("Content-Length", written.content_length.as_deref().map(str::as_bytes)),
@@ -261,12 +265,14 @@ impl Transfer {
         ]
     }
 
+    /// Returns true if the request accepts compressed transfer codings.
     fn asks_transfer_coding(&self, callers: &CallerFields<'_>) -> bool {
         self.options.liberties.codings && callers.leave_to_engine("TE")
     }
 
-    /// The cookies of the jar, then the ones that the user gave as text (as in curl). A Cookie
-    /// field of the user replaces both; in curl's mode, the jar's cookies have a second field.
+    /// Returns the cookies of the jar, followed by those that the user set as text, as in curl. A
+    /// Cookie field of the user replaces both; in curl's mode, the jar's cookies then have a second
+    /// field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.as_curl.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
@@ -279,14 +285,17 @@ impl Transfer {
     }
 }
 
+/// Returns a field as a field line.
 fn line((name, value): &OwnedField) -> FieldLine<'_> {
     (name, value)
 }
 
+/// Returns true if this is the Host field.
 pub(super) fn is_host(name: &str) -> bool {
     name.eq_ignore_ascii_case("host")
 }
 
+/// Returns true if this is the Connection field.
 fn is_connection(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
 }
@@ -298,7 +307,7 @@ pub(super) fn is_for_hop(name: &str) -> bool {
     frames(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// The caller's Connection fields that name something.
+/// Returns the Connection fields of the caller that are not empty.
 fn connections<'a>(given: &[FieldLine<'a>]) -> impl Iterator<Item = FieldLine<'a>> {
     given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
 }

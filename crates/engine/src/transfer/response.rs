@@ -1,5 +1,5 @@
-//! Effect of a response's head on a transfer: the body goes to the sink or is dropped, and another
-//! exchange may follow.
+//! The decision on a response's head: the body is delivered or dropped, and another exchange may
+//! follow.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,8 +20,8 @@ use crate::sink::Begin;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
-/// The most challenges that a proxy may send. Without a limit, it could report a stale nonce for
-/// ever.
+/// The maximum number of answers to a proxy's challenges. Without a limit, a proxy could call each
+/// nonce stale.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
@@ -46,7 +46,7 @@ impl Transfer {
         if self.options.keep_history && matches!(self.exchange.disposition, Disposition::Follow(_)) {
             self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
-        // If heads are delivered, so are the ones with challenges, and the ones that end the
+        // If heads are delivered, heads with challenges are included, and the head that ends the
         // transfer.
         let stays = match &self.exchange.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
@@ -56,13 +56,13 @@ impl Transfer {
         if !stays || earlier > MAX_KEPT_HEADS {
             self.history.heads.truncate(earlier);
         }
-        // The facts of a transfer are those of its first response: how the rest was fetched is internal.
+        // The head of a transfer is that of its first response: the requests for its rest are internal.
         if !continues {
             self.head = Some(head);
         }
     }
 
-    /// Asks each reason not to deliver the body, in this order; the first that applies decides.
+    /// Checks the reasons not to deliver the body, in this order; the first that applies decides.
     fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let decided = self
@@ -78,7 +78,8 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// A proxy that requires authentication (407), or a server that is not the right one (421): the same request once more.
+    /// Repeats the request if a proxy requires authentication (407), or if the server does not answer
+    /// for this host on this connection (421).
     fn on_proxy_challenge_or_misdirection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
@@ -91,17 +92,17 @@ impl Transfer {
         if status != 421 || self.resend_error().is_some() {
             return None;
         }
-        // Whatever its method: the server has not acted on it (RFC 9110 section 15.5.20).
+        // Any method may be repeated: the server has not acted on the request (RFC 9110 section 15.5.20).
         if self.reuse.is_reused() && !self.reuse.is_misdirected {
             self.reuse.is_misdirected = true;
             self.reuse.wants_fresh = true;
             return Some(Disposition::Again);
         }
-        // Even on a fresh connection: then the alternative does not serve this origin (RFC 7838 section 6).
+        // On a fresh connection, the alternative service does not serve this origin (RFC 7838 section 6).
         self.drop_alternative().then_some(Disposition::Again)
     }
 
-    /// A redirect that is to be followed, or that cannot be.
+    /// Follows a redirect, or fails if that is impossible.
     fn on_location(&mut self, head: &Head) -> Option<Disposition> {
         let location = match location(head) {
             Ok(location) => location,
@@ -145,14 +146,15 @@ impl Transfer {
         }
     }
 
-    /// A redirect's target that answered before and refuses to go on: its address may be good for one request, or for a few
-    /// minutes. The caller's target names another.
+    /// Returns to the caller's target if a redirect's target responded before and now refuses: its
+    /// address may be good for one request, or for a few minutes.
     fn on_stale_target(&mut self, head: &Head) -> Option<Disposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(Disposition::Anew)
     }
 
-    /// Content other than the requested part is not appended to the existing part.
+    /// Refuses content other than the requested part, which must not be appended to the existing
+    /// part.
     fn on_missing_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if !self.ranges.must_continue
@@ -169,7 +171,7 @@ impl Transfer {
         Some(Disposition::Fail(Error::new(ErrorKind::Range, message)))
     }
 
-    /// A body that would be too large to want, or that the caller does not want by its head.
+    /// Drops a body that is too large, or that the caller rejects by its head.
     fn on_unwanted(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         if options.head_only {
             let length = std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()?;
@@ -195,11 +197,11 @@ impl Transfer {
         }
     }
 
-    /// A status that may be a failure, or worth another try. `None`: its body is delivered.
+    /// Handles a status that may be a failure, or worth a retry. `None`: its body is delivered.
     fn on_bad_status(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
-        // Where a status is no failure, one that may not pass is no reason to ask again.
+        // If no status counts as a failure, only a transient one is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
         let may_retry = self.may_retry(Trouble::Status(status), retry_after);
         let wait = may_retry.filter(|_| is_reason && self.resend_error().is_none());
@@ -210,7 +212,7 @@ impl Transfer {
             self.exchange.retry_after_body = wait;
             return None;
         }
-        // The head is wanted whatever becomes of the body.
+        // The head is delivered even if the body is not.
         if options.include_head
             && let Err(error) = self.begin_delivery(head, BodyFraming::None)
         {
@@ -259,7 +261,7 @@ impl Transfer {
             }
         };
         let is_fixed = self.is_part() || self.ranges.must_continue;
-        // The whole that is in hand costs no further request; the tries that led to it count.
+        // A 200 brings the whole content without a further request, so as many restarts as retries are allowed.
         let most = if head.status() == 200 { MAX_RESTARTS.max(self.options.retry.max) } else { MAX_RESTARTS };
         if !is_fixed && self.attempt.restarts < most && self.body.restart() {
             self.attempt.restarts += 1;
@@ -269,7 +271,7 @@ impl Transfer {
             }
             return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
         }
-        // What broke off and is out already cannot be completed without a range.
+        // Delivered bytes of a broken body cannot be completed without a range.
         let broke_off = kind == ErrorKind::Range && self.resume.has_begun && !is_fixed;
         Disposition::Fail(if broke_off {
             Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
@@ -278,6 +280,7 @@ impl Transfer {
         })
     }
 
+    /// Begins to deliver the body to the sink, with the heads before it.
     fn begin_delivery(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
@@ -287,7 +290,7 @@ impl Transfer {
         if head.status() == 200 && self.ranges.are_allowed() && self.resume.skip == 0 {
             self.resume.range.begins(head, framing);
         } else if self.resume.range.is_opening() {
-            // A response that replaces the content has no part of it.
+            // A response that replaces the content is no part of it.
             self.resume.range = DeliveryRange::default();
         }
         let length = length.map(|length| length.saturating_sub(self.resume.skip));
@@ -298,8 +301,8 @@ impl Transfer {
         if !liberties.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
-        // Transfer codings were applied last and are undone first; chunks are undone already. The machine passes those
-        // alone that the request asked for.
+        // Transfer codings were applied last and are decoded first; chunks are decoded already. The machine passes only
+        // codings that the request accepts.
         if !liberties.raw && length != Some(0) && head.version() <= Version::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {
@@ -328,6 +331,7 @@ impl Transfer {
         )
     }
 
+    /// Returns an error if a body of this size is larger than the options allow.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
         match self.options.max_size {
             Some(limit) if size > limit => {
@@ -339,15 +343,15 @@ impl Transfer {
     }
 }
 
-/// The error for a status of 400 or above, where the options make that an error.
+/// Returns the error for a status of 400 or above, if the options treat it as one.
 pub(crate) fn bad_status(head: &Head) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }
 
-/// Returns the value of Location. Repeated fields are accepted if all have the same value;
-/// differing ones are an error, since no rule says which one is meant.
+/// Returns the value of Location. Repeated fields are accepted if all have the same value.
+/// Different values are an error, since no rule selects one of them.
 fn location(head: &Head) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();

@@ -130,11 +130,11 @@ impl Transfer {
         self.done(result, now)
     }
 
-    /// Handles a response whose head makes it unusable. A retry of the whole may bring another one,
-    /// if the options retry every error.
+    /// Handles a response whose head makes it unusable. If the options retry every error, a retry of
+    /// the whole may bring a better one.
     fn refused(&mut self, error: Error, now: Instant) -> NextStep {
         self.exchange.retry_after_body = None;
-        // Content that has changed has no rest.
+        // Changed content cannot be continued.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
         match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
             Some(wait) if !self.resume.has_begun || self.body.restart() => {
@@ -150,16 +150,16 @@ impl Transfer {
         }
     }
 
-    /// Returns the next try, if the delivered response asked for one.
+    /// Returns the retry that a delivered response is due, if any.
     fn retry_after_body(&mut self, now: Instant) -> Option<NextStep> {
         let wait = self.exchange.retry_after_body.take()?;
-        // What cannot be taken back stays where it is.
+        // Output that cannot be taken back stays.
         self.body.restart();
         let error = self.failed_status().err();
         Some(self.schedule_retry(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
-    /// The error for a response's status, if its body was wanted anyway.
+    /// Returns the error for a response's status if its body was delivered nevertheless.
     fn failed_status(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
@@ -205,7 +205,8 @@ impl Transfer {
             && self.ranges.are_allowed()
             && self.resume.range.is_resumable();
         if resumes && self.resume.range.at.saturating_sub(self.resume.failed_at) >= RETRIES_RENEWED_AFTER {
-            // It got on, and what it has is kept: this is the first failure here. New starts kept nothing.
+            // The transfer has advanced and keeps its bytes, so this counts as the first failure here. Restarts kept
+            // none.
             self.attempt.number = self.attempt.number.min(self.attempt.restarts);
         }
         match self.may_retry(trouble, None) {
@@ -245,18 +246,19 @@ impl Transfer {
             && self.body.keeps()
     }
 
+    /// Returns the delay before a retry, if the rules allow one.
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.attempt.first_started.elapsed();
         let idempotent = retry::is_idempotent(&self.current.method);
         let rules = &self.options.retry;
         let wait = retry::decide(rules, trouble, self.attempt.number, idempotent, retry_after, elapsed, entropy())?;
-        // No try begins when the time for all of them is over.
+        // No attempt begins after the end of the time for all attempts.
         let is_in_time = self.ends_by().is_none_or(|end| clock::after(Instant::now(), wait) < end);
         is_in_time.then_some(wait)
     }
 
-    /// Limits a mirror that a redirect named to a quarter of the time that is left, until it answers. A mirror that says nothing would
-    /// use up the time of further tries, which may be led to others.
+    /// Limits a redirect's target to a quarter of the remaining time until it responds. A silent
+    /// mirror would use up the time of retries, which may be redirected to other mirrors.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.ends_by().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.keeps_method() && !self.has_content();
@@ -265,13 +267,14 @@ impl Transfer {
         }
     }
 
-    /// Gives a server that has answered all the time that is left.
+    /// Gives a server that has responded all of the remaining time.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.ends_by();
         }
     }
 
+    /// Begins another attempt after a delay.
     fn schedule_retry(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> NextStep {
         self.on_retry(trouble, wait, error);
         self.report_pause(wait, error);
@@ -289,14 +292,14 @@ impl Transfer {
         NextStep::Again(wait)
     }
 
-    /// Tells the observer of pauses that this one begins.
+    /// Reports the pause before a retry to its observer.
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let why = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
         pauses.begins(&self.current.first_target().to_url(), wait, &why);
     }
 
-    /// Heads are delivered where they are wanted, though no body follows them.
+    /// Delivers the kept heads, if they are requested, although no body follows them.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
             return;
@@ -319,9 +322,10 @@ impl Transfer {
         let _ = self.body.begin(&begin, &self.history.heads, b"", self.options.decode_limits);
     }
 
+    /// Ends the transfer with this result.
     pub(super) fn done(&mut self, result: Result<()>, now: Instant) -> NextStep {
         if !self.resume.has_begun && !self.is_part() {
-            // What came was dropped.
+            // The received bytes were dropped.
             self.facts.body_bytes = 0;
         }
         self.facts.decoded_bytes = self.body.decoded();
@@ -330,7 +334,7 @@ impl Transfer {
         }
         self.facts.on_finished(now);
         if self.is_part() {
-            // The body comes by other connections.
+            // Other connections still receive the body.
             self.facts.enter(TransferPhase::Receive, now);
         }
         NextStep::Done(result.map_err(|error| self.annotate(error)))
@@ -343,14 +347,15 @@ impl Transfer {
         if self.current.is_redirected() { error.asked_as(self.current.first_target().to_url()) } else { error }
     }
 
-    /// Returns the pause that the last response asked for (429 or 503 with Retry-NextStep), which
-    /// holds for other requests to the host of [`Transfer::slot`], too. `None` if it asked for
-    /// none, or if another host did.
+    /// Returns the pause that the last response requests (429 or 503 with Retry-After). It holds for
+    /// other requests to the same host, too. `None` if there is none, or if another host requested
+    /// it.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.exchange.host_pause
     }
 
+    /// Returns the pause that a response requests on behalf of the first target's host.
     pub(super) fn pause_in(&self, head: &Head) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
@@ -359,7 +364,7 @@ impl Transfer {
         Some(asked.min(self.options.retry.cap))
     }
 
-    /// Ends the transfer. The body path returns what it holds.
+    /// Takes the transfer apart into its outcome and its body.
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (TransferOutcome, BodyDelivery) {
@@ -376,15 +381,15 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
         (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,
         (ErrorKind::Timeout, ExchangeFailure::BeforeSending) => Trouble::ConnectTimeout,
         (ErrorKind::Timeout, _) => Trouble::Timeout,
-        // A proxy that was asked and said no will say so again.
+        // A proxy that refused a tunnel would refuse it again.
         (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
         (ErrorKind::Connect, _) => Trouble::ConnectRefused,
-        // A certificate, or what TLS does not allow, is the same the next time.
+        // A certificate or a violation of TLS would be the same the next time.
         (ErrorKind::TlsHandshake, ExchangeFailure::BeforeSending) if error.io_source().is_some() => {
             Trouble::ResetBeforeRequest
         }
         _ if error.is_tls_rejection() => Trouble::Permanent,
-        // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
+        // A name that does not exist is final; a resolver that could not be reached is not, as in curl.
         (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
         (
             ErrorKind::EmptyReply
@@ -402,7 +407,7 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
     }
 }
 
-/// A number that no peer can guess, to spread retries.
+/// Returns a number that no peer can guess, to spread retries.
 fn entropy() -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));

@@ -11,7 +11,7 @@ use crate::request::{RequestOptions, SpeedLimit};
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind};
 
-/// The pace of one transfer. A transfer and the parts that it is split into share one rate.
+/// The speed limits of one transfer. A transfer and the parts of its split share one rate.
 #[derive(Default)]
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
@@ -26,7 +26,7 @@ struct SilenceLimit {
     is_paused: bool,
 }
 
-/// The speed that it must not fall below.
+/// The speed that the transfer must not fall below.
 struct MinSpeed {
     watch: SpeedWatch,
     look_at: Instant,
@@ -54,9 +54,9 @@ impl MinSpeed {
 pub enum Credit {
     /// At most this many bytes, at least one.
     Bytes(u64),
-    /// None before the sink has woken the driver.
+    /// No bytes before the sink has woken the driver.
     Full,
-    /// None before this moment.
+    /// No bytes before this time.
     Until(Instant),
 }
 
@@ -66,18 +66,18 @@ impl SpeedLimits {
         Self { rate, min_speed: None, silence: None }
     }
 
-    /// Another transfer's, which shares the rate.
+    /// The limits of another transfer that shares the rate.
     pub(super) fn sharing_rate(&self) -> Self {
         Self { rate: self.rate.clone(), min_speed: None, silence: None }
     }
 
-    /// An exchange begins: from now on it must not be slower than this.
+    /// Starts the limits of an exchange that begins now.
     pub(super) fn begin_exchange(&mut self, options: &RequestOptions, now: Instant) {
         self.min_speed = options.speed_limit.map(|limit| Box::new(MinSpeed::new(limit, now)));
         self.silence = options.read_timeout.map(|limit| SilenceLimit { limit, since: now, is_paused: false });
     }
 
-    /// From now on it must not be slower than this, whatever was said.
+    /// Replaces the minimum speed.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }

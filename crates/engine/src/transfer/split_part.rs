@@ -1,4 +1,4 @@
-//! A transfer among others of the same body: one that is split, and its parts.
+//! The streams of a split body: the first stream and further parts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::sink::partial::PartialFile;
 /// position.
 const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
-/// A body that could be fetched in parts.
+/// A body that can be fetched in parts.
 #[derive(Debug, Clone)]
 pub(crate) struct SplittableBody {
     /// The length of the representation.
     pub(crate) total: u64,
-    /// The validator that tells the representation from every other.
+    /// The strong validator of the representation.
     pub(crate) validator: Validator,
 }
 
@@ -61,8 +61,8 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns whether the body under way could be fetched in parts, as far as its head shows;
-    /// `None` before there is a head.
+    /// Returns the current body as one that can be fetched in parts; `Some(None)` if its head rules
+    /// that out, `None` before there is a head.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.exchange.disposition, Disposition::Deliver) {
             return None;
@@ -86,13 +86,13 @@ impl Transfer {
         )
     }
 
-    /// The next byte that it delivers.
+    /// Returns the offset of the next byte to deliver.
     pub(crate) fn position(&self) -> u64 {
         self.resume.range.at
     }
 
-    /// Makes the transfer the first of several parts, which stops at `end`. Returns the check on
-    /// the speed of all.
+    /// Makes the transfer the first stream of a split, which stops at `end`. Returns the check on the
+    /// speed of all streams.
     pub(crate) fn begin_split(&mut self, end: &Arc<EndOffset>, now: Instant) -> SplitSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
@@ -140,7 +140,7 @@ impl Transfer {
             include_head: false,
             resume_from: None,
             span: None,
-            // It is tried once: a pause that a server asks for (Retry-NextStep) must hold up no stream that is under way.
+            // A part is tried once: a pause that a server requests (Retry-After) must not delay other streams.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
@@ -220,7 +220,7 @@ impl Transfer {
         self.facts.head_bytes += other.head_bytes;
     }
 
-    /// Bytes that a part brought, next in order.
+    /// Delivers bytes of a part that are next in order.
     ///
     /// # Errors
     /// As [`Transfer::on_body`].
@@ -230,16 +230,16 @@ impl Transfer {
         self.body.push(Lease::borrowed(bytes))
     }
 
-    /// All parts are there.
+    /// Ends the body once all parts have arrived.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.body.finish()
     }
 }
 
-/// The check on the speed of all parts together.
+/// The check on the speed of all streams of a split together.
 pub(crate) struct SplitSpeedCheck(SpeedLimits);
 
 impl SplitSpeedCheck {
@@ -248,7 +248,7 @@ impl SplitSpeedCheck {
         self.0.look_at()
     }
 
-    /// Returns an error if all parts together are too slow, with `bytes` received so far.
+    /// Returns an error if all streams together are too slow, with `bytes` received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
         self.0.look(bytes, now)
     }
