@@ -1,12 +1,12 @@
 //! Events of a transfer for observers: what it sends and receives, without secrets.
 //!
 //! ```
-//! use haul::trace::{TraceEvent, Trace};
+//! use haul::trace::{TraceEvent, TransferObserver};
 //!
 //! #[derive(Debug)]
 //! struct Printer;
 //!
-//! impl Trace for Printer {
+//! impl TransferObserver for Printer {
 //!     fn event(&self, event: &TraceEvent<'_>) {
 //!         if let TraceEvent::Response { head } = event {
 //!             eprintln!("{}", head.status());
@@ -70,14 +70,14 @@ pub enum TraceEvent<'a> {
         /// The outcome of the failed attempt; `None` if it ended with a status that is not a failure.
         failed: Option<&'a TransferOutcome>,
     },
-    /// Content is being sent. Reported only if [`Trace::wants_content`] says so.
+    /// Content is being sent. Reported only if [`TransferObserver::wants_content`] says so.
     Sent(&'a [u8]),
-    /// Content was received, and is not decoded yet. Reported only if [`Trace::wants_content`] says so.
+    /// Content was received, and is not decoded yet. Reported only if [`TransferObserver::wants_content`] says so.
     Received(&'a [u8]),
 }
 
 /// An observer of transfers, called on any worker's thread.
-pub trait Trace: Send + Sync + fmt::Debug {
+pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event.
     fn event(&self, event: &TraceEvent<'_>);
 

@@ -219,6 +219,9 @@ impl BodyDelivery {
     /// # Errors
     /// What a stage or the sink says.
     pub fn push(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.is_plain() {
+            return self.sink.bytes(lease);
+        }
         if self.must_wait(lease.bytes()) {
             self.pending.extend_from_slice(lease.bytes());
             return Ok(());

@@ -303,7 +303,7 @@ fn begin(
 impl ActiveExchange {
     fn new(connection: HttpConnection, split_monitor: SplitMonitor) -> Self {
         let (deadline, silent) =
-            connection.front().map_or((None, None), |front| (front.deadline(), front.silent_until()));
+            connection.front().map_or((None, None), |front| (front.deadline(), front.silence_deadline()));
         let plain = [deadline, silent].into_iter().flatten().min();
         // A server may respond during the request and read no more until its response is received:
         // waiting for room alone would stop both sides. A transfer with further timeouts cannot
@@ -359,7 +359,7 @@ impl ActiveExchange {
         let began = *self.began.get_or_insert_with(Instant::now);
         // The program may have spent time on the bytes that it received.
         if let Some(transfer) = self.connection.front_mut() {
-            transfer.is_held_up(false, began);
+            transfer.set_paused(false, began);
         }
         loop {
             let now = self.began.take().unwrap_or_else(Instant::now);
@@ -394,7 +394,7 @@ impl ActiveExchange {
             }
             if is_enough() {
                 if let Some(transfer) = self.connection.front_mut() {
-                    transfer.is_held_up(true, Instant::now());
+                    transfer.set_paused(true, Instant::now());
                 }
                 return ExchangeStop::Enough;
             }
@@ -515,7 +515,7 @@ fn timed_out() -> Error {
 /// Opens a connection for the next exchange.
 fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
     let key = Key::new(transfer.target(), transfer.options());
-    transfer.goes_by(&key);
+    transfer.set_route(&key);
     open(client, key, transfer, timer)
 }
 

@@ -176,7 +176,7 @@ impl ConnectionSlot {
             ConnectionState::Open(connection) => self.waiting.back().map(|last| &**last).or(connection.last()),
             _ => self.waiting.back().map(|last| &**last),
         };
-        self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_follow(last))
+        self.depth() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
     /// Queues a transfer after the others. On a shared connection, it goes before transfers of a

@@ -43,7 +43,7 @@ use std::{
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::clock;
-use crate::trace::{Trace, TraceEvent, system_words};
+use crate::trace::{TraceEvent, TransferObserver, system_words};
 use crate::{Error, ErrorKind};
 
 /// Options for making a connection.
@@ -167,7 +167,7 @@ pub struct Connector {
     /// The failure that is kept is that of leaving from here.
     could_not_bind: bool,
     /// The trace that receives each attempt.
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn TransferObserver>>,
 }
 
 #[derive(Debug)]
@@ -204,7 +204,7 @@ impl Connector {
 
     /// Reports each attempt to this trace.
     #[must_use]
-    pub fn watched(self, trace: Option<Arc<dyn Trace>>) -> Self {
+    pub fn watched(self, trace: Option<Arc<dyn TransferObserver>>) -> Self {
         Self { trace, ..self }
     }
 

@@ -43,7 +43,7 @@ use crate::state::alt_svc::AltSvc;
 use crate::state::auth::Auth;
 use crate::state::hsts::Hsts;
 use crate::state::jar::Jar;
-use crate::trace::Trace;
+use crate::trace::TransferObserver;
 
 /// Decides by the head of a response whether its content is wanted: [`RequestOptions::wants`].
 pub trait Wants: Send + Sync {
@@ -179,7 +179,7 @@ pub struct RequestOptions {
     /// An observer of the pauses before further tries. Default: none.
     pub pauses: Option<Arc<dyn Pauses>>,
     /// An observer of the traffic. Default: none.
-    pub trace: Option<Arc<dyn Trace>>,
+    pub trace: Option<Arc<dyn TransferObserver>>,
     /// A hook that blocking calls ask during waits whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
     /// Keep the heads of the redirects that were followed, for [`TransferOutcome::history`](crate::transfer::TransferOutcome::history).

@@ -28,7 +28,7 @@ pub(super) struct ConnectionRoute {
 
 impl Transfer {
     /// Notes the route of the connection for the next exchange.
-    pub fn goes_by(&mut self, key: &Key) {
+    pub fn set_route(&mut self, key: &Key) {
         self.facts.proxy_used = key.via != Via::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
         self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());

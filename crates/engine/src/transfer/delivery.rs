@@ -22,7 +22,7 @@ const MAX_DRAINED: u64 = 64 << 10;
 impl Transfer {
     /// Returns the number of body bytes that may be read now.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
-        match self.exchange.disposition {
+        match self.response.disposition {
             Disposition::Deliver => {}
             // Bytes received with a head are delivered whatever the credit; a head is always read.
             Disposition::Unknown => {
@@ -41,7 +41,7 @@ impl Transfer {
     /// Returns true if the transfer would accept the next bytes of its server, as far as that can
     /// be known before a response begins.
     pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
-        match self.exchange.disposition {
+        match self.response.disposition {
             Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
             _ => true,
         }
@@ -50,17 +50,17 @@ impl Transfer {
     /// Returns true if the transfer has reached the byte where another part begins: the rest of the
     /// response is not wanted.
     #[must_use]
-    pub fn is_satisfied(&self) -> bool {
-        let is_delivered = matches!(self.exchange.disposition, Disposition::Deliver);
+    pub fn has_reached_split_end(&self) -> bool {
+        let is_delivered = matches!(self.response.disposition, Disposition::Deliver);
         is_delivered && self.split.end().is_some_and(|end| end.is_reached(self.resume.range.at))
     }
 
     /// Returns true if the rest of an unwanted body is not worth reading: it is better to close the
     /// connection.
     #[must_use]
-    pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
-        let unwanted = !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver);
-        let max_drained = match (&self.exchange.disposition, &self.options.span) {
+    pub fn skips_rest(&self, framing: BodyFraming) -> bool {
+        let unwanted = !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver);
+        let max_drained = match (&self.response.disposition, &self.options.span) {
             // The server has only weak validators, so its first range cannot be used. The range would be requested
             // again at every call, and Tomcat closes the connection after a few reset streams.
             (Disposition::Again, Some(Span::Opening(bytes))) => MAX_DRAINED.max(*bytes),
@@ -84,7 +84,7 @@ impl Transfer {
         let bytes = lease.bytes().len() as u64;
         self.report_content(lease.bytes());
         self.speed.on_received(bytes, now);
-        if !matches!(self.exchange.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, Disposition::Deliver) {
             self.facts.body_bytes += bytes;
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Transfer {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.resume.range.at, self.resume.range.at + bytes);
         let is_whole = self.resume.skip == 0 && self.split.end().is_none_or(|end| end.shorten(at, to) == to);
-        if !is_whole || !matches!(self.exchange.disposition, Disposition::Deliver) {
+        if !is_whole || !matches!(self.response.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }
         pieces.iter().for_each(|piece| self.report_content(piece));
@@ -152,7 +152,7 @@ impl Transfer {
 
     /// Returns the descriptor that body bytes may be moved to, if no code has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        match self.exchange.disposition {
+        match self.response.disposition {
             Disposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct(),
             _ => None,
         }
@@ -162,7 +162,7 @@ impl Transfer {
     /// [`Sink::receive`](crate::sink::Sink::receive). The caller reports received bytes to
     /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-        match self.exchange.disposition {
+        match self.response.disposition {
             Disposition::Deliver if self.resume.skip == 0 && self.split.end().is_none() && !self.is_traced() => {
                 self.body.receive(socket, most)
             }

@@ -71,7 +71,8 @@ use request_content::Expectation;
 use speed_limits::SpeedLimits;
 use split_part::SplitRole;
 use state::{
-    AttemptState, ConnectionReuse, ExchangeState, ProxyChallenges, RangeMode, RangeState, RedirectHistory, ResumeState,
+    AttemptState, ConnectionReuse, ProxyChallenges, RangeMode, RangeState, RedirectHistory, ResponseDecisions,
+    ResumeState,
 };
 use target_state::TargetState;
 
@@ -95,13 +96,13 @@ const MAX_KEPT_HEADS: usize = 1 << 20;
 /// keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger ones.
 pub struct Transfer {
     options: Arc<RequestOptions>,
-    own: Particulars,
+    particulars: Particulars,
     auth: AuthState,
     /// The target of the next exchange.
     current: TargetState,
     expectation: Expectation,
     pub(crate) attempt: AttemptState,
-    exchange: ExchangeState,
+    response: ResponseDecisions,
     resume: ResumeState,
     ranges: RangeState,
     speed: SpeedLimits,
@@ -133,7 +134,7 @@ impl Transfer {
     pub fn with(
         target: Target,
         options: Arc<RequestOptions>,
-        mut own: Particulars,
+        mut particulars: Particulars,
         body: BodyDelivery,
         now: Instant,
         tag: u64,
@@ -141,18 +142,18 @@ impl Transfer {
         let place = Box::new_uninit();
         let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
         let is_range = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("range");
-        let method = own.method.take().unwrap_or_else(|| method(&options.method));
-        let with_body = own.content(&options).is_some();
-        let is_ranged = options.range.is_some() || options.fields.iter().chain(&own.fields).any(is_range);
+        let method = particulars.method.take().unwrap_or_else(|| method(&options.method));
+        let with_body = particulars.content(&options).is_some();
+        let is_ranged = options.range.is_some() || options.fields.iter().chain(&particulars.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
         // Not `Box::new`, which would have it made elsewhere and copied.
         let transfer = Self {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
-            own,
+            particulars,
             expectation: Expectation::None,
             attempt: AttemptState::new(now),
-            exchange: ExchangeState::default(),
+            response: ResponseDecisions::default(),
             resume: ResumeState::of(DeliveryRange::of(&options)),
             ranges: RangeState {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
@@ -185,7 +186,7 @@ impl Transfer {
 
     /// Prepares a finished transfer for another attempt, as if it had received nothing. Returns
     /// false if that is impossible.
-    pub fn revive(&mut self) -> bool {
+    pub fn reset_for_retry(&mut self) -> bool {
         let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
             self.start_over();
@@ -210,7 +211,8 @@ impl Transfer {
     /// be down, or whose address may be good for one request. Content that was already read is not
     /// sent again, nor is a request whose method a redirect changed (303).
     fn return_to_first_target(&mut self) {
-        let is_spent = || self.own.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
+        let is_spent =
+            || self.particulars.content(&self.options).is_some_and(crate::body::upload::RequestBody::is_spent);
         if self.current.is_redirected() && self.current.keeps_method() && !is_spent() {
             self.forget_redirects();
         }
@@ -218,7 +220,7 @@ impl Transfer {
 
     /// Resets everything that depends on redirects, and returns to the caller's target.
     fn forget_redirects(&mut self) {
-        let with_body = self.own.content(&self.options).is_some();
+        let with_body = self.particulars.content(&self.options).is_some();
         self.current.start_over(with_body, self.options.referer.clone());
         self.auth = AuthState::new(&self.current.target);
         self.facts.forget_redirects();
@@ -229,14 +231,14 @@ impl Transfer {
     /// Returns true if the request may be sent before `earlier` is answered on the same connection
     /// (RFC 9112 section 9.3.2).
     #[must_use]
-    pub fn may_follow(&self, earlier: &Self) -> bool {
+    pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| is_idempotent(&transfer.current.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank
     }
 
     /// Returns true if the request may be sent again if the server had already closed its connection.
     #[must_use]
-    pub(crate) fn may_be_repeated(&self) -> bool {
+    pub(crate) fn may_resend(&self) -> bool {
         self.options.retry.may_repeat(&self.current.method) && !self.is_once()
     }
 
@@ -279,7 +281,7 @@ impl Transfer {
 
     /// Returns the time limit of each attempt.
     fn max_time(&self) -> Option<Duration> {
-        self.own.max_time.or(self.options.max_time)
+        self.particulars.max_time.or(self.options.max_time)
     }
 
     /// Returns the time by which all attempts, with the pauses between them, must be over.
@@ -301,42 +303,42 @@ impl Transfer {
 
     /// Returns true if the transfer has a rate limit.
     #[must_use]
-    pub fn is_paced(&self) -> bool {
+    pub fn has_rate_limit(&self) -> bool {
         self.speed.is_limited()
     }
 
     /// Notes that a part of the request was sent, which restarts the time limit on silence.
-    pub fn took_content(&mut self) {
+    pub fn on_upload_progress(&mut self) {
         self.speed.on_activity(Instant::now());
     }
 
     /// Returns true if there is a time limit on the server's silence.
     #[must_use]
-    pub fn is_timed(&self) -> bool {
-        self.speed.is_timed()
+    pub fn has_silence_limit(&self) -> bool {
+        self.speed.has_silence_limit()
     }
 
     /// Returns the time at which the server's silence exceeds its limit, if it has one.
     #[must_use]
-    pub fn silent_until(&self) -> Option<Instant> {
-        self.speed.silent_until()
+    pub fn silence_deadline(&self) -> Option<Instant> {
+        self.speed.silence_deadline()
     }
 
-    /// Returns the time of the next call to [`Transfer::look`], if one is needed.
+    /// Returns the time of the next call to [`Transfer::check_speed`], if one is needed.
     #[must_use]
-    pub fn look_at(&self) -> Option<Instant> {
-        self.speed.look_at()
+    pub fn next_speed_check(&self) -> Option<Instant> {
+        self.speed.next_check()
     }
 
     /// Returns an error if the transfer has been too slow for too long, or the server silent.
-    pub fn look(&mut self, now: Instant) -> Option<Error> {
-        self.speed.look(self.facts.body_bytes, now)
+    pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
+        self.speed.check(self.facts.body_bytes, now)
     }
 
     /// Pauses or resumes the limits on slowness. They are paused while the transfer waits for its
     /// sink instead of the server.
-    pub fn is_held_up(&mut self, paused: bool, now: Instant) {
-        self.speed.is_held_up(paused, now);
+    pub fn set_paused(&mut self, paused: bool, now: Instant) {
+        self.speed.set_paused(paused, now);
     }
 }
 

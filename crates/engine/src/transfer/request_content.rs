@@ -32,7 +32,7 @@ pub(super) enum Expectation {
 impl Transfer {
     /// Returns the content of the next request.
     pub(super) fn content(&self) -> Option<&RequestBody> {
-        self.own.content(&self.options).filter(|_| self.current.with_body)
+        self.particulars.content(&self.options).filter(|_| self.current.with_body)
     }
 
     /// Returns true if the next request has content.
@@ -49,7 +49,7 @@ impl Transfer {
             Some(rate) => Box::new(RateLimitedUpload::new(upload, rate, self.deadline())),
             None => upload,
         };
-        if let Some(trailers) = &self.own.trailers {
+        if let Some(trailers) = &self.particulars.trailers {
             return Some(trailers.after(upload));
         }
         // Empty chunked content has a last chunk.
@@ -58,14 +58,14 @@ impl Transfer {
 
     /// Returns true if the caller has set the field.
     fn has_caller_field(&self, field: &str) -> bool {
-        self.options.fields.iter().chain(&self.own.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
+        self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
     /// Returns true if the content is sent in chunks without a Transfer-Encoding field of the
     /// caller.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
-        let needs = |body: &RequestBody| self.own.trailers.is_some() || has_no_length(body);
+        let needs = |body: &RequestBody| self.particulars.trailers.is_some() || has_no_length(body);
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
@@ -81,7 +81,7 @@ impl Transfer {
         }
         let field =
             |wanted: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|field| field.1);
-        if field("transfer-encoding").is_some() || self.own.trailers.is_some() {
+        if field("transfer-encoding").is_some() || self.particulars.trailers.is_some() {
             return BodyLength::Chunked;
         }
         // A caller who passes a reader may know its length.
@@ -139,7 +139,7 @@ impl Transfer {
     /// without a success status. Squid then stops reading, and would not see another request on
     /// that connection, even if all bytes were written to the socket. Authentication that is bound
     /// to the connection is excepted, since its next leg needs the same connection.
-    pub(crate) fn may_be_unread(&self) -> bool {
+    pub(crate) fn content_may_be_unread(&self) -> bool {
         let sent = self.content().filter(|_| !self.auth.is_probe);
         // If the length was unknown, the number of bytes passed to the connection is known by now.
         let much = |body: &RequestBody| body.length().unwrap_or(self.facts.upload_bytes) > READ_DESPITE_REFUSAL;
@@ -151,7 +151,7 @@ impl Transfer {
     fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
-        let mut fields = self.options.fields.iter().chain(&self.own.fields);
+        let mut fields = self.options.fields.iter().chain(&self.particulars.fields);
         fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
     }
 

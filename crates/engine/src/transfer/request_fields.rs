@@ -146,7 +146,7 @@ impl Transfer {
     fn is_orphan(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = frames(name) || name.eq_ignore_ascii_case("expect");
-        let has_content = self.own.content(&self.options).is_some();
+        let has_content = self.particulars.content(&self.options).is_some();
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 

@@ -37,18 +37,18 @@ impl Transfer {
         }
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
-        self.exchange.host_pause = self.pause_in(&head);
+        self.response.host_pause = self.pause_in(&head);
         let earlier = self.history.heads.len();
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
         }
-        self.exchange.disposition = trace_error.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
-        if self.options.keep_history && matches!(self.exchange.disposition, Disposition::Follow(_)) {
+        self.response.disposition = trace_error.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
+        if self.options.keep_history && matches!(self.response.disposition, Disposition::Follow(_)) {
             self.history.redirects.push(FollowedRedirect { target: self.current.target.clone(), head: head.clone() });
         }
         // If heads are delivered, heads with challenges are included, and the head that ends the
         // transfer.
-        let stays = match &self.exchange.disposition {
+        let stays = match &self.response.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
             _ => false,
@@ -209,7 +209,7 @@ impl Transfer {
             return Some(Disposition::Retry(wait));
         }
         if !options.fail || options.fail_with_body {
-            self.exchange.retry_after_body = wait;
+            self.response.retry_after_body = wait;
             return None;
         }
         // The head is delivered even if the body is not.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::state::ExchangeState;
+use super::state::ResponseDecisions;
 use super::{NextStep, Transfer};
 use crate::facts::TransferPhase;
 use crate::{Error, ErrorKind};
@@ -11,7 +11,7 @@ impl Transfer {
     /// Discards a complete response that may belong to another request of its connection. Starts
     /// over with the first URL, or fails if some of the content was already delivered.
     pub fn retract(&mut self, now: Instant) -> NextStep {
-        self.exchange = ExchangeState::default();
+        self.response = ResponseDecisions::default();
         if !self.body.restart() {
             let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
                            do without pipelining";

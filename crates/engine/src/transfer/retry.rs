@@ -49,9 +49,9 @@ pub enum ExchangeFailure {
 }
 
 impl Transfer {
-    /// Handles a response that is complete, or whose rest is not read ([`Transfer::is_cut_short`]).
+    /// Handles a response that is complete, or whose rest is not read ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> NextStep {
-        match std::mem::replace(&mut self.exchange.disposition, Disposition::Unknown) {
+        match std::mem::replace(&mut self.response.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
                 if let Some(after) = self.retry_after_body(now) {
@@ -109,7 +109,7 @@ impl Transfer {
         let is_short = self.ranges.are_allowed()
             && self.resume.range.known_end().is_some_and(|known_end| self.resume.range.at < known_end);
         if is_short {
-            self.exchange.disposition = Disposition::Deliver;
+            self.response.disposition = Disposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
             return self.on_failure(error, ExchangeFailure::InResponse, now);
         }
@@ -133,7 +133,7 @@ impl Transfer {
     /// Handles a response whose head makes it unusable. If the options retry every error, a retry of
     /// the whole may bring a better one.
     fn refused(&mut self, error: Error, now: Instant) -> NextStep {
-        self.exchange.retry_after_body = None;
+        self.response.retry_after_body = None;
         // Changed content cannot be continued.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
         match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
@@ -152,7 +152,7 @@ impl Transfer {
 
     /// Returns the retry that a delivered response is due, if any.
     fn retry_after_body(&mut self, now: Instant) -> Option<NextStep> {
-        let wait = self.exchange.retry_after_body.take()?;
+        let wait = self.response.retry_after_body.take()?;
         // Output that cannot be taken back stays.
         self.body.restart();
         let error = self.failed_status().err();
@@ -171,7 +171,7 @@ impl Transfer {
     /// Handles a broken exchange. Returns whether the transfer is over or tried again.
     pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> NextStep {
         // The decision on the head stands, whatever happens to an unwanted body.
-        if !matches!(self.exchange.disposition, Disposition::Unknown | Disposition::Deliver) {
+        if !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
         let fails = self.options.as_curl.fails_tunnels && self.options.fail && !self.options.fail_with_body;
@@ -352,7 +352,7 @@ impl Transfer {
     /// it.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
-        self.exchange.host_pause
+        self.response.host_pause
     }
 
     /// Returns the pause that a response requests on behalf of the first target's host.

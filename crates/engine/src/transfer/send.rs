@@ -9,7 +9,7 @@ use haul_proto::request::{Request, RequestError};
 use super::Transfer;
 use super::request_content::Expectation;
 use super::request_fields::{CallerFields, FieldLine, OwnedField};
-use super::state::ExchangeState;
+use super::state::ResponseDecisions;
 use crate::clock;
 use crate::drive::connection::ProtocolMachine;
 use crate::trace;
@@ -42,14 +42,14 @@ impl Transfer {
     /// [`ErrorKind::Read`] if the netrc file is malformed;
     /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
-        let own = std::mem::take(&mut self.own.fields);
+        let own = std::mem::take(&mut self.particulars.fields);
         let outcome = self.put(&own, conn, now);
-        self.own.fields = own;
+        self.particulars.fields = own;
         outcome
     }
 
     fn put(&mut self, own: &[OwnedField], conn: &mut impl ProtocolMachine, now: Instant) -> Result<RequestId> {
-        self.exchange = ExchangeState::default();
+        self.response = ResponseDecisions::default();
         self.reuse.wants_fresh = false;
         self.find_existing_part();
         if let Some(error) = self.resend_error() {
@@ -97,7 +97,7 @@ impl Transfer {
     /// Returns the time to wait for the server's consent to the content, if the request has an
     /// Expect field.
     #[must_use]
-    pub fn asks_for(&self) -> Option<Duration> {
+    pub fn expect_timeout(&self) -> Option<Duration> {
         (self.expectation == Expectation::Sent).then_some(self.options.expect_timeout)
     }
 

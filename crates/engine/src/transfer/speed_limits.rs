@@ -29,7 +29,7 @@ struct SilenceLimit {
 /// The speed that the transfer must not fall below.
 struct MinSpeed {
     watch: SpeedWatch,
-    look_at: Instant,
+    next_check: Instant,
     is_paused: bool,
     text: String,
 }
@@ -38,7 +38,7 @@ impl MinSpeed {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
             watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
-            look_at: now,
+            next_check: now,
             is_paused: false,
             text: format!(
                 "the transfer was slower than {} bytes a second for {} seconds",
@@ -101,7 +101,7 @@ impl SpeedLimits {
             _ if credit == 0 => Credit::Full,
             _ => Credit::Bytes(credit),
         };
-        self.is_held_up(!matches!(allowed, Credit::Bytes(_)), now);
+        self.set_paused(!matches!(allowed, Credit::Bytes(_)), now);
         allowed
     }
 
@@ -113,7 +113,7 @@ impl SpeedLimits {
 
     /// Pauses the limits on slowness while the transfer waits for anything but the server, and
     /// resumes them.
-    pub(super) fn is_held_up(&mut self, paused: bool, now: Instant) {
+    pub(super) fn set_paused(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;
             silence.since = now;
@@ -140,34 +140,37 @@ impl SpeedLimits {
         }
     }
 
-    /// Returns the time of the next call to [`SpeedLimits::look`], if one is needed.
-    pub(super) fn look_at(&self) -> Option<Instant> {
-        [self.min_speed.as_ref().map(|min_speed| min_speed.look_at), self.silent_until()].into_iter().flatten().min()
+    /// Returns the time of the next call to [`SpeedLimits::check`], if one is needed.
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        [self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Returns the time when the server will have been silent for too long, if that is limited.
-    pub(super) fn silent_until(&self) -> Option<Instant> {
+    pub(super) fn silence_deadline(&self) -> Option<Instant> {
         let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
         silence.since.checked_add(silence.limit)
     }
 
     /// Returns true if silence has a time limit.
-    pub(super) fn is_timed(&self) -> bool {
+    pub(super) fn has_silence_limit(&self) -> bool {
         self.silence.is_some()
     }
 
     /// Returns an error if the transfer is too slow, with `bytes` received so far.
-    pub(super) fn look(&mut self, bytes: u64, now: Instant) -> Option<Error> {
-        if self.silent_until().is_some_and(|at| at <= now) {
+    pub(super) fn check(&mut self, bytes: u64, now: Instant) -> Option<Error> {
+        if self.silence_deadline().is_some_and(|at| at <= now) {
             let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);
             return Some(Error::new(ErrorKind::Timeout, format!("the server was silent for {limit:?}")));
         }
-        let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.look_at <= now)?;
+        let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
         let time = clock::policy_time(now);
         min_speed.watch.received(time, bytes);
         match min_speed.watch.check(time) {
             Verdict::Fine { next_look } => {
-                min_speed.look_at = clock::instant(next_look);
+                min_speed.next_check = clock::instant(next_look);
                 None
             }
             Verdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),

@@ -64,7 +64,7 @@ impl Transfer {
     /// Returns the current body as one that can be fetched in parts; `Some(None)` if its head rules
     /// that out, `None` before there is a head.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
-        if !matches!(self.exchange.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, Disposition::Deliver) {
             return None;
         }
         let head = self.head.as_ref()?;
@@ -145,8 +145,8 @@ impl Transfer {
             ..(*self.options).clone()
         };
         let mut part = Self::new(self.current.target.clone(), Arc::new(options), path, now, ordinal as u64);
-        part.own.fields.clone_from(&self.own.fields);
-        part.own.max_time = self.own.max_time;
+        part.particulars.fields.clone_from(&self.particulars.fields);
+        part.particulars.max_time = self.particulars.max_time;
         part.auth = self.auth.elsewhere();
         part.current = self.current.of_part();
         (part.attempt.first_started, part.attempt.deadline) = (self.attempt.first_started, self.attempt.deadline);
@@ -175,9 +175,9 @@ impl Transfer {
 
     /// Switches to HTTP/1.1 because the server requires it (RFC 9113 section 7, HTTP_1_1_REQUIRED).
     /// Returns false if the request cannot be sent that way.
-    pub(crate) fn leaves_http2(&mut self) -> bool {
+    pub(crate) fn fall_back_to_http1(&mut self) -> bool {
         let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
-        let is_unanswered = matches!(self.exchange.disposition, Disposition::Unknown);
+        let is_unanswered = matches!(self.response.disposition, Disposition::Unknown);
         let leaves = offers_both && is_unanswered && self.resend_error().is_none();
         if leaves {
             self.withdraw_http2();
@@ -245,11 +245,11 @@ pub(crate) struct SplitSpeedCheck(SpeedLimits);
 impl SplitSpeedCheck {
     /// Returns the time of the next call to [`SplitSpeedCheck::check`], if one is needed.
     pub(crate) fn next_check(&self) -> Option<Instant> {
-        self.0.look_at()
+        self.0.next_check()
     }
 
     /// Returns an error if all streams together are too slow, with `bytes` received so far.
     pub(crate) fn check(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
-        self.0.look(bytes, now)
+        self.0.check(bytes, now)
     }
 }

@@ -53,10 +53,10 @@ pub(super) struct RangeState {
     pub(super) sink_was_asked: bool,
 }
 
-/// The party that decides about the Range field of a transfer's requests.
+/// The party that sets the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeMode {
-    /// Nobody: the content of the response cannot be requested in parts.
+    /// No party: the content of the response cannot be requested in parts.
     None,
     /// The caller, who wants a part of the content.
     Caller,
@@ -116,7 +116,7 @@ impl AttemptState {
 /// The decisions on the response of the current exchange. Each request replaces them by the
 /// default.
 #[derive(Default)]
-pub(super) struct ExchangeState {
+pub(super) struct ResponseDecisions {
     pub(super) disposition: Disposition,
     /// The delay of the attempt that follows once the body is delivered.
     pub(super) retry_after_body: Option<Duration>,

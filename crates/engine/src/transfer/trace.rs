@@ -48,7 +48,7 @@ impl Transfer {
     }
 
     /// Notes that the response is complete, and that its connection may serve other transfers.
-    pub fn on_kept(&self) {
+    pub fn on_connection_kept(&self) {
         if let Some(trace) = &self.options.trace {
             let number = self.facts.connection.unwrap_or_default();
             let text = format!("Connection #{number} to host {} left intact", self.peer_host());
@@ -121,7 +121,7 @@ impl Transfer {
     /// # Errors
     /// The sink's error, if trailers are delivered like heads; the trace's error.
     pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
-        if !matches!(self.exchange.disposition, Disposition::Deliver) {
+        if !matches!(self.response.disposition, Disposition::Deliver) {
             return Ok(());
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {

@@ -262,6 +262,19 @@ fn retry_after_pauses_the_host_only_once() {
 }
 
 #[test]
+fn broken_error_body_is_retried_once() {
+    let mut options = retrying(5);
+    options.as_curl.retries_whole = true;
+    let mut transfer = transfer(options);
+    answered(&mut transfer, "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n");
+    let broken = Error::new(ErrorKind::PartialBody, "closed");
+    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::InResponse, Instant::now()), NextStep::Again(_)));
+    // The retry that the status was due was this one.
+    answered(&mut transfer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Done(Ok(()))));
+}
+
+#[test]
 fn retry_after_does_not_pause_the_redirecting_host() {
     let options = RequestOptions { redirects: RedirectRules::default(), ..retrying(5) };
     let mut transfer = transfer(options);

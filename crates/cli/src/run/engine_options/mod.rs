@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use haul::request::{AsCurl, Liberties, Split, Wants};
-use haul::trace::Trace;
+use haul::trace::TransferObserver;
 use haul::{Client, Head, RequestOptions, Result};
 use haul_policy::auth::Allowed;
 
@@ -27,7 +27,7 @@ const SPLIT_MEMORY: u64 = 16 << 20;
 pub(crate) fn request(
     global: &GlobalArgs,
     stage: &StageArgs,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn TransferObserver>>,
     stores: &mut StateStores,
 ) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);

@@ -12,7 +12,7 @@ use haul::interrupt::Interrupt;
 use haul::net::local::UnixSocket;
 use haul::request::Pauses;
 use haul::sink::output::Output;
-use haul::trace::{Trace, TraceEvent};
+use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
 
@@ -79,8 +79,8 @@ impl Reporter {
         })
     }
 
-    pub(crate) fn trace(&self, stage: usize) -> Option<Arc<dyn Trace>> {
-        self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
+    pub(crate) fn trace(&self, stage: usize) -> Option<Arc<dyn TransferObserver>> {
+        self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn TransferObserver>)
     }
 
     /// Announces long pauses before further tries. In curl's place its own words do that.

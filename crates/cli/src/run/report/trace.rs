@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::trace::{Trace, TraceEvent};
+use haul::trace::{TraceEvent, TransferObserver};
 use haul::{Error, Result};
 use haul_policy::printable::for_terminal;
 use haul_policy::secrets::is_hidden_field;
@@ -98,7 +98,7 @@ impl Tracer {
     }
 }
 
-impl Trace for Tracer {
+impl TransferObserver for Tracer {
     fn event(&self, event: &TraceEvent<'_>) {
         let raw = match event {
             TraceEvent::Response { head } | TraceEvent::Interim { head } => Some(head.raw()),

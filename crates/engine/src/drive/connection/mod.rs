@@ -288,7 +288,7 @@ impl HttpConnection {
         waker: ConnectionWaker<'_>,
         finished: &mut FinishedTransfers,
     ) {
-        transfer.goes_by(self.key());
+        transfer.set_route(self.key());
         either!(self, connection => connection.start(transfer, now, waker, finished));
     }
 

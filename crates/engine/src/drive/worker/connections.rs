@@ -92,7 +92,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let key = Key::new(transfer.target(), transfer.options());
-        transfer.goes_by(&key);
+        transfer.set_route(&key);
         if transfer.reuse.wants_own_host() {
             self.never_coalesce(&key);
         }
@@ -418,7 +418,9 @@ impl Worker {
         match after {
             // The file that it should have gone to could not be opened.
             NextStep::Done(Err(error))
-                if lacks_descriptors(&error) && self.may_wait_for_descriptor(&transfer) && transfer.revive() =>
+                if lacks_descriptors(&error)
+                    && self.may_wait_for_descriptor(&transfer)
+                    && transfer.reset_for_retry() =>
             {
                 self.wait_for_descriptor(transfer);
             }

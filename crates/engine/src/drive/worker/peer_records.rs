@@ -68,7 +68,7 @@ impl Worker {
         else {
             return false;
         };
-        if transfer.may_be_repeated() || !connection.is_idle() {
+        if transfer.may_resend() || !connection.is_idle() {
             return false;
         }
         if self.one_response_only.contains(key) {

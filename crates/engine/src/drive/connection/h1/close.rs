@@ -40,9 +40,9 @@ impl H1Connection {
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         self.direct = BodyRoute::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
-            self.closing |= transfer.may_be_unread();
+            self.closing |= transfer.content_may_be_unread();
             if !self.closing {
-                transfer.on_kept();
+                transfer.on_connection_kept();
             }
             // The range and the validator of a part already show that it is the right response.
             if !transfer.is_part() && self.pipelined.must_hold(transfer.reuse.is_pipelined()) {

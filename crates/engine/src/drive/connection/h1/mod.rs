@@ -136,7 +136,7 @@ impl H1Connection {
     /// Returns true if this transfer's request can be sent now, after the unanswered ones.
     #[must_use]
     pub fn accepts(&self, transfer: &Transfer) -> bool {
-        self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
+        self.can_start() && self.last().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
     /// Returns the transfer whose request was sent last, among the transfers that wait for a
@@ -226,7 +226,7 @@ impl H1Connection {
                     self.pipeline_limit.start_from_idle(self.served);
                 }
                 self.pipelined.on_next_request();
-                let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
+                let held_until = transfer.expect_timeout().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
                 self.queue.push_back(transfer);
                 let last = self.queue.back_mut().map(|transfer| &mut **transfer);
@@ -251,7 +251,7 @@ impl H1Connection {
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
             if takes_a_while && let Some(transfer) = last.borrow_mut().as_deref_mut() {
-                transfer.took_content();
+                transfer.on_upload_progress();
             }
         };
         let pumped = sending::pump(stream, conn, may_block, |conn| content.feed(conn, report_sent(&last)), sent);
@@ -315,7 +315,7 @@ impl H1Connection {
             Ok(Received::WouldBlock) => ReceiveStatus::WouldBlock,
             Ok(Received::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
-                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => {
+                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) => {
                     self.stop_response(now, finished)
                 }
                 Ok(()) => {
@@ -354,7 +354,7 @@ impl H1Connection {
 
     /// Handles a transfer that has no credit now.
     fn on_no_credit(&mut self, stopped: Credit, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) {
+        if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) {
             return self.stop_response(now, finished);
         }
         match stopped {
@@ -374,7 +374,7 @@ impl H1Connection {
     /// Notes that `bytes` were received. Makes the socket wake the reader rarely for a bulk body,
     /// and at once for any other.
     fn on_received(&mut self, bytes: u64, now: Instant) {
-        if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
+        if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;
         }
         if let Some(mark) = self.pacing.low_water.on_received(bytes, self.remaining(), now) {
@@ -385,7 +385,7 @@ impl H1Connection {
     /// Returns the time of the next timeout: call [`HttpConnection::expire`] then, even without an event.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let look = self.queue.front().and_then(|transfer| transfer.look_at());
+        let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
         [self.deadline(), look, self.content.next_timeout(&self.conn), self.pipelined.next_timeout()]
             .into_iter()
             .flatten()
@@ -402,7 +402,7 @@ impl H1Connection {
         } else if self.deadline().is_some_and(|deadline| deadline <= now) {
             Some(Error::new(ErrorKind::Timeout, "the operation timed out"))
         } else {
-            self.queue.front_mut().and_then(|transfer| transfer.look(now))
+            self.queue.front_mut().and_then(|transfer| transfer.check_speed(now))
         };
         match overdue {
             Some(error) => self.abort(error, now, finished),

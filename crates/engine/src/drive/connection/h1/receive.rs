@@ -137,7 +137,7 @@ impl H1Connection {
                 }
                 Event::Head { head, framing, .. } => {
                     transfer.on_head(head, framing, now);
-                    if transfer.is_cut_short(framing) {
+                    if transfer.skips_rest(framing) {
                         self.closing = true;
                         self.finish_front(now, finished);
                         return Ok(at);
@@ -150,7 +150,7 @@ impl H1Connection {
                 Event::Body { range, .. } => {
                     let range = base + range.start..base + range.end;
                     transfer.on_body(input.lease(range, at == end), now)?;
-                    if transfer.is_cut_short(BodyFraming::Chunked) {
+                    if transfer.skips_rest(BodyFraming::Chunked) {
                         self.closing = true;
                         self.finish_front(now, finished);
                         return Ok(at);

@@ -60,11 +60,11 @@ impl H1Connection {
         let pipe = match self.queue.front_mut() {
             Some(transfer) if self.direct == BodyRoute::Moved(ZeroCopyTarget::Pipe) => {
                 if !transfer.direct().map_or(Ok(true), zero_copy::has_room)? {
-                    transfer.is_held_up(true, Instant::now());
+                    transfer.set_paused(true, Instant::now());
                     if !transfer.direct().map_or(Ok(true), |pipe| zero_copy::wait_for_room(pipe, deadline))? {
                         return Ok(WaitResult::Late);
                     }
-                    transfer.is_held_up(false, Instant::now());
+                    transfer.set_paused(false, Instant::now());
                 }
                 transfer.direct()
             }

@@ -47,7 +47,7 @@ impl H2Connection {
         // close. The next attempt uses another connection.
         let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.attempt.replays == FREE_REPLAYS;
         active.transfer.reuse.wants_fresh |= is_again && is_doubtful;
-        let after = if wants_older && active.transfer.leaves_http2() || is_again {
+        let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
             NextStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {

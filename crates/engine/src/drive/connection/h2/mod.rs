@@ -231,7 +231,7 @@ impl H2Connection {
         let is_reused = self.served > 0 || !self.active.is_empty();
         transfer.reuse.on_connection(is_reused, false);
         transfer.on_connection(&self.stream, is_reused);
-        if !transfer.is_paced() {
+        if !transfer.has_rate_limit() {
             self.conn.widen(self.recv_budget.stream_window());
         }
         match transfer.enqueue(&mut self.conn, now) {
@@ -416,7 +416,7 @@ impl H2Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
-            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.look_at()];
+            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
@@ -434,7 +434,7 @@ impl H2Connection {
             if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
                 return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
             }
-            active.transfer.look(now).map(|error| (*id, error))
+            active.transfer.check_speed(now).map(|error| (*id, error))
         };
         let late: Vec<_> =
             if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
@@ -477,5 +477,5 @@ fn only_stream(active: &StreamMap<ActiveStream>) -> Option<&ActiveStream> {
 }
 
 fn has_time_limit(transfer: &Transfer) -> bool {
-    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.is_timed()
+    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.has_silence_limit()
 }

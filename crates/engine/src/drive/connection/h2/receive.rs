@@ -55,7 +55,7 @@ impl H2Connection {
         }
         self.answered += 1;
         active.transfer.on_head(head, framing, now);
-        if active.transfer.is_cut_short(framing) {
+        if active.transfer.skips_rest(framing) {
             self.cancel_rest(id, now, finished);
         }
     }
@@ -101,7 +101,7 @@ impl H2Connection {
             }
         };
         pieces.clear();
-        let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
+        let is_left = transfer.has_reached_split_end() || transfer.skips_rest(BodyFraming::Chunked);
         match outcome {
             Err(error) => self.fail(id, error, ExchangeFailure::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
@@ -116,7 +116,7 @@ impl H2Connection {
         let after = match transfer.on_trailers(trailers) {
             Ok(()) => {
                 if !self.closing {
-                    transfer.on_kept();
+                    transfer.on_connection_kept();
                 }
                 transfer.on_complete(now)
             }

@@ -73,7 +73,7 @@ impl Uploads {
         turns.retain(|&id| {
             let Some(ActiveStream { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
             match feed(conn, RequestId(id), &mut **upload, |piece| {
-                transfer.took_content();
+                transfer.on_upload_progress();
                 transfer.on_sent(piece);
             }) {
                 Ok(FeedResult::All) => false,
