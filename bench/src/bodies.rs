@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 use testkit::pattern::Pattern;
 
 use crate::Result;
-use crate::digest::{Print, Printer};
+use crate::digest::{OutputDigest, OutputDigester};
 
 /// The number of bytes generated and written at a time.
 const PIECE: usize = 1 << 20;
 
 /// Bodies of one seed under one root.
-pub(crate) struct Bodies {
+pub(crate) struct BodyFiles {
     root: PathBuf,
     pattern: Pattern,
 }
 
-impl Bodies {
+impl BodyFiles {
     /// The bodies of `seed`, under `work`.
-    pub(crate) fn new(work: &Path, seed: u64) -> Result<Bodies> {
+    pub(crate) fn new(work: &Path, seed: u64) -> Result<BodyFiles> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
-        Ok(Bodies { root, pattern: Pattern::new(seed) })
+        Ok(BodyFiles { root, pattern: Pattern::new(seed) })
     }
 
     /// The directory to serve.
@@ -41,13 +41,13 @@ impl Bodies {
     }
 
     /// Makes sure that the body is on disk; returns its digest.
-    pub(crate) fn prepare(&self, len: u64) -> Result<Print> {
+    pub(crate) fn prepare(&self, len: u64) -> Result<OutputDigest> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");
         if let (Ok(meta), Ok(sha256)) = (file.metadata(), fs::read_to_string(&note))
             && meta.len() == len
         {
-            return Ok(Print { len, sha256 });
+            return Ok(OutputDigest { len, sha256 });
         }
         println!("making a body of {} MB", len / 1_000_000);
         let print = self.write(len, &file)?;
@@ -65,9 +65,9 @@ impl Bodies {
         Ok(())
     }
 
-    fn write(&self, len: u64, path: &Path) -> Result<Print> {
+    fn write(&self, len: u64, path: &Path) -> Result<OutputDigest> {
         let mut file = File::create(path)?;
-        let mut printer = Printer::new();
+        let mut printer = OutputDigester::new();
         let mut buffer = vec![0; PIECE];
         let mut offset = 0;
         while offset < len {
@@ -82,9 +82,9 @@ impl Bodies {
     }
 
     /// The digest of `times` concatenated copies of a body.
-    pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
+    pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<OutputDigest> {
         self.prepare(len)?;
-        let mut printer = Printer::new();
+        let mut printer = OutputDigester::new();
         for _ in 0..times {
             printer.read_all(&mut File::open(self.root.join("bytes").join(len.to_string()))?)?;
         }
@@ -99,15 +99,15 @@ mod tests {
     #[test]
     fn truncated_body_is_generated_again() {
         let work = std::env::temp_dir().join(format!("haul-bench-bodies-{}", std::process::id()));
-        let bodies = Bodies::new(&work, 3).unwrap();
+        let bodies = BodyFiles::new(&work, 3).unwrap();
         let len = PIECE as u64 + 5;
-        let expected = Print::of(&Pattern::new(3).slice(0, PIECE + 5));
+        let expected = OutputDigest::of(&Pattern::new(3).slice(0, PIECE + 5));
         assert_eq!(bodies.prepare(len).unwrap(), expected);
-        let file = bodies.root().join(&Bodies::path(len)[1..]);
+        let file = bodies.root().join(&BodyFiles::path(len)[1..]);
         File::options().write(true).open(&file).unwrap().set_len(7).unwrap();
         assert_eq!(bodies.prepare(len).unwrap(), expected);
-        assert_eq!(Print::of_file(&file).unwrap(), expected);
-        assert_eq!(bodies.repeated(len, 2).unwrap(), Print::of(&Pattern::new(3).slice(0, PIECE + 5).repeat(2)));
+        assert_eq!(OutputDigest::of_file(&file).unwrap(), expected);
+        assert_eq!(bodies.repeated(len, 2).unwrap(), OutputDigest::of(&Pattern::new(3).slice(0, PIECE + 5).repeat(2)));
         fs::remove_dir_all(work).unwrap();
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```ignore
 //! let _turns = OneCore::hold()?;
-//! let server = Server::start(site, root, work, embedded)?;
+//! let server = SiteServer::start(site, root, work, embedded)?;
 //! ```
 
 use std::io;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_processor_while_held_and_all_after() {
+    fn one_core_restricts_processors_until_dropped() {
         let count = || sched_getaffinity(None).unwrap().count();
         let before = count();
         let held = OneCore::hold().unwrap();

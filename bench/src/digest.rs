@@ -8,20 +8,20 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 /// The length and SHA-256 of some output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Print {
+pub(crate) struct OutputDigest {
     pub(crate) len: u64,
     pub(crate) sha256: String,
 }
 
 /// Takes output piece by piece.
-pub(crate) struct Printer {
+pub(crate) struct OutputDigester {
     len: u64,
     context: Context,
 }
 
-impl Printer {
-    pub(crate) fn new() -> Printer {
-        Printer { len: 0, context: Context::new(&SHA256) }
+impl OutputDigester {
+    pub(crate) fn new() -> OutputDigester {
+        OutputDigester { len: 0, context: Context::new(&SHA256) }
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
@@ -40,35 +40,35 @@ impl Printer {
         }
     }
 
-    pub(crate) fn finish(self) -> Print {
+    pub(crate) fn finish(self) -> OutputDigest {
         let sha256 = self.context.finish().as_ref().iter().map(|b| format!("{b:02x}")).collect();
-        Print { len: self.len, sha256 }
+        OutputDigest { len: self.len, sha256 }
     }
 }
 
-impl Print {
-    pub(crate) fn of(bytes: &[u8]) -> Print {
-        let mut printer = Printer::new();
+impl OutputDigest {
+    pub(crate) fn of(bytes: &[u8]) -> OutputDigest {
+        let mut printer = OutputDigester::new();
         printer.add(bytes);
         printer.finish()
     }
 
-    /// As one line, for another process to [`parse`](Print::parse).
+    /// As one line, for another process to [`parse`](OutputDigest::parse).
     pub(crate) fn line(&self) -> String {
         format!("{} {}\n", self.len, self.sha256)
     }
 
-    pub(crate) fn parse(line: &str) -> Option<Print> {
+    pub(crate) fn parse(line: &str) -> Option<OutputDigest> {
         let (len, sha256) = line.trim().split_once(' ')?;
-        Some(Print { len: len.parse().ok()?, sha256: sha256.to_owned() })
+        Some(OutputDigest { len: len.parse().ok()?, sha256: sha256.to_owned() })
     }
 
-    pub(crate) fn of_file(path: &Path) -> io::Result<Print> {
-        Print::of_reader(&mut File::open(path)?)
+    pub(crate) fn of_file(path: &Path) -> io::Result<OutputDigest> {
+        OutputDigest::of_reader(&mut File::open(path)?)
     }
 
-    pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Print> {
-        let mut printer = Printer::new();
+    pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<OutputDigest> {
+        let mut printer = OutputDigester::new();
         printer.read_all(reader)?;
         Ok(printer.finish())
     }
@@ -79,12 +79,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_of_nothing_is_the_published_one() {
-        let print = Print::of(b"");
+    fn digest_of_nothing_is_the_published_one() {
+        let print = OutputDigest::of(b"");
         assert_eq!(print.len, 0);
         assert!(print.sha256.starts_with("e3b0c44298fc1c14"));
-        assert_ne!(print, Print::of(b"a"));
-        assert_eq!(Print::parse(&print.line()), Some(print));
-        assert_eq!(Print::parse(""), None);
+        assert_ne!(print, OutputDigest::of(b"a"));
+        assert_eq!(OutputDigest::parse(&print.line()), Some(print));
+        assert_eq!(OutputDigest::parse(""), None);
     }
 }

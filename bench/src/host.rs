@@ -1,13 +1,13 @@
 //! The machine of the figures.
 
-use crate::record::Host;
+use crate::record::MachineInfo;
 
 /// Returns this machine, under `name` or its host name.
-pub(crate) fn this(name: Option<&str>) -> Host {
+pub(crate) fn this(name: Option<&str>) -> MachineInfo {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let said = system.nodename().to_string_lossy();
-    Host {
+    MachineInfo {
         name: plain(name.unwrap_or(&said)),
         cpus: std::thread::available_parallelism().map_or(0, usize::from),
         cpu: field(&text("/proc/cpuinfo"), "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_tables_are_read() {
+    fn cpuinfo_and_meminfo_are_parsed() {
         let info = "processor\t: 0\nmodel name\t: AMD EPYC 7\nprocessor\t: 1\nmodel name\t: other\n";
         assert_eq!(field(info, "model name").as_deref(), Some("AMD EPYC 7"));
         assert_eq!(field("", "model name"), None);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_part_of_a_path() {
+    fn host_name_becomes_one_path_component() {
         assert_eq!(plain("build.example.net"), "build");
         assert_eq!(plain("../a b"), "host");
         assert_eq!(plain("a/b"), "a-b");

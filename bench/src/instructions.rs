@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, Stdio};
 use serde_json::{Value, json};
 
 use crate::jobs::{c_requests, home};
-use crate::server::Server;
+use crate::server::SiteServer;
 use crate::{Result, identity, tools};
 
 /// The excess over the baseline that is a failure, and the saving that is reported.
@@ -28,55 +28,65 @@ const TOLERANCE: f64 = 0.03;
 const RUNS: usize = 3;
 
 /// A case whose instructions are counted.
-struct Case {
+struct InstructionCase {
     name: &'static str,
     about: &'static str,
     /// The program and its arguments for a server and a number of requests; the first word is
     /// looked up in PATH, or is a path.
-    argv: fn(&Server, usize) -> Vec<String>,
+    argv: fn(&SiteServer, usize) -> Vec<String>,
     /// The number of requests of the two runs; if the smaller is 0, the whole larger run counts.
     requests: (usize, usize),
 }
 
-const CASES: &[Case] = &[
-    Case { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
-    Case { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
-    Case { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
-    Case { name: "get-many", about: "haul: each of many small GETs", argv: get_many, requests: (100, 1100) },
-    Case { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
-    Case { name: "body-tls", about: "haul: 8 MiB by TLS, thrown away", argv: body_tls, requests: (0, 1) },
-    Case { name: "c-first", about: "libhaul: loaded, one GET of 300 B, freed", argv: c_small, requests: (0, 1) },
-    Case { name: "c-small", about: "libhaul: GET of 300 B on a warm connection", argv: c_small, requests: (100, 600) },
-    Case { name: "c-post", about: "libhaul: POST of a form of 42 B", argv: c_post, requests: (100, 600) },
-    Case { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
+const CASES: &[InstructionCase] = &[
+    InstructionCase { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
+    InstructionCase { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
+    InstructionCase { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
+    InstructionCase { name: "get-many", about: "haul: each of many small GETs", argv: get_many, requests: (100, 1100) },
+    InstructionCase { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
+    InstructionCase { name: "body-tls", about: "haul: 8 MiB by TLS, thrown away", argv: body_tls, requests: (0, 1) },
+    InstructionCase {
+        name: "c-first",
+        about: "libhaul: loaded, one GET of 300 B, freed",
+        argv: c_small,
+        requests: (0, 1),
+    },
+    InstructionCase {
+        name: "c-small",
+        about: "libhaul: GET of 300 B on a warm connection",
+        argv: c_small,
+        requests: (100, 600),
+    },
+    InstructionCase { name: "c-post", about: "libhaul: POST of a form of 42 B", argv: c_post, requests: (100, 600) },
+    InstructionCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
 
 /// The length of the larger body of the command.
 const BODY: usize = 8 << 20;
 
-fn version(_: &Server, _: usize) -> Vec<String> {
+fn version(_: &SiteServer, _: usize) -> Vec<String> {
     haul(&["--version"])
 }
 
-fn get(server: &Server, _: usize) -> Vec<String> {
+fn get(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", &format!("http://{}/small", server.addr)])
 }
 
-fn get_tls(server: &Server, _: usize) -> Vec<String> {
+fn get_tls(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
 }
 
 /// With one thread: how two share the work varies.
-fn get_many(server: &Server, count: usize) -> Vec<String> {
+fn get_many(server: &SiteServer, count: usize) -> Vec<String> {
     let urls = format!("http://{}/small/[1-{count}]", server.addr);
     haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
 }
 
-fn body(server: &Server, _: usize) -> Vec<String> {
+fn body(server: &SiteServer, _: usize) -> Vec<String> {
     haul(&["-s", "--split", "1", "-o", "/dev/null", &format!("http://{}/bytes/{BODY}", server.addr)])
 }
 
-fn body_tls(server: &Server, _: usize) -> Vec<String> {
+fn body_tls(server: &SiteServer, _: usize) -> Vec<String> {
     let url = format!("https://{}/bytes/{BODY}", server.tls);
     haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", identity::CA, &url])
 }
@@ -88,15 +98,15 @@ fn haul(arguments: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn c_small(server: &Server, count: usize) -> Vec<String> {
+fn c_small(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/300", count, None)
 }
 
-fn c_post(server: &Server, count: usize) -> Vec<String> {
+fn c_post(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/300", count, Some(c_requests::FORM))
 }
 
-fn c_large(server: &Server, count: usize) -> Vec<String> {
+fn c_large(server: &SiteServer, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/1000000", count, None)
 }
 
@@ -114,7 +124,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let work = home().join("work").join("instructions");
     fs::create_dir_all(&work)?;
     c_requests::compile(&work)?;
-    let server = Server::embedded(testkit::site::Site::scaled(1, 12), &work)?;
+    let server = SiteServer::embedded(testkit::site::Site::scaled(1, 12), &work)?;
     let old = Baseline::load()?;
     let made_by = made_by();
     let is_comparable = old.made_by == made_by;
@@ -146,9 +156,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Case {
+impl InstructionCase {
     /// The instructions of one request, or of the whole run.
-    fn count(&self, server: &Server, work: &std::path::Path) -> Result<u64> {
+    fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;
         if few == 0 {
@@ -235,7 +245,7 @@ mod tests {
     use super::judge;
 
     #[test]
-    fn three_percent_are_borne_and_more_are_not() {
+    fn instruction_growth_above_three_percent_fails() {
         assert_eq!(judge(Some(1000), 1030), ("+3.0 %".to_owned(), false));
         assert_eq!(judge(Some(1000), 1031), ("+3.1 % WORSE than 1000".to_owned(), true));
         assert_eq!(judge(Some(1000), 960), ("-4.0 %, --update".to_owned(), false));

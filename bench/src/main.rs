@@ -21,19 +21,19 @@
 //! Absolute times drift from run to run: ratios against a peer in the same round are what counts.
 
 mod bodies;
-mod card;
-mod contest;
 mod cores;
 mod digest;
 mod host;
 mod identity;
 mod instructions;
+mod job_part;
 mod jobs;
-mod limit;
+mod least_work;
 mod measure;
 mod options;
 mod record;
 mod report;
+mod rounds;
 mod run;
 mod scorecard;
 mod server;
@@ -42,7 +42,7 @@ mod tools;
 use std::error::Error;
 use std::process::ExitCode;
 
-use options::Asked;
+use options::BenchCommand;
 
 /// The result of every fallible step: a bench that cannot go on reports why and stops.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
@@ -59,18 +59,18 @@ fn main() -> ExitCode {
 
 fn start() -> Result<ExitCode> {
     match options::parse()? {
-        Asked::Help => print!("{}", options::USAGE),
-        Asked::List => {
+        BenchCommand::Help => print!("{}", options::USAGE),
+        BenchCommand::List => {
             for job in jobs::ALL {
                 println!("{:10} {}", job.name, job.about);
             }
         }
-        Asked::Measure(run) => return measure::in_this_process(&run),
-        Asked::Limit(arguments) => limit::run(&arguments)?,
-        Asked::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
-        Asked::Render(arguments) => scorecard::run(&arguments)?,
-        Asked::Instructions(arguments) => return instructions::run(&arguments),
-        Asked::Run(options) => return run::run(&options),
+        BenchCommand::Measure(run) => return measure::in_this_process(&run),
+        BenchCommand::Limit(arguments) => least_work::run(&arguments)?,
+        BenchCommand::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
+        BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
+        BenchCommand::Instructions(arguments) => return instructions::run(&arguments),
+        BenchCommand::Run(options) => return run::run(&options),
     }
     Ok(ExitCode::SUCCESS)
 }

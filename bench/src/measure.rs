@@ -26,8 +26,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Print, Printer};
-use crate::jobs::{Bench, SYSTEM_CURL};
+use crate::digest::{OutputDigest, OutputDigester};
+use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::{Result, tools};
 
 /// The longest any contestant may take.
@@ -37,14 +37,14 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct MeasuredRun {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
-    pub(crate) reader: Reader,
+    pub(crate) reader: OutputReader,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
 }
 
 /// The reader of the command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum OutputReader {
     /// No reader: the output goes to this process's own standard output, in `times` runs in a row.
     None { times: u32 },
     /// `cat >/dev/null`.
@@ -54,21 +54,21 @@ pub(crate) enum Reader {
     Watch(PathBuf),
 }
 
-impl Reader {
+impl OutputReader {
     /// Reads `to`, `times=NUMBER`, `cat` or `watch=FILE`.
-    pub(crate) fn parse(word: &str) -> Option<Reader> {
+    pub(crate) fn parse(word: &str) -> Option<OutputReader> {
         match word.split_once('=').unwrap_or((word, "")) {
-            ("to", "") => Some(Reader::None { times: 1 }),
-            ("times", times) => times.parse().ok().filter(|times| *times > 0).map(|times| Reader::None { times }),
-            ("cat", "") => Some(Reader::Cat),
-            ("watch", file) => Some(Reader::Watch(file.into())),
+            ("to", "") => Some(OutputReader::None { times: 1 }),
+            ("times", times) => times.parse().ok().filter(|times| *times > 0).map(|times| OutputReader::None { times }),
+            ("cat", "") => Some(OutputReader::Cat),
+            ("watch", file) => Some(OutputReader::Watch(file.into())),
             _ => None,
         }
     }
 }
 
 /// The destination of a run's output.
-pub(crate) enum Out {
+pub(crate) enum RunOutput {
     To(File),
     /// The same, for this many runs in a row; the figures are their mean.
     InARow(File, u32),
@@ -81,7 +81,7 @@ pub(crate) enum Out {
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Figures {
+pub(crate) struct RunFigures {
     /// From just before the start to the end, in seconds.
     #[serde(rename = "wall_s")]
     pub(crate) wall: f64,
@@ -102,7 +102,7 @@ pub(crate) struct Figures {
     pub(crate) first_byte: Option<f64>,
 }
 
-impl Figures {
+impl RunFigures {
     /// User and system time together.
     pub(crate) fn cpu(&self) -> f64 {
         self.user + self.sys
@@ -112,12 +112,17 @@ impl Figures {
 /// Runs `argv` in the job's directory; returns its figures, or how it failed. A shell finds haul,
 /// curl and this program as `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the peers built for
 /// the bench in its PATH.
-pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
+pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunFigures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
 /// The same, killed when it takes longer than `limit`.
-pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Duration) -> Result<Result<Figures, String>> {
+pub(crate) fn run_within(
+    bench: &JobEnvironment,
+    argv: &[String],
+    out: RunOutput,
+    limit: Duration,
+) -> Result<Result<RunFigures, String>> {
     let dir = &bench.work;
     let figures = dir.join("figures.json");
     let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
@@ -128,10 +133,10 @@ pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Durati
     }
     let null = || File::create("/dev/null");
     let (mode, stdout) = match out {
-        Out::To(file) => ("to".to_owned(), file),
-        Out::InARow(file, times) => (format!("times={times}"), file),
-        Out::Cat => ("cat".to_owned(), null()?),
-        Out::Watch(file) => (format!("watch={}", file.display()), null()?),
+        RunOutput::To(file) => ("to".to_owned(), file),
+        RunOutput::InARow(file, times) => (format!("times={times}"), file),
+        RunOutput::Cat => ("cat".to_owned(), null()?),
+        RunOutput::Watch(file) => (format!("watch={}", file.display()), null()?),
     };
     let helper = helper
         .arg("--measure")
@@ -160,9 +165,9 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     let (mut cat, mut watcher) = (None, None);
     let mut times = 1;
     match &run.reader {
-        Reader::None { times: asked } => times = *asked,
-        Reader::Cat => cat = Some(pipe_to_cat(&mut client)?),
-        Reader::Watch(_) => {
+        OutputReader::None { times: asked } => times = *asked,
+        OutputReader::Cat => cat = Some(pipe_to_cat(&mut client)?),
+        OutputReader::Watch(_) => {
             let (reader, writer) = io::pipe()?;
             client.stdout(writer);
             watcher = Some(thread::spawn(move || watch(reader)));
@@ -189,13 +194,13 @@ pub(crate) fn in_this_process(run: &MeasuredRun) -> Result<ExitCode> {
     }
     let wall = start.elapsed().as_secs_f64() / f64::from(times);
     let mut first_byte = None;
-    if let (Some(watcher), Reader::Watch(file)) = (watcher, &run.reader) {
+    if let (Some(watcher), OutputReader::Watch(file)) = (watcher, &run.reader) {
         let (first, print) = watcher.join().map_err(|_| "the reader panicked")??;
         first_byte = first.map(|first| first.duration_since(start).as_secs_f64());
         std::fs::write(file, print.line())?;
     }
     let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
-    let figures = Figures { wall, user, sys, rss: used.rss, client, first_byte };
+    let figures = RunFigures { wall, user, sys, rss: used.rss, client, first_byte };
     std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
@@ -234,9 +239,9 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
 }
 
 /// Reads all of a client's output: when its first byte arrived, and its digest.
-fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, Print)> {
+fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     let mut first = [0];
-    let mut printer = Printer::new();
+    let mut printer = OutputDigester::new();
     match from.read(&mut first)? {
         0 => return Ok((None, printer.finish())),
         _ => printer.add(&first),
@@ -296,9 +301,9 @@ mod tests {
     fn first_byte_is_part_of_the_output() {
         let (first, print) = watch(&b"abc"[..]).unwrap();
         assert!(first.is_some());
-        assert_eq!(print, Print::of(b"abc"));
+        assert_eq!(print, OutputDigest::of(b"abc"));
         let (first, print) = watch(&b""[..]).unwrap();
-        assert_eq!((first, print), (None, Print::of(b"")));
+        assert_eq!((first, print), (None, OutputDigest::of(b"")));
     }
 
     #[test]
@@ -312,12 +317,12 @@ mod tests {
     }
 
     #[test]
-    fn readers() {
-        assert_eq!(Reader::parse("to"), Some(Reader::None { times: 1 }));
-        assert_eq!(Reader::parse("times=20"), Some(Reader::None { times: 20 }));
-        assert_eq!(Reader::parse("times=0"), None);
-        assert_eq!(Reader::parse("cat"), Some(Reader::Cat));
-        assert_eq!(Reader::parse("watch=a b"), Some(Reader::Watch("a b".into())));
-        assert_eq!(Reader::parse("dog"), None);
+    fn output_reader_names_are_parsed() {
+        assert_eq!(OutputReader::parse("to"), Some(OutputReader::None { times: 1 }));
+        assert_eq!(OutputReader::parse("times=20"), Some(OutputReader::None { times: 20 }));
+        assert_eq!(OutputReader::parse("times=0"), None);
+        assert_eq!(OutputReader::parse("cat"), Some(OutputReader::Cat));
+        assert_eq!(OutputReader::parse("watch=a b"), Some(OutputReader::Watch("a b".into())));
+        assert_eq!(OutputReader::parse("dog"), None);
     }
 }

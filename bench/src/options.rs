@@ -7,7 +7,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::Result;
-use crate::measure::{MeasuredRun, Reader};
+use crate::measure::{MeasuredRun, OutputReader};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
@@ -40,7 +40,7 @@ const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
 /// The request of the command line.
-pub(crate) enum Asked {
+pub(crate) enum BenchCommand {
     Help,
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
@@ -53,11 +53,11 @@ pub(crate) enum Asked {
     ReadPackages(Vec<String>),
     /// Documents from results; see [`crate::scorecard`].
     Render(Vec<String>),
-    Run(Options),
+    Run(BenchOptions),
 }
 
 /// The settings of the jobs.
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
     /// The time that all jobs may take together.
@@ -78,15 +78,15 @@ pub(crate) struct Options {
     pub(crate) save: bool,
 }
 
-impl Options {
+impl BenchOptions {
     /// Returns `true` if the site and the bodies have the sizes of the scorecard.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }
 }
 
-pub(crate) fn parse() -> Result<Asked> {
-    let mut options = Options {
+pub(crate) fn parse() -> Result<BenchCommand> {
+    let mut options = BenchOptions {
         jobs: Vec::new(),
         rounds: None,
         budget: None,
@@ -112,11 +112,17 @@ pub(crate) fn parse() -> Result<Asked> {
                 let limit = Duration::from_secs(parser.value()?.parse()?);
                 let mut words = parser.raw_args()?;
                 let usage = "--measure FILE SECONDS to|times=N|cat|watch=FILE PROGRAM [ARGUMENT...]";
-                let reader = Reader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
+                let reader = OutputReader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
-                return Ok(Asked::Measure(MeasuredRun { figures, limit, reader, program, arguments: words.collect() }));
+                return Ok(BenchCommand::Measure(MeasuredRun {
+                    figures,
+                    limit,
+                    reader,
+                    program,
+                    arguments: words.collect(),
+                }));
             }
-            Long("list") => return Ok(Asked::List),
+            Long("list") => return Ok(BenchCommand::List),
             Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),
             Long("budget") => options.budget = Some(Duration::from_secs(parser.value()?.parse()?)),
             Long("smoke") => options.smoke = true,
@@ -134,14 +140,14 @@ pub(crate) fn parse() -> Result<Asked> {
                 has_results = true;
             }
             Long("no-save") => options.save = false,
-            Long("help") | Short('h') => return Ok(Asked::Help),
+            Long("help") | Short('h') => return Ok(BenchCommand::Help),
             Value(word) => {
                 let word = word.string()?;
                 let of_its_own = match word.as_str() {
-                    "instructions" => Asked::Instructions,
-                    "limit" => Asked::Limit,
-                    "read-packages" => Asked::ReadPackages,
-                    "scorecard" => Asked::Render,
+                    "instructions" => BenchCommand::Instructions,
+                    "limit" => BenchCommand::Limit,
+                    "read-packages" => BenchCommand::ReadPackages,
+                    "scorecard" => BenchCommand::Render,
                     _ => {
                         options.jobs.push(word);
                         continue;
@@ -162,7 +168,7 @@ pub(crate) fn parse() -> Result<Asked> {
         options.embedded = true;
     }
     options.save &= options.is_full() || has_results;
-    Ok(if options.jobs.is_empty() { Asked::Help } else { Asked::Run(options) })
+    Ok(if options.jobs.is_empty() { BenchCommand::Help } else { BenchCommand::Run(options) })
 }
 
 /// A number of bytes, with K, M or G for KiB, MiB or GiB.
@@ -182,7 +188,7 @@ mod tests {
     use super::bytes;
 
     #[test]
-    fn sizes() {
+    fn byte_sizes_are_parsed_with_units() {
         let read = |text| bytes(text).ok();
         assert_eq!(read("100000000"), Some(100_000_000));
         assert_eq!(read("16M"), Some(16 << 20));

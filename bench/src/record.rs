@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::card::{Role, Unit, What};
-use crate::measure::Figures;
+use crate::job_part::{ContestantRole, FigureKind, WorkUnit};
+use crate::measure::RunFigures;
 
 /// The number of this schema. It changes when a reader of the old one would misread the new.
 pub(crate) const SCHEMA: u32 = 1;
@@ -24,11 +24,11 @@ const UNFINISHED: &str = "-unfinished";
 
 /// One run of the bench: all of its jobs, or those asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct BenchRecord {
     pub(crate) schema: u32,
     /// In the format of `date +%F`.
     pub(crate) date: String,
-    pub(crate) host: Host,
+    pub(crate) host: MachineInfo,
     /// The programs that were found, with the first line of each one's version.
     pub(crate) tools: BTreeMap<String, String>,
     /// The seed of the site and the bodies.
@@ -39,12 +39,12 @@ pub(crate) struct Record {
     pub(crate) seconds: f64,
     /// Jobs that could not run here, and why.
     pub(crate) skipped: BTreeMap<String, String>,
-    pub(crate) sheets: Vec<Sheet>,
+    pub(crate) sheets: Vec<PartResult>,
 }
 
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Host {
+pub(crate) struct MachineInfo {
     pub(crate) name: String,
     pub(crate) cpus: usize,
     pub(crate) cpu: String,
@@ -54,14 +54,14 @@ pub(crate) struct Host {
 
 /// A job or a part of one, done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sheet {
+pub(crate) struct PartResult {
     pub(crate) job: String,
     /// Empty if it is the whole job. A point of a curve is `CURVE@X`.
     pub(crate) part: String,
     /// A description of the job in one line.
     pub(crate) about: String,
     pub(crate) server: String,
-    pub(crate) unit: Unit,
+    pub(crate) unit: WorkUnit,
     /// Counted rounds.
     pub(crate) rounds: usize,
     /// True if an uncounted warm-up round went first.
@@ -70,24 +70,24 @@ pub(crate) struct Sheet {
     pub(crate) baseline: String,
     /// The contestant that does the least anyone could do.
     pub(crate) limit: Option<String>,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) goals: Vec<Aim>,
+    pub(crate) entries: Vec<ContestantRuns>,
+    pub(crate) goals: Vec<JobGoal>,
 }
 
 /// A contestant and its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct ContestantRuns {
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) role: ContestantRole,
     pub(crate) command: Vec<String>,
     /// From one more run, under strace, which is not timed.
     pub(crate) system_calls: Option<u64>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<CountedRun>,
 }
 
 /// One counted run. One that failed or answered wrongly has no figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct CountedRun {
     /// True if the answer was right, by length and SHA-256, or by the contestant's check.
     pub(crate) right: bool,
     /// The fault in the answer, if any.
@@ -96,24 +96,25 @@ pub(crate) struct Run {
     /// The length of the right answer.
     pub(crate) bytes: u64,
     #[serde(flatten)]
-    pub(crate) figures: Option<Figures>,
+    pub(crate) figures: Option<RunFigures>,
 }
 
 /// A goal of the job itself: the figure of `of` is at most `at_most`, as it stands or as a ratio to
 /// that of `against`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Aim {
-    pub(crate) what: What,
+pub(crate) struct JobGoal {
+    pub(crate) what: FigureKind,
     pub(crate) of: String,
     pub(crate) against: Option<String>,
     pub(crate) at_most: f64,
 }
 
-impl Record {
+impl BenchRecord {
     /// Reads a file of this schema.
-    pub(crate) fn read(path: &Path) -> Result<Record> {
+    pub(crate) fn read(path: &Path) -> Result<BenchRecord> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let record: Record = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let record: BenchRecord =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         if record.schema != SCHEMA {
             return Err(format!("{}: schema {}, not {SCHEMA}", path.display(), record.schema).into());
         }
@@ -121,7 +122,7 @@ impl Record {
     }
 
     /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only;
-    /// returns the path. Removes the file written [so far](Record::write_so_far).
+    /// returns the path. Removes the file written [so far](BenchRecord::write_so_far).
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -152,43 +153,43 @@ impl Record {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// The sheet with a name as given by [`Sheet::name`].
-    pub(crate) fn sheet(&self, name: &str) -> Option<&Sheet> {
+    /// The sheet with a name as given by [`PartResult::name`].
+    pub(crate) fn sheet(&self, name: &str) -> Option<&PartResult> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
 }
 
-impl Sheet {
+impl PartResult {
     /// `JOB` or `JOB:PART`.
     pub(crate) fn name(&self) -> String {
         if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
     }
 
-    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, name: &str) -> Option<&ContestantRuns> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// The peer that did best in a figure, except those that went wrong.
-    pub(crate) fn best_peer(&self, what: What) -> Option<&Entry> {
-        let peers = self.entries.iter().filter(|entry| entry.role == Role::Peer);
+    pub(crate) fn best_peer(&self, what: FigureKind) -> Option<&ContestantRuns> {
+        let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
     /// The median of the rounds' ratios; `None` if any run of either went wrong.
-    pub(crate) fn ratio(&self, what: What, of: &str, against: &str) -> Option<f64> {
+    pub(crate) fn ratio(&self, what: FigureKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
     /// The ratio of each round.
-    pub(crate) fn ratios(&self, what: What, of: &str, against: &str) -> Option<Vec<f64>> {
+    pub(crate) fn ratios(&self, what: FigureKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.entry(of)?.runs.iter().zip(&self.entry(against)?.runs);
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
     /// The subject of a goal: a ratio or an absolute figure, and its unit; `None` if a run of it
     /// went wrong.
-    pub(crate) fn reached(&self, aim: &Aim) -> Option<(f64, &'static str)> {
+    pub(crate) fn reached(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match &aim.against {
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
             None => Some(aim.what.readable(self.entry(&aim.of)?.median(aim.what)?, self.unit)),
@@ -196,9 +197,9 @@ impl Sheet {
     }
 }
 
-impl Entry {
+impl ContestantRuns {
     /// The median of a figure; `None` if any round went wrong.
-    pub(crate) fn median(&self, what: What) -> Option<f64> {
+    pub(crate) fn median(&self, what: FigureKind) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
         figures.and_then(median)
     }
@@ -214,15 +215,15 @@ impl Entry {
     }
 }
 
-impl Run {
-    pub(crate) fn new(ran: Result<Figures, String>, bytes: u64) -> Run {
+impl CountedRun {
+    pub(crate) fn new(ran: Result<RunFigures, String>, bytes: u64) -> CountedRun {
         match ran {
-            Ok(figures) => Run { right: true, fault: None, bytes, figures: Some(figures) },
-            Err(why) => Run { right: false, fault: Some(why), bytes, figures: None },
+            Ok(figures) => CountedRun { right: true, fault: None, bytes, figures: Some(figures) },
+            Err(why) => CountedRun { right: false, fault: Some(why), bytes, figures: None },
         }
     }
 
-    fn figure(&self, what: What) -> Option<f64> {
+    fn figure(&self, what: FigureKind) -> Option<f64> {
         self.figures.as_ref().filter(|_| self.right).and_then(|figures| what.of(figures))
     }
 }
@@ -242,22 +243,28 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn figures(wall: f64) -> Figures {
-        Figures { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
+    pub(crate) fn figures(wall: f64) -> RunFigures {
+        RunFigures { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
     }
 
-    pub(crate) fn entry(name: &str, runs: Vec<Result<Figures, String>>) -> Entry {
-        let runs = runs.into_iter().map(|run| Run::new(run, 7)).collect();
-        Entry { name: name.to_owned(), role: Role::of(name, None), command: Vec::new(), system_calls: None, runs }
+    pub(crate) fn entry(name: &str, runs: Vec<Result<RunFigures, String>>) -> ContestantRuns {
+        let runs = runs.into_iter().map(|run| CountedRun::new(run, 7)).collect();
+        ContestantRuns {
+            name: name.to_owned(),
+            role: ContestantRole::of(name, None),
+            command: Vec::new(),
+            system_calls: None,
+            runs,
+        }
     }
 
-    pub(crate) fn sheet(entries: Vec<Entry>) -> Sheet {
-        Sheet {
+    pub(crate) fn sheet(entries: Vec<ContestantRuns>) -> PartResult {
+        PartResult {
             job: "job".to_owned(),
             part: String::new(),
             about: String::new(),
             server: String::new(),
-            unit: Unit::Bytes(500_000_000),
+            unit: WorkUnit::Bytes(500_000_000),
             rounds: 3,
             warm_up: true,
             baseline: "b".to_owned(),
@@ -267,11 +274,11 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn record(sheets: Vec<Sheet>) -> Record {
-        Record {
+    pub(crate) fn record(sheets: Vec<PartResult>) -> BenchRecord {
+        BenchRecord {
             schema: SCHEMA,
             date: "2026-01-02".to_owned(),
-            host: Host {
+            host: MachineInfo {
                 name: "host".to_owned(),
                 cpus: 2,
                 cpu: "CPU".to_owned(),
@@ -288,7 +295,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn medians() {
+    fn median_handles_odd_even_and_empty() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(Vec::new()), None);
@@ -301,26 +308,26 @@ pub(crate) mod tests {
             entry("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
             entry("c", vec![Ok(figures(0.1)), Err("wrong answer".to_owned()), Ok(figures(0.1))]),
         ]);
-        assert_eq!(sheet.ratio(What::Wall, "haul", "b"), Some(0.5));
-        assert_eq!(sheet.ratio(What::Cpu, "haul", "b"), Some(0.5));
-        assert_eq!(sheet.ratio(What::Wall, "c", "b"), None);
-        assert_eq!(sheet.entries[2].median(What::Wall), None);
+        assert_eq!(sheet.ratio(FigureKind::Wall, "haul", "b"), Some(0.5));
+        assert_eq!(sheet.ratio(FigureKind::Cpu, "haul", "b"), Some(0.5));
+        assert_eq!(sheet.ratio(FigureKind::Wall, "c", "b"), None);
+        assert_eq!(sheet.entries[2].median(FigureKind::Wall), None);
         assert_eq!(sheet.entries[2].fault(), Some("wrong answer"));
         assert_eq!(sheet.entries[2].right(), 2);
-        assert_eq!(sheet.ratio(What::Wall, "haul", "nobody"), None);
-        assert_eq!(sheet.ratio(What::FirstByte, "haul", "b"), None);
+        assert_eq!(sheet.ratio(FigureKind::Wall, "haul", "nobody"), None);
+        assert_eq!(sheet.ratio(FigureKind::FirstByte, "haul", "b"), None);
         // The quick one is wrong, so it is not the best.
-        assert_eq!(sheet.best_peer(What::Wall).map(|entry| entry.name.as_str()), Some("b"));
-        let aim = |what, of: &str, against: Option<&str>| Aim {
+        assert_eq!(sheet.best_peer(FigureKind::Wall).map(|entry| entry.name.as_str()), Some("b"));
+        let aim = |what, of: &str, against: Option<&str>| JobGoal {
             what,
             of: of.to_owned(),
             against: against.map(str::to_owned),
             at_most: 1.0,
         };
-        assert_eq!(sheet.reached(&aim(What::Wall, "haul", Some("b"))), Some((0.5, "")));
-        assert_eq!(sheet.reached(&aim(What::Cpu, "haul", None)), Some((3.0, "s/GB")));
-        assert_eq!(sheet.reached(&aim(What::Rss, "b", None)), Some((2.0, "MB")));
-        assert_eq!(sheet.reached(&aim(What::Rss, "c", None)), None);
+        assert_eq!(sheet.reached(&aim(FigureKind::Wall, "haul", Some("b"))), Some((0.5, "")));
+        assert_eq!(sheet.reached(&aim(FigureKind::Cpu, "haul", None)), Some((3.0, "s/GB")));
+        assert_eq!(sheet.reached(&aim(FigureKind::Rss, "b", None)), Some((2.0, "MB")));
+        assert_eq!(sheet.reached(&aim(FigureKind::Rss, "c", None)), None);
     }
 
     #[test]
@@ -329,14 +336,14 @@ pub(crate) mod tests {
         let record = record(sheets);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));
         record.write_so_far(&dir).unwrap();
-        assert_eq!(Record::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);
+        assert_eq!(BenchRecord::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);
         let path = record.write(&dir).unwrap();
         assert!(path.ends_with("2026-01-02-host.json"));
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
-        assert_eq!(Record::read(&path).unwrap(), record);
+        assert_eq!(BenchRecord::read(&path).unwrap(), record);
         let newer = std::fs::read_to_string(&path).unwrap().replace("\"schema\": 1", "\"schema\": 2");
         std::fs::write(&path, newer).unwrap();
-        assert!(Record::read(&path).is_err());
+        assert!(BenchRecord::read(&path).is_err());
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Write};
 
 use crate::Result;
-use crate::card::{Contestant, Role, Unit, What};
-use crate::measure::Figures;
-use crate::record::{Aim, Entry, Sheet};
+use crate::job_part::{Contestant, ContestantRole, FigureKind, WorkUnit};
+use crate::measure::RunFigures;
+use crate::record::{ContestantRuns, JobGoal, PartResult};
 
 /// Shows the progress on a terminal.
-pub(crate) fn progress(contestant: &Contestant, ran: &Result<Figures, String>) {
+pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunFigures, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
         let text = match ran {
@@ -28,8 +28,8 @@ pub(crate) fn end_of_progress() {
 }
 
 /// Prints medians, ratios and goals.
-pub(crate) fn print(sheet: &Sheet) {
-    let table = SheetTable::of(sheet);
+pub(crate) fn print(sheet: &PartResult) {
+    let table = ResultTable::of(sheet);
     let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = table
         .columns
@@ -54,27 +54,27 @@ pub(crate) fn print(sheet: &Sheet) {
 }
 
 /// Prints only the result of a smoke run: who was right.
-pub(crate) fn print_right(sheet: &Sheet) {
+pub(crate) fn print_right(sheet: &PartResult) {
     for entry in &sheet.entries {
         println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
 /// Returns a line about a contestant's fault, if any.
-pub(crate) fn wrong(entry: &Entry) -> Option<String> {
+pub(crate) fn wrong(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
 }
 
 /// Titles and cells; a cell without a figure is `-`.
-pub(crate) struct SheetTable {
+pub(crate) struct ResultTable {
     /// A title, and a cell for each entry.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 
-impl SheetTable {
+impl ResultTable {
     /// The columns that have any figure at all.
-    pub(crate) fn of(sheet: &Sheet) -> SheetTable {
+    pub(crate) fn of(sheet: &PartResult) -> ResultTable {
         let columns = columns(sheet)
             .into_iter()
             .filter(|(_, cells)| cells.iter().any(Option::is_some))
@@ -82,71 +82,75 @@ impl SheetTable {
                 (title, cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect())
             })
             .collect();
-        SheetTable { columns }
+        ResultTable { columns }
     }
 }
 
 /// The contestant that a figure is compared with: the best peer in it, else the card's baseline.
-pub(crate) fn measure_of(sheet: &Sheet, what: What) -> &str {
+pub(crate) fn measure_of(sheet: &PartResult, what: FigureKind) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }
 
-fn columns(sheet: &Sheet) -> Vec<(String, Vec<Option<String>>)> {
-    let quick = sheet.entries.iter().all(|entry| entry.median(What::Wall).is_none_or(|wall| wall < 0.1));
+fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
+    let quick = sheet.entries.iter().all(|entry| entry.median(FigureKind::Wall).is_none_or(|wall| wall < 0.1));
     let (time, scale) = if quick { ("ms", 1e3) } else { ("s", 1.0) };
-    let column = |title: String, cell: &dyn Fn(&Entry) -> Option<String>| {
+    let column = |title: String, cell: &dyn Fn(&ContestantRuns) -> Option<String>| {
         (title, sheet.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>())
     };
-    let median = |title: String, what: What, factor: f64, digits: usize| {
+    let median = |title: String, what: FigureKind, factor: f64, digits: usize| {
         column(title, &|entry| Some(format!("{:.digits$}", entry.median(what)? * factor)))
     };
     let calls = |title: &str, by: f64| {
         column(title.to_owned(), &|entry| Some(format!("{:.1}", entry.system_calls? as f64 / by)))
     };
-    let ratio = |title: String, what: What, against: Option<&str>| {
+    let ratio = |title: String, what: FigureKind, against: Option<&str>| {
         column(title, &|entry| Some(format!("{:.2}", sheet.ratio(what, &entry.name, against?)?)))
     };
-    let best = |what: What| {
+    let best = |what: FigureKind| {
         let against = measure_of(sheet, what);
-        let whose = if sheet.entries.iter().any(|entry| entry.role == Role::Peer) { "best peer" } else { against };
+        let whose =
+            if sheet.entries.iter().any(|entry| entry.role == ContestantRole::Peer) { "best peer" } else { against };
         ratio(format!("{} × {whose}", what.name()), what, Some(against))
     };
-    let mut columns =
-        vec![median(format!("wall {time}"), What::Wall, scale, 3), median(format!("CPU {time}"), What::Cpu, scale, 3)];
+    let mut columns = vec![
+        median(format!("wall {time}"), FigureKind::Wall, scale, 3),
+        median(format!("CPU {time}"), FigureKind::Cpu, scale, 3),
+    ];
     match sheet.unit {
-        Unit::Requests(requests) => {
-            columns.push(median("CPU µs/req".to_owned(), What::Cpu, 1e6 / requests as f64, 1));
+        WorkUnit::Requests(requests) => {
+            columns.push(median("CPU µs/req".to_owned(), FigureKind::Cpu, 1e6 / requests as f64, 1));
             columns.push(calls("calls/req", requests as f64));
         }
-        Unit::Bytes(bytes) => {
+        WorkUnit::Bytes(bytes) => {
             let gigabytes = bytes as f64 / 1e9;
-            let speed = |entry: &Entry| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(What::Wall)?));
+            let speed =
+                |entry: &ContestantRuns| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(FigureKind::Wall)?));
             columns.push(column("MB/s".to_owned(), &speed));
-            columns.push(median("CPU s/GB".to_owned(), What::Cpu, 1.0 / gigabytes, 3));
-            columns.push(median("client s/GB".to_owned(), What::Client, 1.0 / gigabytes, 3));
+            columns.push(median("CPU s/GB".to_owned(), FigureKind::Cpu, 1.0 / gigabytes, 3));
+            columns.push(median("client s/GB".to_owned(), FigureKind::Client, 1.0 / gigabytes, 3));
             columns.push(calls("calls/MB", gigabytes * 1e3));
         }
-        Unit::Run => {}
+        WorkUnit::Run => {}
     }
     columns.extend([
-        median("1st byte ms".to_owned(), What::FirstByte, 1e3, 2),
-        median("RSS MB".to_owned(), What::Rss, 1.0 / 1024.0, 1),
-        best(What::Wall),
-        best(What::Cpu),
+        median("1st byte ms".to_owned(), FigureKind::FirstByte, 1e3, 2),
+        median("RSS MB".to_owned(), FigureKind::Rss, 1.0 / 1024.0, 1),
+        best(FigureKind::Wall),
+        best(FigureKind::Cpu),
     ]);
-    if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) {
-        columns.push(best(What::Client));
+    if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {
+        columns.push(best(FigureKind::Client));
     }
     let limit = sheet.limit.as_deref();
     columns.extend([
-        ratio("wall × limit".to_owned(), What::Wall, limit),
-        ratio("CPU × limit".to_owned(), What::Cpu, limit),
+        ratio("wall × limit".to_owned(), FigureKind::Wall, limit),
+        ratio("CPU × limit".to_owned(), FigureKind::Cpu, limit),
     ]);
     columns
 }
 
 /// The goal in words, and how far it was reached.
-fn verdict(sheet: &Sheet, aim: &Aim) -> String {
+fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
     let bound = match &aim.against {
         Some(against) => format!("{:.2} of {against}", aim.at_most),
         None => format!("{:.2} {}", aim.at_most, aim.what.readable(aim.at_most, sheet.unit).1),
@@ -173,7 +177,7 @@ mod tests {
         ]);
         sheet.limit = Some("curl".to_owned());
         assert_eq!(wrong(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
-        let table = SheetTable::of(&sheet);
+        let table = ResultTable::of(&sheet);
         let cells = |title: &str| &table.columns.iter().find(|(name, _)| name == title).unwrap().1;
         assert_eq!(cells("wall × best peer"), &["0.50", "1.00", "-"]);
         assert_eq!(cells("CPU × limit"), &["0.50", "1.00", "-"]);
@@ -181,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_says_whether_it_is_reached() {
+    fn goal_text_says_reached_or_missed() {
         let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
-        let aim = |against: Option<&str>, at_most| Aim {
-            what: What::Wall,
+        let aim = |against: Option<&str>, at_most| JobGoal {
+            what: FigureKind::Wall,
             of: "haul".to_owned(),
             against: against.map(str::to_owned),
             at_most,

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::contest::{self, Time};
-use crate::jobs::{self, Bench, Job};
-use crate::options::Options;
-use crate::record::{Record, SCHEMA, Sheet};
+use crate::jobs::{self, BenchJob, JobEnvironment};
+use crate::options::BenchOptions;
+use crate::record::{BenchRecord, PartResult, SCHEMA};
+use crate::rounds::{self, TimeBudget};
 use crate::{Result, host, report, tools};
 
 /// The word for all jobs.
@@ -38,7 +38,7 @@ const SHARES: [(&str, f64); 13] = [
 const SHARE: f64 = 20.0;
 
 /// Runs the requested jobs; the exit code says whether all of haul's answers were right.
-pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     let start = Instant::now();
     let whole = options.jobs.iter().any(|job| job == ALL);
     let asked = asked(&options.jobs)?;
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         tools::install_haul()?;
     }
     let until = options.budget.or(whole.then_some(BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
-    let mut record = Record {
+    let mut record = BenchRecord {
         schema: SCHEMA,
         date: options.date.clone().unwrap_or_else(|| tools::said("date", &["+%F"])),
         host: host::this(options.host.as_deref()),
@@ -58,9 +58,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         sheets: Vec::new(),
     };
     for (at, (job, part)) in asked.iter().enumerate() {
-        let share = |(job, _): &(&Job, _)| SHARES.iter().find(|(name, _)| *name == job.name).map_or(SHARE, |s| s.1);
+        let share =
+            |(job, _): &(&BenchJob, _)| SHARES.iter().find(|(name, _)| *name == job.name).map_or(SHARE, |s| s.1);
         let part_of_rest = share(&asked[at]) / asked[at..].iter().map(share).sum::<f64>();
-        let mut bench = Bench::new(job, options)?;
+        let mut bench = JobEnvironment::new(job, options)?;
         if at == 0 {
             record.tools = bench.versions();
         }
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 }
 
 /// The jobs with these names, each with the requested part.
-fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
+fn asked(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
         if word == ALL {
@@ -102,7 +103,7 @@ fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
 
 /// Runs a job, which has a share of the time that is left until all are to be over. Its set-up,
 /// which may write a whole site once, is not included.
-fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<Sheet>> {
+fn score(bench: &mut JobEnvironment, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<PartResult>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
         let now = Instant::now();
@@ -124,7 +125,7 @@ fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) ->
             let now = Instant::now();
             now + until.saturating_duration_since(now) / left
         });
-        let sheet = contest::run(bench, bench.admitted(card), Time { rounds, until })?;
+        let sheet = rounds::run(bench, bench.admitted(card), TimeBudget { rounds, until })?;
         if bench.options.smoke {
             report::print_right(&sheet);
         } else {
@@ -137,8 +138,8 @@ fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) ->
 }
 
 /// Returns `true` if every answer of haul was right; answers of peers may be wrong.
-fn haul_is_right(sheets: &[Sheet]) -> bool {
-    let is_haul = |entry: &&crate::record::Entry| entry.role == crate::card::Role::Haul;
+fn haul_is_right(sheets: &[PartResult]) -> bool {
+    let is_haul = |entry: &&crate::record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
     let wrong: Vec<String> = sheets
         .iter()
         .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))
@@ -166,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_jobs_that_there_are() {
+    fn time_shares_name_existing_jobs() {
         for (name, _) in SHARES {
             assert!(jobs::ALL.iter().any(|job| job.name == name), "{name}");
         }
     }
 
     #[test]
-    fn only_a_wrong_haul_is_a_failure() {
+    fn only_wrong_haul_answers_fail_the_run() {
         let wrong = || vec![Ok(figures(1.0)), Err("wrong answer".to_owned())];
         let right = || vec![Ok(figures(1.0)), Ok(figures(1.0))];
         assert!(haul_is_right(&[sheet(vec![entry("haul", right()), entry("curl", wrong())])]));

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server of one site; it stops when dropped. The certificate for its clients to trust is
 /// [`identity::CA`] in the directory of scratch files.
-pub(crate) struct Server {
+pub(crate) struct SiteServer {
     pub(crate) addr: SocketAddr,
     /// The address for TLS 1.3.
     pub(crate) tls: SocketAddr,
@@ -30,43 +30,43 @@ pub(crate) struct Server {
     pub(crate) h2: SocketAddr,
     /// Name and version, for the report.
     pub(crate) name: String,
-    _running: Running,
+    _running: ServerProcess,
 }
 
 #[expect(dead_code, reason = "held for their Drop")]
-enum Running {
-    Nginx(Nginx),
+enum ServerProcess {
+    Nginx(NginxProcess),
     Embedded(Vec<Origin>),
 }
 
-struct Nginx(Child);
+struct NginxProcess(Child);
 
-impl Server {
+impl SiteServer {
     /// Serves the files under `root`, which are those of `site`; scratch files go to `work`.
-    pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<Server> {
+    pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
         match tools::find("nginx").filter(|_| !embedded) {
             Some(program) => {
-                let (nginx, [addr, tls, h2]) = Nginx::start(&program, root, work)?;
+                let (nginx, [addr, tls, h2]) = NginxProcess::start(&program, root, work)?;
                 let name = tools::version(&program, "-v").replace("nginx version: ", "");
-                Ok(Server { addr, tls, h2, name, _running: Running::Nginx(nginx) })
+                Ok(SiteServer { addr, tls, h2, name, _running: ServerProcess::Nginx(nginx) })
             }
-            None => Server::embedded(site.clone().cached(), work),
+            None => SiteServer::embedded(site.clone().cached(), work),
         }
     }
 
     /// The embedded origins in this process, each on one thread.
-    pub(crate) fn embedded(site: Site, work: &Path) -> Result<Server> {
+    pub(crate) fn embedded(site: Site, work: &Path) -> Result<SiteServer> {
         let origin = Origin::builder().site(site.clone()).record(false).start()?;
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
         let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());
         fs::write(work.join(identity::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
-        let running = Running::Embedded(vec![origin, second]);
-        Ok(Server { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
+        let running = ServerProcess::Embedded(vec![origin, second]);
+        Ok(SiteServer { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
     }
 }
 
-impl Nginx {
-    fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 3])> {
+impl NginxProcess {
+    fn start(program: &Path, root: &Path, work: &Path) -> Result<(NginxProcess, [SocketAddr; 3])> {
         // These ports are free now; if someone takes one in between, nginx reports it and the wait
         // below ends. All are held until all are known, or they could be the same.
         let bind = || TcpListener::bind("127.0.0.1:0");
@@ -84,7 +84,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut nginx = Nginx(child);
+        let mut nginx = NginxProcess(child);
         let end = Instant::now() + PATIENCE;
         while addrs.iter().any(|addr| TcpStream::connect(addr).is_err()) {
             let log = || fs::read_to_string(dir.join("error.log")).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Nginx {
     }
 }
 
-impl Drop for Nginx {
+impl Drop for NginxProcess {
     fn drop(&mut self) {
         // Fails only if it has ended already.
         let _ = self.stop();

@@ -27,7 +27,7 @@ const WORDS: usize = 600;
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ChildOutcome {
     /// `None` if a signal ended it.
     pub code: Option<i32>,
     /// True if the run exceeded its time limit and was killed.
@@ -43,7 +43,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// The system's, if it cannot be started or waited for.
-pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) -> io::Result<Outcome> {
+pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) -> io::Result<ChildOutcome> {
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
     let stderr = child.stderr.take();
@@ -65,7 +65,7 @@ pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) 
     let hung = watchdog.join().unwrap_or(false);
     let end = child.wait4()?;
     let said = listener.join().unwrap_or_default();
-    Ok(Outcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
+    Ok(ChildOutcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
 }
 
 fn last_words(mut from: impl Read) -> String {

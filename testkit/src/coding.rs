@@ -1,9 +1,9 @@
 //! Content codings as a server makes them, and a decompression bomb.
 //!
 //! ```
-//! use testkit::coding::Coding;
+//! use testkit::coding::ContentCoding;
 //!
-//! let coding: Coding = "gzip".parse().unwrap();
+//! let coding: ContentCoding = "gzip".parse().unwrap();
 //! assert_eq!(coding.token(), "gzip");
 //! assert!(coding.encode(&[b'a'; 1000]).len() < 100);
 //! ```
@@ -16,7 +16,7 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 
 /// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coding {
+pub enum ContentCoding {
     /// RFC 1952.
     Gzip,
     /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
@@ -34,29 +34,29 @@ pub enum Coding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownCoding;
 
-impl FromStr for Coding {
+impl FromStr for ContentCoding {
     type Err = UnknownCoding;
 
-    fn from_str(name: &str) -> Result<Coding, UnknownCoding> {
+    fn from_str(name: &str) -> Result<ContentCoding, UnknownCoding> {
         Ok(match name {
-            "gzip" => Coding::Gzip,
-            "deflate" => Coding::Deflate,
-            "rawdeflate" => Coding::RawDeflate,
-            "br" => Coding::Br,
-            "zstd" => Coding::Zstd,
+            "gzip" => ContentCoding::Gzip,
+            "deflate" => ContentCoding::Deflate,
+            "rawdeflate" => ContentCoding::RawDeflate,
+            "br" => ContentCoding::Br,
+            "zstd" => ContentCoding::Zstd,
             _ => return Err(UnknownCoding),
         })
     }
 }
 
-impl Coding {
+impl ContentCoding {
     /// The token in Content-Encoding.
     pub fn token(self) -> &'static str {
         match self {
-            Coding::Gzip => "gzip",
-            Coding::Deflate | Coding::RawDeflate => "deflate",
-            Coding::Br => "br",
-            Coding::Zstd => "zstd",
+            ContentCoding::Gzip => "gzip",
+            ContentCoding::Deflate | ContentCoding::RawDeflate => "deflate",
+            ContentCoding::Br => "br",
+            ContentCoding::Zstd => "zstd",
         }
     }
 
@@ -68,32 +68,32 @@ impl Coding {
         const INFALLIBLE: &str = "writing to memory";
         let level = Compression::fast();
         match self {
-            Coding::Gzip => {
+            ContentCoding::Gzip => {
                 let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
                 encoder.write_all(plain).and_then(|()| encoder.finish()).expect(INFALLIBLE)
             }
-            Coding::Deflate => {
+            ContentCoding::Deflate => {
                 let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
                 encoder.write_all(plain).and_then(|()| encoder.finish()).expect(INFALLIBLE)
             }
-            Coding::RawDeflate => {
+            ContentCoding::RawDeflate => {
                 let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), level);
                 encoder.write_all(plain).and_then(|()| encoder.finish()).expect(INFALLIBLE)
             }
-            Coding::Br => {
+            ContentCoding::Br => {
                 let mut out = Vec::new();
                 let mut encoder = brotli::CompressorWriter::new(&mut out, 16 << 10, 2, 20);
                 encoder.write_all(plain).and_then(|()| encoder.flush()).expect(INFALLIBLE);
                 drop(encoder);
                 out
             }
-            Coding::Zstd => zstd::encode_all(plain, 1).expect(INFALLIBLE),
+            ContentCoding::Zstd => zstd::encode_all(plain, 1).expect(INFALLIBLE),
         }
     }
 
     /// The coding an Accept-Encoding field asks for: the first of zstd, br, gzip, deflate that it
     /// names with a weight above zero (RFC 9110 section 12.5.3).
-    pub fn negotiate(accept_encoding: &str) -> Option<Coding> {
+    pub fn negotiate(accept_encoding: &str) -> Option<ContentCoding> {
         let accepts = |token: &str| {
             accept_encoding.split(',').any(|item| {
                 let mut parts = item.split(';').map(str::trim);
@@ -102,7 +102,9 @@ impl Coding {
                 named && !zero
             })
         };
-        [Coding::Zstd, Coding::Br, Coding::Gzip, Coding::Deflate].into_iter().find(|c| accepts(c.token()))
+        [ContentCoding::Zstd, ContentCoding::Br, ContentCoding::Gzip, ContentCoding::Deflate]
+            .into_iter()
+            .find(|c| accepts(c.token()))
     }
 }
 
@@ -149,18 +151,24 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn every_coding_decodes_to_what_went_in() {
+    fn every_coding_decodes_to_its_input() {
         let plain = crate::pattern::text(1, 200_000);
-        for coding in [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Br, Coding::Zstd] {
+        for coding in [
+            ContentCoding::Gzip,
+            ContentCoding::Deflate,
+            ContentCoding::RawDeflate,
+            ContentCoding::Br,
+            ContentCoding::Zstd,
+        ] {
             let coded = coding.encode(&plain);
             assert!(coded.len() < plain.len() / 2, "{coding:?}");
             let mut back = Vec::new();
             match coding {
-                Coding::Gzip => flate2::read::GzDecoder::new(&coded[..]).read_to_end(&mut back),
-                Coding::Deflate => flate2::read::ZlibDecoder::new(&coded[..]).read_to_end(&mut back),
-                Coding::RawDeflate => flate2::read::DeflateDecoder::new(&coded[..]).read_to_end(&mut back),
-                Coding::Br => brotli::Decompressor::new(&coded[..], 4096).read_to_end(&mut back),
-                Coding::Zstd => zstd::Decoder::new(&coded[..]).and_then(|mut d| d.read_to_end(&mut back)),
+                ContentCoding::Gzip => flate2::read::GzDecoder::new(&coded[..]).read_to_end(&mut back),
+                ContentCoding::Deflate => flate2::read::ZlibDecoder::new(&coded[..]).read_to_end(&mut back),
+                ContentCoding::RawDeflate => flate2::read::DeflateDecoder::new(&coded[..]).read_to_end(&mut back),
+                ContentCoding::Br => brotli::Decompressor::new(&coded[..], 4096).read_to_end(&mut back),
+                ContentCoding::Zstd => zstd::Decoder::new(&coded[..]).and_then(|mut d| d.read_to_end(&mut back)),
             }
             .unwrap();
             assert_eq!(back, plain, "{coding:?}");
@@ -169,10 +177,10 @@ mod tests {
 
     #[test]
     fn negotiation_reads_names_and_weights() {
-        assert_eq!(Coding::negotiate("deflate, gzip, br, zstd"), Some(Coding::Zstd));
-        assert_eq!(Coding::negotiate("GZIP;q=0.5, zstd;q=0"), Some(Coding::Gzip));
-        assert_eq!(Coding::negotiate("identity"), None);
-        assert_eq!(Coding::negotiate(""), None);
-        assert_eq!(Coding::negotiate("xgzip"), None);
+        assert_eq!(ContentCoding::negotiate("deflate, gzip, br, zstd"), Some(ContentCoding::Zstd));
+        assert_eq!(ContentCoding::negotiate("GZIP;q=0.5, zstd;q=0"), Some(ContentCoding::Gzip));
+        assert_eq!(ContentCoding::negotiate("identity"), None);
+        assert_eq!(ContentCoding::negotiate(""), None);
+        assert_eq!(ContentCoding::negotiate("xgzip"), None);
     }
 }

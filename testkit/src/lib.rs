@@ -27,17 +27,20 @@
 //! assert_eq!(origin.requests(), 0);
 //! ```
 
+mod byte_range;
 pub mod child;
 pub mod coding;
 pub mod faulty;
 pub mod frames;
 pub mod hostile;
 pub mod identity;
+mod lock;
 pub mod origin;
 pub mod packages;
 pub mod pattern;
+mod peer_stream;
 pub mod raw;
 pub mod relay;
 pub mod rng;
+mod scripted;
 pub mod site;
-mod wire;

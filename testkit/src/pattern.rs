@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_slice_is_the_slice_of_the_whole() {
+    fn any_slice_equals_that_of_the_whole() {
         let pattern = Pattern::new(42);
         let whole = pattern.slice(0, 64);
         for from in 0..40 {

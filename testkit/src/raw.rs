@@ -19,19 +19,16 @@
 //! ```
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::ServerConfig;
 
 use crate::identity::Identity;
-use crate::wire::Wire;
-
-/// The time for which a read waits for a silent client before the script is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::peer_stream::PeerStream;
+use crate::scripted::{PeerState, ScriptedPeer};
 
 /// One thing the peer does on a connection.
 #[derive(Clone, Debug)]
@@ -83,16 +80,7 @@ pub type Script = Vec<Step>;
 
 /// A running peer. Dropping it stops it from accepting; scripts under way end with their
 /// connections.
-pub struct RawPeer {
-    addr: SocketAddr,
-    shared: Arc<RawPeerState>,
-}
-
-struct RawPeerState {
-    state: Mutex<RawScriptState>,
-    changed: Condvar,
-    stop: AtomicBool,
-}
+pub struct RawPeer(ScriptedPeer<RawScriptState>);
 
 #[derive(Default)]
 struct RawScriptState {
@@ -101,7 +89,7 @@ struct RawScriptState {
     released: u64,
 }
 
-enum After {
+enum AfterLastScript {
     /// Connections past the last script are closed at once.
     Close,
     /// Further connections get the last script again.
@@ -115,7 +103,7 @@ impl RawPeer {
     /// # Panics
     /// If no port can be bound on loopback.
     pub fn start(scripts: Vec<Script>) -> RawPeer {
-        RawPeer::run(scripts, After::Close, None)
+        RawPeer::run(scripts, AfterLastScript::Close, None)
     }
 
     /// Every connection gets this script.
@@ -123,7 +111,7 @@ impl RawPeer {
     /// # Panics
     /// If no port can be bound on loopback.
     pub fn always(script: Script) -> RawPeer {
-        RawPeer::run(vec![script], After::Repeat, None)
+        RawPeer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
     /// As [`start`](RawPeer::start), over TLS with the identity's certificate and these ALPN names.
@@ -131,133 +119,80 @@ impl RawPeer {
     /// # Panics
     /// If no port can be bound on loopback.
     pub fn start_tls(scripts: Vec<Script>, identity: &Identity, alpn: &[&[u8]]) -> RawPeer {
-        RawPeer::run(scripts, After::Close, Some(identity.server_config(alpn)))
+        RawPeer::run(scripts, AfterLastScript::Close, Some(identity.server_config(alpn)))
     }
 
-    fn run(scripts: Vec<Script>, after: After, tls: Option<Arc<ServerConfig>>) -> RawPeer {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
-        let addr = listener.local_addr().expect("a bound socket has an address");
-        let shared =
-            Arc::new(RawPeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
-        let accepting = shared.clone();
-        thread::spawn(move || accept(&listener, &scripts, &after, tls.as_ref(), &accepting));
-        RawPeer { addr, shared }
+    fn run(scripts: Vec<Script>, after: AfterLastScript, tls: Option<Arc<ServerConfig>>) -> RawPeer {
+        let accepted = |state: &mut RawScriptState| {
+            state.received.push(Vec::new());
+            state.finished.push(false);
+        };
+        let play = move |stream, number: usize, shared: &Arc<PeerState<RawScriptState>>| {
+            let script = match after {
+                AfterLastScript::Close => scripts.get(number).cloned().unwrap_or_default(),
+                AfterLastScript::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
+            };
+            if let Ok(wire) = PeerStream::over(stream, tls.as_ref()) {
+                // A client that disconnects ends the script: that is often the point of the test.
+                let _ = ScriptPlayer { wire, number, shared, ahead: Vec::new() }.play(&script);
+            }
+            shared.change(|state| state.finished[number] = true);
+        };
+        RawPeer(ScriptedPeer::start(accepted, play))
     }
 
     /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.0.addr
     }
 
     /// `http://ADDRESS` and `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.addr)
+        format!("http://{}{path}", self.addr())
     }
 
     /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
-        self.shared.lock().received.len()
+        self.0.shared.lock().received.len()
     }
 
     /// The bytes received so far on the connection with this number (from 0), as far as its script
     /// read them.
     pub fn received(&self, connection: usize) -> Vec<u8> {
-        self.shared.lock().received.get(connection).cloned().unwrap_or_default()
+        self.0.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
 
     /// Lets the next [`Step::Await`] pass.
     pub fn release(&self) {
-        self.shared.lock().released += 1;
-        self.shared.changed.notify_all();
+        self.0.shared.change(|state| state.released += 1);
     }
 
     /// Waits until the scripts of the first `connections` connections have ended; false if that
     /// takes longer than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
-        self.shared.wait(done)
+        self.0.shared.wait(done)
     }
 
     /// Waits until the connection of this number has sent `needle`; false if that takes longer than
     /// 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
-        self.shared.wait(|state| {
+        self.0.shared.wait(|state| {
             let received = state.received.get(connection);
             received.is_some_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
         })
     }
 }
 
-impl Drop for RawPeer {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, SeqCst);
-        // Wakes the accept call; if it fails there is nobody to wake.
-        let _ = TcpStream::connect(self.addr);
-    }
-}
-
-impl RawPeerState {
-    fn lock(&self) -> MutexGuard<'_, RawScriptState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self, done: impl Fn(&RawScriptState) -> bool) -> bool {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        while !done(&state) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
-    }
-}
-
-fn accept(
-    listener: &TcpListener,
-    scripts: &[Script],
-    after: &After,
-    tls: Option<&Arc<ServerConfig>>,
-    shared: &Arc<RawPeerState>,
-) {
-    for number in 0.. {
-        let Ok((stream, _)) = listener.accept() else { return };
-        if shared.stop.load(SeqCst) {
-            return;
-        }
-        let script = match after {
-            After::Close => scripts.get(number).cloned().unwrap_or_default(),
-            After::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
-        };
-        {
-            let mut state = shared.lock();
-            state.received.push(Vec::new());
-            state.finished.push(false);
-        }
-        let (tls, shared) = (tls.cloned(), shared.clone());
-        thread::spawn(move || {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            if let Ok(wire) = Wire::over(stream, tls.as_ref()) {
-                // A client that disconnects ends the script: that is often the point of the test.
-                let _ = Player { wire, number, shared: &shared, ahead: Vec::new() }.play(&script);
-            }
-            shared.lock().finished[number] = true;
-            shared.changed.notify_all();
-        });
-    }
-}
-
-struct Player<'a> {
-    wire: Wire,
+struct ScriptPlayer<'a> {
+    wire: PeerStream,
     number: usize,
-    shared: &'a RawPeerState,
+    shared: &'a PeerState<RawScriptState>,
     /// Read from the socket and recorded, but not yet taken by a step.
     ahead: Vec<u8>,
 }
 
-impl Player<'_> {
+impl ScriptPlayer<'_> {
     fn play(mut self, script: &[Step]) -> io::Result<()> {
         for step in script {
             match step {
@@ -316,8 +251,7 @@ impl Player<'_> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.ahead.extend_from_slice(&buffer[..len]);
-        self.shared.lock().received[self.number].extend_from_slice(&buffer[..len]);
-        self.shared.changed.notify_all();
+        self.shared.change(|state| state.received[self.number].extend_from_slice(&buffer[..len]));
         Ok(())
     }
 }

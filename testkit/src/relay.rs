@@ -21,7 +21,7 @@ mod timer;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -32,6 +32,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{Semaphore, mpsc as channel};
 
+use crate::lock::lock;
 use crate::rng::{Rng, mix};
 use timer::Timer;
 
@@ -47,14 +48,14 @@ const PIECE: usize = 64 << 10;
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
-pub struct Builder {
+pub struct RelayBuilder {
     listen: SocketAddr,
     to: SocketAddr,
-    link: Link,
+    link: LinkSettings,
 }
 
 #[derive(Clone, Copy)]
-struct Link {
+struct LinkSettings {
     rtt: Duration,
     jitter: Duration,
     seed: u64,
@@ -63,46 +64,46 @@ struct Link {
     total_rate: Option<u64>,
 }
 
-impl Builder {
+impl RelayBuilder {
     /// Sets the address to listen on. Default: any port of 127.0.0.1.
-    pub fn listen(mut self, addr: SocketAddr) -> Builder {
+    pub fn listen(mut self, addr: SocketAddr) -> RelayBuilder {
         self.listen = addr;
         self
     }
 
     /// The round trip: half of it is added in each direction. Default: zero.
-    pub fn rtt(mut self, rtt: Duration) -> Builder {
+    pub fn rtt(mut self, rtt: Duration) -> RelayBuilder {
         self.link.rtt = rtt;
         self
     }
 
     /// Up to this much is added to half the round trip of each piece, by chance; order is kept.
     /// Default: zero.
-    pub fn jitter(mut self, most: Duration) -> Builder {
+    pub fn jitter(mut self, most: Duration) -> RelayBuilder {
         self.link.jitter = most;
         self
     }
 
     /// The seed of the jitter; the same seed gives a connection the same delays. Default: 1.
-    pub fn seed(mut self, seed: u64) -> Builder {
+    pub fn seed(mut self, seed: u64) -> RelayBuilder {
         self.link.seed = seed;
         self
     }
 
     /// Sets whether the TCP handshake costs a round trip too. Default: no.
-    pub fn handshake(mut self, charged: bool) -> Builder {
+    pub fn handshake(mut self, charged: bool) -> RelayBuilder {
         self.link.handshake = charged;
         self
     }
 
     /// Bytes a second for each connection, in each direction. Default: unlimited.
-    pub fn rate(mut self, bytes_a_second: u64) -> Builder {
+    pub fn rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.rate = Some(bytes_a_second.max(1));
         self
     }
 
     /// Bytes a second for all connections together, in each direction. Default: unlimited.
-    pub fn total_rate(mut self, bytes_a_second: u64) -> Builder {
+    pub fn total_rate(mut self, bytes_a_second: u64) -> RelayBuilder {
         self.link.total_rate = Some(bytes_a_second.max(1));
         self
     }
@@ -123,7 +124,7 @@ impl Builder {
         };
         let ticking = Arc::clone(&timer);
         runtime.spawn(async move { ticking.run().await });
-        let carrier = Carrier {
+        let carrier = LinkCarrier {
             link: self.link,
             timer,
             up: Arc::new(LinkPace::new(self.link.total_rate)),
@@ -144,8 +145,8 @@ pub struct Relay {
 
 impl Relay {
     /// A relay to this address.
-    pub fn to(to: SocketAddr) -> Builder {
-        let link = Link {
+    pub fn to(to: SocketAddr) -> RelayBuilder {
+        let link = LinkSettings {
             rtt: Duration::ZERO,
             jitter: Duration::ZERO,
             seed: 1,
@@ -153,7 +154,7 @@ impl Relay {
             rate: None,
             total_rate: None,
         };
-        Builder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
+        RelayBuilder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
     }
 
     /// Returns the address.
@@ -189,7 +190,7 @@ impl LinkPace {
     async fn pass(&self, len: usize) {
         let Some(rate) = self.rate else { return };
         let leave = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = lock(&self.next);
             let now = Instant::now();
             let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);
             let leave = next.map_or(now, |next| next.max(earliest)) + Duration::from_secs_f64(len as f64 / rate as f64);
@@ -201,14 +202,14 @@ impl LinkPace {
 }
 
 #[derive(Clone)]
-struct Carrier {
-    link: Link,
+struct LinkCarrier {
+    link: LinkSettings,
     timer: Arc<Timer>,
     up: Arc<LinkPace>,
     down: Arc<LinkPace>,
 }
 
-async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connections: Arc<AtomicU64>) {
+async fn accept(listener: TcpListener, to: SocketAddr, carrier: LinkCarrier, connections: Arc<AtomicU64>) {
     loop {
         let Ok((near, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -225,7 +226,7 @@ async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connect
     }
 }
 
-impl Carrier {
+impl LinkCarrier {
     async fn join(self, near: TcpStream, far: TcpStream, number: u64) {
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         if self.link.slowest().is_some() {
@@ -263,7 +264,7 @@ impl Carrier {
         }
         // At a rate, pieces of 5 ms keep the flow even.
         let piece = self.link.slowest().map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
-        let mut delays = Delays { link: self.link, rng: Rng::new(seed), last: Instant::now() };
+        let mut delays = PieceDelays { link: self.link, rng: Rng::new(seed), last: Instant::now() };
         let mut buffer = BytesMut::new();
         loop {
             buffer.reserve(piece);
@@ -287,7 +288,7 @@ impl Carrier {
     }
 }
 
-impl Link {
+impl LinkSettings {
     fn slowest(&self) -> Option<u64> {
         [self.rate, self.total_rate].into_iter().flatten().min()
     }
@@ -301,16 +302,16 @@ impl Link {
 }
 
 /// The times at which the pieces of one direction are due.
-struct Delays {
-    link: Link,
+struct PieceDelays {
+    link: LinkSettings,
     rng: Rng,
     last: Instant,
 }
 
-impl Delays {
+impl PieceDelays {
     /// `None` for a link without delay.
     fn due(&mut self) -> Option<Instant> {
-        let Link { rtt, jitter, .. } = self.link;
+        let LinkSettings { rtt, jitter, .. } = self.link;
         if rtt.is_zero() && jitter.is_zero() {
             return None;
         }

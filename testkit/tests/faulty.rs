@@ -8,18 +8,18 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Reply, get, parse, unchunked};
-use testkit::faulty::{Break, Change, Etag, Faulty, Lie, Plan};
+use common::{PlainReply, get, parse, unchunked};
+use testkit::faulty::{BodyBreak, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange};
 use testkit::pattern::Pattern;
 
 const SIZE: u64 = 100_000;
 
-fn origin() -> Faulty {
-    Faulty::builder().start().unwrap()
+fn origin() -> FaultyOrigin {
+    FaultyOrigin::builder().start().unwrap()
 }
 
-fn small(plan: Plan) -> Plan {
-    Plan { size: SIZE, ..plan }
+fn small(plan: FaultPlan) -> FaultPlan {
+    FaultPlan { size: SIZE, ..plan }
 }
 
 /// `len` bytes of the source from `start` on, of content `version`.
@@ -27,12 +27,12 @@ fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
     Pattern::new(1 + version).slice(start, len as usize)
 }
 
-fn range(origin: &Faulty, path: &str, range: &str) -> Reply {
+fn range(origin: &FaultyOrigin, path: &str, range: &str) -> PlainReply {
     get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
 }
 
 /// Returns all bytes up to the end of the connection, and whether that was a reset.
-fn raw(origin: &Faulty, path: &str, fields: &str) -> (Vec<u8>, bool) {
+fn raw(origin: &FaultyOrigin, path: &str, fields: &str) -> (Vec<u8>, bool) {
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
     let mut bytes = Vec::new();
@@ -46,9 +46,9 @@ fn raw(origin: &Faulty, path: &str, fields: &str) -> (Vec<u8>, bool) {
 }
 
 #[test]
-fn without_a_fault_it_is_an_honest_origin() {
+fn faultless_origin_answers_correctly() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan::default()));
+    let path = origin.serve("a", small(FaultPlan::default()));
     let whole = get(origin.http_addr(), &path, "");
     assert_eq!((whole.status, &whole.body), (200, &source(0, SIZE, 0)));
     assert_eq!(whole.field("accept-ranges"), Some("bytes"));
@@ -76,7 +76,7 @@ fn without_a_fault_it_is_an_honest_origin() {
 }
 
 #[test]
-fn query_sets_the_plan_of_many_requests() {
+fn query_sets_the_plan_for_all_requests() {
     let origin = origin();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";
@@ -102,7 +102,7 @@ fn query_sets_the_plan_of_many_requests() {
 fn tls_serves_the_same_content() {
     use rustls::pki_types::pem::PemObject;
     let origin = origin();
-    let path = origin.serve("t", small(Plan::default()));
+    let path = origin.serve("t", small(FaultPlan::default()));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(rustls::pki_types::CertificateDer::from_pem_slice(origin.ca_pem().as_bytes()).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -120,25 +120,25 @@ fn tls_serves_the_same_content() {
 }
 
 #[test]
-fn a_range_can_be_ignored() {
+fn ignore_range_sends_the_whole_body() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { ignore_range: true, ..Plan::default() }));
+    let path = origin.serve("a", small(FaultPlan { ignore_range: true, ..FaultPlan::default() }));
     let reply = range(&origin, &path, "5-9");
     assert_eq!((reply.status, reply.body.len() as u64), (200, SIZE));
 }
 
 #[test]
-fn content_range_lies_and_the_body_is_right() {
+fn wrong_content_range_keeps_the_right_body() {
     let lies = [
-        (Lie::Start(2), Some("bytes 7-9/100000")),
-        (Lie::End(-1), Some("bytes 5-8/100000")),
-        (Lie::Total(-10), Some("bytes 5-9/99990")),
-        (Lie::Unit, Some("octets 5-9/100000")),
-        (Lie::Missing, None),
+        (WrongContentRange::Start(2), Some("bytes 7-9/100000")),
+        (WrongContentRange::End(-1), Some("bytes 5-8/100000")),
+        (WrongContentRange::Total(-10), Some("bytes 5-9/99990")),
+        (WrongContentRange::Unit, Some("octets 5-9/100000")),
+        (WrongContentRange::Missing, None),
     ];
     let origin = origin();
     for (number, (lie, expected)) in lies.into_iter().enumerate() {
-        let plan = Plan { content_range: Some(lie), ..Plan::default() };
+        let plan = FaultPlan { content_range: Some(lie), ..FaultPlan::default() };
         let path = origin.serve(&number.to_string(), small(plan));
         let reply = range(&origin, &path, "5-9");
         assert_eq!((reply.status, reply.field("content-range")), (206, expected));
@@ -148,12 +148,12 @@ fn content_range_lies_and_the_body_is_right() {
 }
 
 #[test]
-fn parts_are_short_or_of_a_false_length() {
+fn parts_have_the_planned_false_lengths() {
     // (short, part-length) → (Content-Length, bytes sent)
     let cases = [((3, 0), (100, 97)), ((0, -4), (96, 96)), ((0, 4), (104, 100)), ((7, -4), (96, 93))];
     let origin = origin();
     for (number, ((short, part_length), (announced, sent))) in cases.into_iter().enumerate() {
-        let path = origin.serve(&number.to_string(), small(Plan { short, part_length, ..Plan::default() }));
+        let path = origin.serve(&number.to_string(), small(FaultPlan { short, part_length, ..FaultPlan::default() }));
         let (bytes, reset) = raw(&origin, &path, "Range: bytes=100-199\r\nConnection: close\r\n");
         let reply = parse(&bytes);
         assert_eq!(reply.field("content-range"), Some("bytes 100-199/100000"));
@@ -167,7 +167,7 @@ fn parts_are_short_or_of_a_false_length() {
 fn false_length_ends_the_connection() {
     let origin = origin();
     for lie in [-10_i64, 10] {
-        let path = origin.serve(&lie.to_string(), small(Plan { whole_length: lie, ..Plan::default() }));
+        let path = origin.serve(&lie.to_string(), small(FaultPlan { whole_length: lie, ..FaultPlan::default() }));
         let (bytes, _) = raw(&origin, &path, "");
         let reply = parse(&bytes);
         assert_eq!(reply.field("content-length"), Some(SIZE.saturating_add_signed(lie).to_string().as_str()));
@@ -176,9 +176,9 @@ fn false_length_ends_the_connection() {
 }
 
 #[test]
-fn a_part_comes_unasked() {
+fn unasked_206_sends_a_part() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { unasked_206: Some(10), ..Plan::default() }));
+    let path = origin.serve("a", small(FaultPlan { unasked_206: Some(10), ..FaultPlan::default() }));
     let reply = get(origin.http_addr(), &path, "");
     assert_eq!((reply.status, reply.field("content-range")), (206, Some("bytes 10-99999/100000")));
     assert_eq!(reply.body, source(10, SIZE - 10, 0));
@@ -188,12 +188,12 @@ fn a_part_comes_unasked() {
 #[test]
 fn parts_are_chunked_or_gzip_coded() {
     let origin = origin();
-    let path = origin.serve("c", small(Plan { chunked: true, short: 1, ..Plan::default() }));
+    let path = origin.serve("c", small(FaultPlan { chunked: true, short: 1, ..FaultPlan::default() }));
     let reply = range(&origin, &path, "5-90004");
     assert_eq!((reply.field("content-length"), reply.field("transfer-encoding")), (None, Some("chunked")));
     assert_eq!(unchunked(&reply.body).0, source(5, 89_999, 0), "short by one, the chunks complete");
 
-    let path = origin.serve("g", small(Plan { gzip: true, ..Plan::default() }));
+    let path = origin.serve("g", small(FaultPlan { gzip: true, ..FaultPlan::default() }));
     let reply = range(&origin, &path, "5-90004");
     assert_eq!(reply.field("content-encoding"), Some("gzip"));
     let mut plain = Vec::new();
@@ -203,19 +203,19 @@ fn parts_are_chunked_or_gzip_coded() {
 }
 
 #[test]
-fn garbage_follows_a_body() {
+fn garbage_bytes_follow_the_body() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { garbage: 3, ..Plan::default() }));
+    let path = origin.serve("a", small(FaultPlan { garbage: 3, ..FaultPlan::default() }));
     let reply = range(&origin, &path, "5-9");
     assert_eq!(reply.field("content-length"), Some("5"));
     assert_eq!(reply.body, [source(5, 5, 0), b"~~~".to_vec()].concat());
 }
 
 #[test]
-fn the_content_changes_after_bytes_requests_or_time() {
+fn content_changes_after_bytes_requests_or_time() {
     let origin = origin();
-    for change in [Change::Bytes(SIZE), Change::Requests(1), Change::Time(Duration::ZERO)] {
-        let plan = Plan { change: Some(change), new_size: Some(SIZE + 5), ..Plan::default() };
+    for change in [ContentChange::Bytes(SIZE), ContentChange::Requests(1), ContentChange::Time(Duration::ZERO)] {
+        let plan = FaultPlan { change: Some(change), new_size: Some(SIZE + 5), ..FaultPlan::default() };
         let path = origin.serve("a", small(plan));
         let old = get(origin.http_addr(), &path, "");
         assert_eq!(old.body, source(0, SIZE, 0));
@@ -227,7 +227,7 @@ fn the_content_changes_after_bytes_requests_or_time() {
         assert_eq!(get(origin.http_addr(), &path, &fields).status, 200);
         assert_eq!(origin.seen("a").bodies.iter().map(|body| body.version).collect::<Vec<_>>(), [0, 1, 1]);
     }
-    let plan = Plan { change: Some(Change::Requests(1)), ignore_if_range: true, ..Plan::default() };
+    let plan = FaultPlan { change: Some(ContentChange::Requests(1)), ignore_if_range: true, ..FaultPlan::default() };
     let path = origin.serve("b", small(plan));
     let old = get(origin.http_addr(), &path, "");
     let fields = format!("Range: bytes=5-9\r\nIf-Range: {}\r\n", old.field("etag").unwrap());
@@ -237,37 +237,39 @@ fn the_content_changes_after_bytes_requests_or_time() {
 }
 
 #[test]
-fn tags_are_weak_or_absent() {
+fn etags_can_be_weak_or_absent() {
     let origin = origin();
-    let path = origin.serve("w", small(Plan { etag: Etag::Weak, ..Plan::default() }));
+    let path = origin.serve("w", small(FaultPlan { etag: EtagKind::Weak, ..FaultPlan::default() }));
     let reply = get(origin.http_addr(), &path, "");
     let tag = reply.field("etag").unwrap();
     assert!(tag.starts_with("W/\""));
     let fields = format!("Range: bytes=5-9\r\nIf-Range: {tag}\r\n");
     assert_eq!(get(origin.http_addr(), &path, &fields).status, 200, "good for no range");
-    let path = origin.serve("n", small(Plan { etag: Etag::None, ..Plan::default() }));
+    let path = origin.serve("n", small(FaultPlan { etag: EtagKind::None, ..FaultPlan::default() }));
     assert_eq!(get(origin.http_addr(), &path, "").field("etag"), None);
 }
 
 #[test]
-fn close_happens_at_its_offset() {
+fn body_closes_at_the_planned_offset() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { breaks: vec![Break::close_at(50_000).times(2)], ..Plan::default() }));
+    let path = origin
+        .serve("a", small(FaultPlan { breaks: vec![BodyBreak::close_at(50_000).times(2)], ..FaultPlan::default() }));
     assert_eq!(get(origin.http_addr(), &path, "").body.len(), 50_000);
     assert_eq!(range(&origin, &path, "0-49999").body.len(), 50_000, "the offset is not in it");
     assert_eq!(range(&origin, &path, "50000-").body.len(), 0, "it begins there");
     let rest = range(&origin, &path, "50000-");
     assert_eq!(rest.body, source(50_000, 50_000, 0), "the third time it goes on");
-    let path = origin.serve("b", small(Plan::parse("size=100000&close-after=10").unwrap()));
+    let path = origin.serve("b", small(FaultPlan::parse("size=100000&close-after=10").unwrap()));
     for start in [0, 10, 70_000] {
         assert_eq!(range(&origin, &path, &format!("{start}-")).body, source(start, 10, 0));
     }
 }
 
 #[test]
-fn a_reset_is_one() {
+fn planned_reset_resets_the_connection() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { breaks: vec![Break::reset_at(300).times(1)], ..Plan::default() }));
+    let path =
+        origin.serve("a", small(FaultPlan { breaks: vec![BodyBreak::reset_at(300).times(1)], ..FaultPlan::default() }));
     let (bytes, reset) = raw(&origin, &path, "");
     assert!(reset);
     assert!(source(0, 300, 0).starts_with(body_of(&bytes)));
@@ -284,12 +286,14 @@ fn body_of(bytes: &[u8]) -> &[u8] {
 fn stall_lasts_its_time_or_until_disconnect() {
     let origin = origin();
     let stall = Some(Duration::from_millis(80));
-    let path = origin.serve("a", small(Plan { breaks: vec![Break::stall_at(10)], stall, ..Plan::default() }));
+    let path =
+        origin.serve("a", small(FaultPlan { breaks: vec![BodyBreak::stall_at(10)], stall, ..FaultPlan::default() }));
     let start = Instant::now();
     assert_eq!(get(origin.http_addr(), &path, "").body, source(0, SIZE, 0));
     assert!(start.elapsed() >= Duration::from_millis(80));
 
-    let path = origin.serve("b", small(Plan { breaks: vec![Break::stall_at(10).times(1)], ..Plan::default() }));
+    let path =
+        origin.serve("b", small(FaultPlan { breaks: vec![BodyBreak::stall_at(10).times(1)], ..FaultPlan::default() }));
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut bytes = Vec::new();
@@ -306,22 +310,22 @@ fn stall_lasts_its_time_or_until_disconnect() {
 }
 
 #[test]
-fn rates_hold_for_all_bodies_or_for_parts() {
+fn rate_limits_hold_for_bodies_and_parts() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { range_rate: Some(1_000_000), ..Plan::default() }));
+    let path = origin.serve("a", small(FaultPlan { range_rate: Some(1_000_000), ..FaultPlan::default() }));
     let start = Instant::now();
     assert_eq!(range(&origin, &path, "0-").body.len() as u64, SIZE);
     assert!(start.elapsed() >= Duration::from_millis(90));
-    let path = origin.serve("b", small(Plan { rate: Some(1_000_000), ..Plan::default() }));
+    let path = origin.serve("b", small(FaultPlan { rate: Some(1_000_000), ..FaultPlan::default() }));
     let start = Instant::now();
     assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
     assert!(start.elapsed() >= Duration::from_millis(90));
 }
 
 #[test]
-fn the_first_range_requests_are_refused() {
+fn first_range_requests_are_refused_as_planned() {
     let origin = origin();
-    let plan = Plan { unavailable: 2, retry_after: Some(1), refuse_416: 1, ..Plan::default() };
+    let plan = FaultPlan { unavailable: 2, retry_after: Some(1), refuse_416: 1, ..FaultPlan::default() };
     let path = origin.serve("a", small(plan));
     let statuses: Vec<u16> = (0..4)
         .map(|_| {
@@ -338,7 +342,8 @@ fn the_first_range_requests_are_refused() {
 #[test]
 fn connections_beyond_a_limit_are_reset() {
     let origin = origin();
-    let plan = Plan { breaks: vec![Break::stall_at(0).times(1)], connections: Some(1), ..Plan::default() };
+    let plan =
+        FaultPlan { breaks: vec![BodyBreak::stall_at(0).times(1)], connections: Some(1), ..FaultPlan::default() };
     let path = origin.serve("a", small(plan));
     let mut first = TcpStream::connect(origin.http_addr()).unwrap();
     write!(first, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -346,8 +351,8 @@ fn connections_beyond_a_limit_are_reset() {
     assert_eq!(raw(&origin, &path, ""), (Vec::new(), true));
     assert_eq!(origin.seen("a").requests[1].status, 0);
 
-    let origin = Faulty::builder().connection_limit(1).start().unwrap();
-    let path = origin.serve("a", small(Plan::default()));
+    let origin = FaultyOrigin::builder().connection_limit(1).start().unwrap();
+    let path = origin.serve("a", small(FaultPlan::default()));
     let mut first = TcpStream::connect(origin.http_addr()).unwrap();
     write!(first, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     first.read_exact(&mut [0; 16]).unwrap();
@@ -359,9 +364,9 @@ fn connections_beyond_a_limit_are_reset() {
 }
 
 #[test]
-fn an_origin_that_stops_ends_its_connections() {
+fn dropping_the_origin_ends_its_connections() {
     let origin = origin();
-    let path = origin.serve("a", small(Plan { breaks: vec![Break::stall_at(5)], ..Plan::default() }));
+    let path = origin.serve("a", small(FaultPlan { breaks: vec![BodyBreak::stall_at(5)], ..FaultPlan::default() }));
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     stream.read_exact(&mut [0; 16]).unwrap();

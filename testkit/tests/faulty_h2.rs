@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
-use testkit::faulty::{Break, Faulty, How, Plan};
+use testkit::faulty::{BodyBreak, BreakKind, FaultPlan, FaultyOrigin};
 use testkit::pattern::Pattern;
 use tokio::net::TcpStream;
 
@@ -11,7 +11,7 @@ const SIZE: u64 = 300_000;
 
 /// The result of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Got {
+struct H2Response {
     status: u16,
     length: Option<u64>,
     range: Option<String>,
@@ -21,7 +21,7 @@ struct Got {
 }
 
 /// Sends requests for `path` on one connection, one after the other; each is a Range or nothing.
-fn get(origin: &Faulty, path: &str, ranges: &[Option<&str>]) -> Vec<Got> {
+fn get(origin: &FaultyOrigin, path: &str, ranges: &[Option<&str>]) -> Vec<H2Response> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let stream = TcpStream::connect(origin.http_addr()).await.unwrap();
@@ -39,8 +39,8 @@ fn get(origin: &Faulty, path: &str, ranges: &[Option<&str>]) -> Vec<Got> {
     })
 }
 
-async fn one(sender: &mut client::SendRequest<Bytes>, request: http::Request<()>) -> Got {
-    let mut got = Got::default();
+async fn one(sender: &mut client::SendRequest<Bytes>, request: http::Request<()>) -> H2Response {
+    let mut got = H2Response::default();
     let sent = match sender.send_request(request, true) {
         Ok((response, _)) => response.await,
         Err(error) => Err(error),
@@ -59,7 +59,7 @@ async fn one(sender: &mut client::SendRequest<Bytes>, request: http::Request<()>
     got
 }
 
-async fn read(mut body: RecvStream, got: &mut Got) {
+async fn read(mut body: RecvStream, got: &mut H2Response) {
     while let Some(piece) = body.data().await {
         match piece {
             Ok(piece) => {
@@ -74,12 +74,12 @@ async fn read(mut body: RecvStream, got: &mut Got) {
     }
 }
 
-fn origin() -> Faulty {
-    Faulty::builder().start().unwrap()
+fn origin() -> FaultyOrigin {
+    FaultyOrigin::builder().start().unwrap()
 }
 
-fn plan(breaks: Vec<Break>) -> Plan {
-    Plan { size: SIZE, breaks, ..Plan::default() }
+fn plan(breaks: Vec<BodyBreak>) -> FaultPlan {
+    FaultPlan { size: SIZE, breaks, ..FaultPlan::default() }
 }
 
 fn source(start: u64, end: u64) -> Vec<u8> {
@@ -101,9 +101,9 @@ fn faultless_origin_is_correct_with_any_windows() {
 }
 
 #[test]
-fn stream_breaks_alone_at_its_offset() {
+fn planned_rst_breaks_only_its_stream() {
     let origin = origin();
-    let path = origin.serve("a", plan(vec![Break::rst_at(123_457).times(1)]));
+    let path = origin.serve("a", plan(vec![BodyBreak::rst_at(123_457).times(1)]));
     let got = get(&origin, &path, &[None, Some("bytes=123457-")]);
     assert_eq!((got[0].status, &got[0].error), (200, &Some(Some(Reason::INTERNAL_ERROR))));
     // h2 may drop bytes that it holds when the stream is reset; those it delivers are right.
@@ -114,19 +114,19 @@ fn stream_breaks_alone_at_its_offset() {
 }
 
 #[test]
-fn a_refused_request_has_not_been_looked_at() {
+fn refused_streams_are_answered_when_repeated() {
     let origin = origin();
-    let path = origin.serve("a", Plan { refuse: 2, ..plan(vec![]) });
+    let path = origin.serve("a", FaultPlan { refuse: 2, ..plan(vec![]) });
     let got = get(&origin, &path, &[None, None, None]);
-    let refused = || Got { error: Some(Some(Reason::REFUSED_STREAM)), ..Got::default() };
+    let refused = || H2Response { error: Some(Some(Reason::REFUSED_STREAM)), ..H2Response::default() };
     assert_eq!(got[..2], [refused(), refused()]);
     assert_eq!((got[2].status, got[2].body.len() as u64), (200, SIZE));
 }
 
 #[test]
-fn goaway_lets_what_is_under_way_go_on() {
+fn goaway_lets_open_streams_finish() {
     let origin = origin();
-    let path = origin.serve("a", plan(vec![Break { how: How::GoAway, ..Break::rst_at(1000) }]));
+    let path = origin.serve("a", plan(vec![BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(1000) }]));
     let got = get(&origin, &path, &[None, None]);
     assert_eq!(got[0].error, None);
     assert!(got[0].body == source(0, SIZE));
@@ -135,9 +135,9 @@ fn goaway_lets_what_is_under_way_go_on() {
 
 #[test]
 fn cut_or_reset_ends_all_streams() {
-    for how in [How::GoAwayCut, How::Close, How::Reset] {
+    for how in [BreakKind::GoAwayCut, BreakKind::Close, BreakKind::Reset] {
         let origin = origin();
-        let path = origin.serve("a", plan(vec![Break { how, ..Break::rst_at(100_001) }]));
+        let path = origin.serve("a", plan(vec![BodyBreak { how, ..BodyBreak::rst_at(100_001) }]));
         let got = get(&origin, &path, &[None, None]);
         assert!(got[0].error.is_some() && got[1].error.is_some(), "{how:?}");
         assert!(source(0, 100_001).starts_with(&got[0].body), "{how:?}");
@@ -145,9 +145,9 @@ fn cut_or_reset_ends_all_streams() {
 }
 
 #[test]
-fn a_false_length_ends_the_stream_too_early() {
+fn false_length_ends_the_stream_early() {
     let origin = origin();
-    let path = origin.serve("a", Plan { part_length: 5, ..plan(vec![]) });
+    let path = origin.serve("a", FaultPlan { part_length: 5, ..plan(vec![]) });
     let got = get(&origin, &path, &[Some("bytes=10-19")]);
     assert_eq!((got[0].status, got[0].length), (206, Some(15)));
     assert_eq!(got[0].error, Some(Some(Reason::PROTOCOL_ERROR)), "h2 sees that itself");

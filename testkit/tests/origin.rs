@@ -18,7 +18,7 @@ fn start() -> Origin {
 }
 
 #[test]
-fn the_site_is_served_whole() {
+fn every_site_page_is_served() {
     let origin = start();
     for path in origin.site().index_paths().into_iter().chain(origin.site().as_paths()) {
         let reply = get(origin.http_addr(), &path, "");
@@ -33,7 +33,7 @@ fn the_site_is_served_whole() {
 }
 
 #[test]
-fn bytes_with_ranges_and_validators() {
+fn bytes_route_honours_ranges_and_validators() {
     let origin = start();
     let (addr, pattern) = (origin.http_addr(), origin.pattern());
     let whole = get(addr, "/bytes/200000", "");
@@ -55,7 +55,7 @@ fn bytes_with_ranges_and_validators() {
 }
 
 #[test]
-fn head_has_the_length_and_no_body() {
+fn head_response_has_length_but_no_body() {
     let origin = start();
     let request = b"HEAD /bytes/1234 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let reply = talk(&mut TcpStream::connect(origin.http_addr()).unwrap(), request);
@@ -63,7 +63,7 @@ fn head_has_the_length_and_no_body() {
 }
 
 #[test]
-fn the_three_framings() {
+fn chunked_and_close_framings_deliver_the_bytes() {
     let origin = start();
     let expected = origin.pattern().slice(0, 150_000);
     let chunked = get(origin.http_addr(), "/chunked/150000?trailer=1", "TE: trailers\r\n");
@@ -80,7 +80,7 @@ fn the_three_framings() {
 }
 
 #[test]
-fn codings_as_named_and_as_asked() {
+fn codings_follow_route_and_accept_encoding() {
     let origin = start();
     let plain = pattern::text(7, 50_000);
     for (route, token) in
@@ -108,7 +108,7 @@ fn codings_as_named_and_as_asked() {
 }
 
 #[test]
-fn the_bomb_is_small_until_it_goes_off() {
+fn bomb_is_small_until_decoded() {
     let origin = start();
     let reply = get(origin.http_addr(), "/bomb/64", "");
     assert_eq!(reply.field("content-encoding"), Some("gzip"));
@@ -118,7 +118,7 @@ fn the_bomb_is_small_until_it_goes_off() {
 }
 
 #[test]
-fn statuses_redirects_and_misses() {
+fn status_and_redirect_routes_answer_as_documented() {
     let origin = start();
     let addr = origin.http_addr();
     assert_eq!(get(addr, "/status/404", "").text(), "404 Not Found\n");
@@ -183,7 +183,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn tls_with_a_certificate_the_authority_vouches_for() {
+fn tls_certificate_is_valid_under_the_authority() {
     let origin = start();
     let ca = rustls::pki_types::CertificateDer::from_pem_slice(origin.ca_pem().as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();
@@ -207,7 +207,7 @@ fn tls_with_a_certificate_the_authority_vouches_for() {
 }
 
 #[test]
-fn dropping_it_frees_the_port() {
+fn dropping_the_origin_frees_the_port() {
     let origin = start();
     let addr = origin.http_addr();
     drop(origin);
@@ -215,7 +215,7 @@ fn dropping_it_frees_the_port() {
 }
 
 #[test]
-fn a_malformed_request_is_no_panic() {
+fn malformed_request_does_not_stop_the_origin() {
     let origin = start();
     for request in
         ["OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"]

@@ -20,7 +20,7 @@ fn ask(peer: &RawPeer) -> TcpStream {
 }
 
 #[test]
-fn scripts_go_to_connections_in_turn() {
+fn scripts_are_played_one_per_connection() {
     let script = |text: &str| vec![Step::ReadHead, Step::send_bytewise(text), Step::Close];
     let peer = RawPeer::start(vec![script("one"), script("two")]);
     for expected in ["one", "two"] {
@@ -65,7 +65,7 @@ fn reset_and_close_are_distinct() {
 }
 
 #[test]
-fn a_flood_ends_when_the_client_has_gone() {
+fn flood_ends_when_the_client_leaves() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
     let mut stream = ask(&peer);
     stream.read_exact(&mut [0; 100_000]).unwrap();
@@ -74,7 +74,7 @@ fn a_flood_ends_when_the_client_has_gone() {
 }
 
 #[test]
-fn tls_ends_with_close_notify_only_when_told() {
+fn cut_ends_tls_without_close_notify() {
     use rustls::pki_types::pem::PemObject;
     let identity = testkit::identity::Identity::generate();
     let script = |end| vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
@@ -103,7 +103,7 @@ fn tls_ends_with_close_notify_only_when_told() {
 }
 
 #[test]
-fn the_relay_passes_everything_unchanged_and_counts() {
+fn relay_passes_bytes_unchanged_and_counts_connections() {
     let origin = Origin::builder().start().unwrap();
     let relay = Relay::to(origin.http_addr()).rtt(Duration::from_millis(4)).start().unwrap();
     let reply = get(relay.addr(), "/bytes/50000000", "");
@@ -113,7 +113,7 @@ fn the_relay_passes_everything_unchanged_and_counts() {
 }
 
 #[test]
-fn the_relay_never_answers_before_a_round_trip() {
+fn relay_delays_answers_by_a_round_trip() {
     let origin = Origin::builder().start().unwrap();
     let rtt = Duration::from_millis(30);
     let relay = Relay::to(origin.http_addr()).rtt(rtt).start().unwrap();
@@ -145,7 +145,7 @@ fn jitter_delays_and_keeps_the_order() {
 }
 
 #[test]
-fn the_relay_never_goes_faster_than_its_rate() {
+fn relay_never_exceeds_its_rate() {
     let origin = Origin::builder().start().unwrap();
     let each = Relay::to(origin.http_addr()).rate(1_000_000).start().unwrap();
     let start = Instant::now();
@@ -163,7 +163,7 @@ fn the_relay_never_goes_faster_than_its_rate() {
 }
 
 #[test]
-fn an_unreachable_far_side_is_a_close() {
+fn unreachable_target_closes_the_relayed_connection() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let relay = Relay::to(gone).start().unwrap();
     let mut stream = TcpStream::connect(relay.addr()).unwrap();

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 
 use testkit::site::Site;
 
-use super::{Bench, plain};
+use super::{JobEnvironment, plain};
 use crate::Result;
-use crate::bodies::Bodies;
-use crate::card::{Check, Contestant};
-use crate::digest::Print;
+use crate::bodies::BodyFiles;
+use crate::digest::OutputDigest;
 use crate::identity;
-use crate::server::Server;
+use crate::job_part::{AnswerCheck, Contestant};
+use crate::server::SiteServer;
 
 /// The names of contestants in goals.
 pub(super) const HAUL: &str = "haul";
@@ -30,52 +30,60 @@ const FILE: &str = "out";
 const SAY: &str = "%{size_download}";
 
 /// The server of large bodies.
-pub(super) struct Store {
-    bodies: Bodies,
-    pub(super) server: Server,
+pub(super) struct BodyServer {
+    bodies: BodyFiles,
+    pub(super) server: SiteServer,
 }
 
-impl Store {
-    pub(super) fn open(bench: &Bench) -> Result<Store> {
+impl BodyServer {
+    pub(super) fn open(bench: &JobEnvironment) -> Result<BodyServer> {
         let work = super::home().join("work");
-        let bodies = Bodies::new(&work, bench.options.seed)?;
+        let bodies = BodyFiles::new(&work, bench.options.seed)?;
         let site = Site::scaled(bench.options.seed, 1);
-        let server = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
-        Ok(Store { bodies, server })
+        let server = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
+        Ok(BodyServer { bodies, server })
     }
 
     /// A body of `len` bytes over plain HTTP from `addr`, the server's own or that of a relay
     /// before it.
-    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<Body> {
-        Ok(Body { url: format!("http://{addr}{}", Bodies::path(len)), tls: false, print: self.bodies.prepare(len)? })
+    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
+        Ok(BulkBody {
+            url: format!("http://{addr}{}", BodyFiles::path(len)),
+            tls: false,
+            print: self.bodies.prepare(len)?,
+        })
     }
 
     /// The same over TLS.
-    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<Body> {
-        Ok(Body { url: format!("https://{addr}{}", Bodies::path(len)), tls: true, print: self.bodies.prepare(len)? })
+    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
+        Ok(BulkBody {
+            url: format!("https://{addr}{}", BodyFiles::path(len)),
+            tls: true,
+            print: self.bodies.prepare(len)?,
+        })
     }
 
     /// The digest of several concatenated bodies of a length.
-    pub(super) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
+    pub(super) fn repeated(&self, len: u64, times: usize) -> Result<OutputDigest> {
         self.bodies.repeated(len, times)
     }
 }
 
 /// The length to use if the job's own is `len`: the requested one, if that is less.
-pub(super) fn at_most(bench: &Bench, len: u64) -> u64 {
+pub(super) fn at_most(bench: &JobEnvironment, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
 
 /// A body to fetch.
-pub(super) struct Body {
+pub(super) struct BulkBody {
     pub(super) url: String,
     tls: bool,
-    print: Print,
+    print: OutputDigest,
 }
 
 /// The program that fetches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Client {
+pub(super) enum BulkClient {
     Haul,
     /// One stream, even if more would be faster.
     HaulOne,
@@ -89,7 +97,7 @@ pub(super) enum Client {
 
 /// The destination of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sink {
+pub(super) enum BulkOutput {
     Null,
     Pipe,
     File,
@@ -97,57 +105,59 @@ pub(super) enum Sink {
     Watched,
 }
 
-impl Body {
+impl BulkBody {
     /// Returns these clients, with the same sink.
-    pub(super) fn to(&self, sink: Sink, clients: &[Client]) -> Vec<Contestant> {
+    pub(super) fn to(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }
 
-    fn contestant(&self, client: Client, sink: Sink) -> Contestant {
+    fn contestant(&self, client: BulkClient, sink: BulkOutput) -> Contestant {
         let print = self.print.clone();
         let check = match (sink, client) {
             // It writes to standard output alone.
-            (Sink::File, Client::Htcat) => Check::Output(print),
-            (Sink::File, _) => Check::File(FILE, print),
-            (Sink::Watched, _) => Check::Watched(print),
-            (Sink::Null, Client::Htcat) | (Sink::Pipe, _) => Check::Proof(self.proof(client), print),
-            (Sink::Null, _) => Check::Told(Some(self.proof(client)), print),
+            (BulkOutput::File, BulkClient::Htcat) => AnswerCheck::Output(print),
+            (BulkOutput::File, _) => AnswerCheck::File(FILE, print),
+            (BulkOutput::Watched, _) => AnswerCheck::Watched(print),
+            (BulkOutput::Null, BulkClient::Htcat) | (BulkOutput::Pipe, _) => {
+                AnswerCheck::Proof(self.proof(client), print)
+            }
+            (BulkOutput::Null, _) => AnswerCheck::Told(Some(self.proof(client)), print),
         };
         let words = self.words(client, sink);
-        Contestant { name: client.name(), argv: words, piped: sink == Sink::Pipe, times: 1, check }
+        Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
     }
 
     /// The shell command that prints what the client gets.
-    fn proof(&self, client: Client) -> String {
-        let words = self.words(client, Sink::Pipe).join(" ");
+    fn proof(&self, client: BulkClient) -> String {
+        let words = self.words(client, BulkOutput::Pipe).join(" ");
         words.replacen("haul ", "$HAUL ", 1).replacen("curl ", "$CURL ", 1)
     }
 
-    fn words(&self, client: Client, sink: Sink) -> Vec<String> {
+    fn words(&self, client: BulkClient, sink: BulkOutput) -> Vec<String> {
         let trust = |option: &str| if self.tls { format!("{option}{}", identity::CA) } else { String::new() };
         let file = format!("-o {FILE}");
         let say = format!("-o /dev/null -w {SAY}");
         let output = match sink {
-            Sink::Null => say.as_str(),
-            Sink::Pipe | Sink::Watched => "",
-            Sink::File => &file,
+            BulkOutput::Null => say.as_str(),
+            BulkOutput::Pipe | BulkOutput::Watched => "",
+            BulkOutput::File => &file,
         };
         let line = match client {
-            Client::Haul => format!("haul -s {} {output}", trust("--cacert ")),
-            Client::HaulOne => format!("haul -s --split 1 {} {output}", trust("--cacert ")),
-            Client::Curl => format!("curl -s {} {output}", trust("--cacert ")),
-            Client::Libcurl => {
+            BulkClient::Haul => format!("haul -s {} {output}", trust("--cacert ")),
+            BulkClient::HaulOne => format!("haul -s --split 1 {} {output}", trust("--cacert ")),
+            BulkClient::Curl => format!("curl -s {} {output}", trust("--cacert ")),
+            BulkClient::Libcurl => {
                 let output = match sink {
-                    Sink::Null => "--discard --say",
-                    Sink::Pipe | Sink::Watched => "",
-                    Sink::File => &format!("--output {FILE}"),
+                    BulkOutput::Null => "--discard --say",
+                    BulkOutput::Pipe | BulkOutput::Watched => "",
+                    BulkOutput::File => &format!("--output {FILE}"),
                 };
                 format!("easyget {} {output}", trust("--cacert "))
             }
-            Client::Htcat if self.tls => format!("env {} htcat", trust("SSL_CERT_FILE=")),
-            Client::Htcat => "htcat".to_owned(),
+            BulkClient::Htcat if self.tls => format!("env {} htcat", trust("SSL_CERT_FILE=")),
+            BulkClient::Htcat => "htcat".to_owned(),
             // It is fastest here without allocating files, and does not write more then.
-            Client::Aria2 => {
+            BulkClient::Aria2 => {
                 format!("aria2c --no-conf -q -x5 --file-allocation=none {} -d . -o {FILE}", trust("--ca-certificate="))
             }
         };
@@ -155,15 +165,15 @@ impl Body {
     }
 }
 
-impl Client {
+impl BulkClient {
     fn name(self) -> &'static str {
         match self {
-            Client::Haul => HAUL,
-            Client::HaulOne => HAUL_ONE,
-            Client::Curl => CURL,
-            Client::Libcurl => LIBCURL,
-            Client::Htcat => HTCAT,
-            Client::Aria2 => ARIA2,
+            BulkClient::Haul => HAUL,
+            BulkClient::HaulOne => HAUL_ONE,
+            BulkClient::Curl => CURL,
+            BulkClient::Libcurl => LIBCURL,
+            BulkClient::Htcat => HTCAT,
+            BulkClient::Aria2 => ARIA2,
         }
     }
 }
@@ -178,26 +188,26 @@ pub(super) mod limits {
     pub(in super::super) const SPLICE_FILE: &str = "limit: splice to a file";
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
-    pub(in super::super) fn recv(body: &Body) -> Contestant {
-        plain(RECV, &format!("bench limit recv {}", body.url), Check::Told(None, body.print.clone()))
+    pub(in super::super) fn recv(body: &BulkBody) -> Contestant {
+        plain(RECV, &format!("bench limit recv {}", body.url), AnswerCheck::Told(None, body.print.clone()))
     }
 
-    pub(in super::super) fn splice(body: &Body) -> Contestant {
-        plain(SPLICE, &format!("bench limit splice {}", body.url), Check::Told(None, body.print.clone()))
+    pub(in super::super) fn splice(body: &BulkBody) -> Contestant {
+        plain(SPLICE, &format!("bench limit splice {}", body.url), AnswerCheck::Told(None, body.print.clone()))
     }
 
-    pub(in super::super) fn splice_pipe(body: &Body) -> Contestant {
+    pub(in super::super) fn splice_pipe(body: &BulkBody) -> Contestant {
         let words = format!("limit splice-pipe {}", body.url);
-        let check = Check::Proof(format!("$BENCH {words}"), body.print.clone());
+        let check = AnswerCheck::Proof(format!("$BENCH {words}"), body.print.clone());
         Contestant { piped: true, ..plain(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
-    pub(in super::super) fn splice_file(body: &Body) -> Contestant {
+    pub(in super::super) fn splice_file(body: &BulkBody) -> Contestant {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
-        plain(SPLICE_FILE, &words, Check::File(FILE, body.print.clone()))
+        plain(SPLICE_FILE, &words, AnswerCheck::File(FILE, body.print.clone()))
     }
 
-    pub(in super::super) fn aes(body: &Body) -> Contestant {
-        plain(AES, &format!("bench limit aes {}", body.print.len), Check::Told(None, body.print.clone()))
+    pub(in super::super) fn aes(body: &BulkBody) -> Contestant {
+        plain(AES, &format!("bench limit aes {}", body.print.len), AnswerCheck::Told(None, body.print.clone()))
     }
 }

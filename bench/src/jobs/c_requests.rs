@@ -7,16 +7,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{Bench, Job, home};
-use crate::bodies::Bodies;
-use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use super::{BenchJob, JobEnvironment, home};
+use crate::bodies::BodyFiles;
 use crate::cores::OneCore;
-use crate::digest::Print;
-use crate::server::Server;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::server::SiteServer;
 use crate::{Result, tools};
 
-pub(super) const JOB: Job =
-    Job { name: "c-requests", about: "requests of a C program, one at a time; parts small, page, post", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "c-requests", about: "requests of a C program, one at a time; parts small, page, post", set_up };
 
 const HAUL: &str = "libhaul";
 const CURL: &str = "libcurl";
@@ -25,40 +25,44 @@ const LIMIT: &str = "send + recv";
 pub(super) const PAGE: u64 = 335_114;
 pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     compile(&bench.work)?;
-    let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
+    let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
     let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
     let _turns = OneCore::hold()?;
-    let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
+    let files =
+        SiteServer::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
     // nginx does not answer a POST to a file. The answer has a fixed length: one that described the
     // request would include the connection's number.
-    let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
-    let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
+    let forms = SiteServer::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
+    let part = |part, server: &SiteServer, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let count = bench.count(count);
-        let all = Print { len: length * count as u64, sha256: String::new() };
+        let all = OutputDigest { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
             let argv = words(way, server, path, count, form);
-            Contestant { name, argv, piped: false, times: 1, check: Check::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: AnswerCheck::Told(None, all.clone()) }
         };
-        Card {
+        JobPart {
             part,
             contestants: vec![contestant(HAUL, "haul"), contestant(CURL, "curl"), contestant(LIMIT, "limit")],
             baseline: CURL,
             limit: Some(LIMIT),
-            goals: vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal), Goal::ratio(What::Cpu, HAUL, CURL, 1.0)],
+            goals: vec![
+                CardGoal::ratio(FigureKind::Cpu, HAUL, LIMIT, goal),
+                CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0),
+            ],
             rounds: 7,
             warm_up: false,
             one_core: true,
             calls: true,
             server: server.name.clone(),
-            unit: Unit::Requests(count),
+            unit: WorkUnit::Requests(count),
         }
     };
     let cards = vec![
-        part("small", &files, &Bodies::path(small.len), small.len, 20_000, None, 1.3),
-        part("page", &files, &Bodies::path(page.len), page.len, 4_000, None, 1.6),
-        part("post", &forms, &Bodies::path(small.len), small.len, 10_000, Some(FORM), 1.4),
+        part("small", &files, &BodyFiles::path(small.len), small.len, 20_000, None, 1.3),
+        part("page", &files, &BodyFiles::path(page.len), page.len, 4_000, None, 1.6),
+        part("post", &forms, &BodyFiles::path(small.len), small.len, 10_000, Some(FORM), 1.4),
     ];
     bench.hold(files);
     bench.hold(forms);
@@ -66,11 +70,11 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
 }
 
 /// Returns the command line for `count` requests by haul.
-pub(crate) fn argv(server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     words("haul", server, path, count, form)
 }
 
-fn words(way: &str, server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+fn words(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
     let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
     argv.extend(form.map(str::to_owned));

@@ -5,16 +5,16 @@
 use std::process::{Command, Stdio};
 
 use super::c_requests::{self, FORM, PAGE};
-use super::{Bench, home};
+use super::{JobEnvironment, home};
 use crate::Result;
-use crate::bodies::Bodies;
-use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::bodies::BodyFiles;
 use crate::cores::OneCore;
-use crate::digest::Print;
-use crate::server::Server;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
+use crate::server::SiteServer;
 
 /// A client: the displayed name, its name in the language's program, the required module.
-pub(super) type Client = (&'static str, &'static str, &'static str);
+pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 
 /// The displayed name of the lower limit.
 const LIMIT: &str = "send + recv, C";
@@ -24,7 +24,7 @@ pub(super) struct OneByOne<'a> {
     /// Interpreter and program.
     pub(super) script: &'a [&'a str],
     /// The installed clients.
-    pub(super) clients: &'a [Client],
+    pub(super) clients: &'a [LanguageClient],
     /// The client that the goals are about.
     pub(super) haul: &'static str,
     /// For the parts small, page and post: how many requests, and how many times the limit's CPU
@@ -39,17 +39,17 @@ pub(super) struct OneByOne<'a> {
 
 impl OneByOne<'_> {
     /// The cards; their server runs until the job is over.
-    pub(super) fn cards(&self, bench: &mut Bench) -> Result<Vec<Card>> {
+    pub(super) fn cards(&self, bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         c_requests::compile(&bench.work)?;
-        let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
+        let bodies = BodyFiles::new(&home().join("work"), bench.options.seed)?;
         let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
         let site = testkit::site::Site::scaled(1, 12);
         let _turns = OneCore::hold()?;
-        let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
+        let files = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx does not answer a POST to a file.
-        let forms = Server::embedded(site, &bench.work)?;
+        let forms = SiteServer::embedded(site, &bench.work)?;
         let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
-        let is_slow = |client: &Client| self.slow_to_post == Some(client.0);
+        let is_slow = |client: &LanguageClient| self.slow_to_post == Some(client.0);
         let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);
         let mut cards = vec![
             self.card(bench, "small", &files, small.len, of_small, None),
@@ -69,29 +69,30 @@ impl OneByOne<'_> {
 
     fn card(
         &self,
-        bench: &Bench,
+        bench: &JobEnvironment,
         part: &'static str,
-        server: &Server,
+        server: &SiteServer,
         length: u64,
         (count, goal): (usize, Option<f64>),
         form: Option<&str>,
-    ) -> Card {
+    ) -> JobPart {
         let count = bench.count(count);
-        let all = Print { len: length * count as u64, sha256: String::new() };
+        let all = OutputDigest { len: length * count as u64, sha256: String::new() };
         let contestant = |name, program: &[&str], way: &str| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
             let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
-            argv.extend([way.to_owned(), host, port, Bodies::path(length), count.to_string()]);
+            argv.extend([way.to_owned(), host, port, BodyFiles::path(length), count.to_string()]);
             argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, times: 1, check: Check::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: AnswerCheck::Told(None, all.clone()) }
         };
         let mut contestants: Vec<_> =
             self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
-        let mut goals: Vec<_> = goal.map(|goal| Goal::ratio(What::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
-        goals.extend(peers(self.clients).map(|peer| Goal::ratio(What::Cpu, self.haul, peer, 1.0)));
-        goals.extend(self.replaced.map(|(with, without, most)| Goal::ratio(What::Cpu, with, without, most)));
-        Card {
+        let mut goals: Vec<_> =
+            goal.map(|goal| CardGoal::ratio(FigureKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
+        goals.extend(peers(self.clients).map(|peer| CardGoal::ratio(FigureKind::Cpu, self.haul, peer, 1.0)));
+        goals.extend(self.replaced.map(|(with, without, most)| CardGoal::ratio(FigureKind::Cpu, with, without, most)));
+        JobPart {
             part,
             contestants,
             baseline: LIMIT,
@@ -103,20 +104,20 @@ impl OneByOne<'_> {
             one_core: true,
             calls: true,
             server: server.name.clone(),
-            unit: Unit::Requests(count),
+            unit: WorkUnit::Requests(count),
         }
     }
 }
 
 /// The names of those that do not use haul.
-pub(super) fn peers(clients: &[Client]) -> impl Iterator<Item = &'static str> {
+pub(super) fn peers(clients: &[LanguageClient]) -> impl Iterator<Item = &'static str> {
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
 /// Returns the clients whose module is installed, according to the command `asks`; reports the
 /// others.
-pub(super) fn installed(clients: &[Client], asks: impl Fn(&str) -> Command) -> Vec<Client> {
-    let has = |(name, _, module): &Client| {
+pub(super) fn installed(clients: &[LanguageClient], asks: impl Fn(&str) -> Command) -> Vec<LanguageClient> {
+    let has = |(name, _, module): &LanguageClient| {
         let found =
             asks(module).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
         if !found {

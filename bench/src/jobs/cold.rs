@@ -1,48 +1,51 @@
 //! One small plain request, from the start of the process to its end.
 
-use super::{Bench, Job, SYSTEM_CURL, SiteFiles, in_a_row};
+use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, in_a_row};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
 use crate::cores::OneCore;
-use crate::digest::Print;
+use crate::digest::OutputDigest;
 use crate::identity::write_roots;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "cold", about: "one small request, a process each, 20 in a row; parts plain, tls, tls-roots", set_up };
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "cold",
+    about: "one small request, a process each, 20 in a row; parts plain, tls, tls-roots",
+    set_up,
+};
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let _turns = OneCore::hold()?;
     let server = files.serve(bench)?;
     let card = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
-            let proof = Check::Proof(line(program, ""), Print::of(b"small\n"));
+            let proof = AnswerCheck::Proof(line(program, ""), OutputDigest::of(b"small\n"));
             in_a_row(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
-            let proof = |line: &str| Check::Proof(format!("{line} {url}"), Print::of(b"small\n"));
+            let proof = |line: &str| AnswerCheck::Proof(format!("{line} {url}"), OutputDigest::of(b"small\n"));
             entries.push(in_a_row("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
             entries.push(in_a_row("htcat", &format!("htcat {url}"), proof("htcat")));
         }
-        Card {
+        JobPart {
             part,
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
             goals: vec![
-                Goal::ratio(What::Cpu, "haul", "curl", 1.0),
-                Goal::ratio(What::Wall, "haul", "curl", 1.0),
-                Goal::ratio(What::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
+                CardGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0),
+                CardGoal::ratio(FigureKind::Wall, "haul", "curl", 1.0),
+                CardGoal::ratio(FigureKind::Cpu, "haul", "curl, system", if part == "plain" { 0.5 } else { 0.6 }),
             ],
             rounds: 30,
             warm_up: true,
             one_core: true,
             calls: true,
             server: name,
-            unit: Unit::Requests(1),
+            unit: WorkUnit::Requests(1),
         }
     };
     let url = format!("https://{}/small", server.tls);

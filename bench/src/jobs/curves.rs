@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{Bench, Job, SMALL, SiteFiles, plain, shell};
+use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, shell};
 use crate::Result;
-use crate::bodies::Bodies;
-use crate::card::{Card, Check, Contestant, Unit};
-use crate::digest::Print;
-use crate::server::Server;
+use crate::bodies::BodyFiles;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, Contestant, JobPart, WorkUnit};
+use crate::server::SiteServer;
 
-pub(super) const JOB: Job =
-    Job { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
 /// Pages of the site, over and over.
 const PAGES: [(&str, usize); 4] =
@@ -54,14 +54,14 @@ const CURL_Z: &str = "curl -Z";
 /// The option with which each client prints the size of a transfer.
 const SAY: &str = r"-w %{size_download}\n";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let pages = files.serve(bench)?;
-    let bodies = Bodies::new(&super::home().join("work"), bench.options.seed)?;
+    let bodies = BodyFiles::new(&super::home().join("work"), bench.options.seed)?;
     // In a directory of its own: it has a configuration of its own.
     let dir = bench.work.join("bodies");
     std::fs::create_dir_all(&dir)?;
-    let large = Server::start(&files.site, bodies.root(), &dir, bench.options.embedded)?;
+    let large = SiteServer::start(&files.site, bodies.root(), &dir, bench.options.embedded)?;
 
     let mut cards = Vec::new();
     for (part, count) in PAGES {
@@ -84,9 +84,15 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
 }
 
 /// A point: few rounds, for there are many of them.
-fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: String, unit: Unit) -> Card {
+fn card(
+    bench: &JobEnvironment,
+    part: &'static str,
+    entries: Vec<Contestant>,
+    server: String,
+    unit: WorkUnit,
+) -> JobPart {
     let baseline = entries.last().map_or(CURL, |entry| entry.name);
-    Card {
+    JobPart {
         part,
         contestants: bench.entries(entries),
         baseline,
@@ -102,8 +108,8 @@ fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: Str
 }
 
 /// Checks that a client printed this many bytes in total.
-fn said(len: u64) -> Check {
-    Check::Told(None, Print { len, sha256: String::new() })
+fn said(len: u64) -> AnswerCheck {
+    AnswerCheck::Told(None, OutputDigest { len, sha256: String::new() })
 }
 
 /// The first `count` of the site's pages, or all of them over and over: their paths and their
@@ -116,13 +122,13 @@ fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
 }
 
 fn of_pages(
-    bench: &Bench,
+    bench: &JobEnvironment,
     files: &SiteFiles,
     addr: SocketAddr,
     part: &'static str,
     count: usize,
     server: &str,
-) -> Result<Card> {
+) -> Result<JobPart> {
     let (paths, len) = cycled(files, count);
     let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
     write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{addr}{path}")))?;
@@ -130,26 +136,32 @@ fn of_pages(
         plain(HAUL, &format!("haul -s --unordered -o /dev/null {SAY} --input-file {list}"), said(len)),
         plain(CURL_Z, &format!("curl -s -Z -K {config} {SAY}"), said(len)),
     ];
-    Ok(card(bench, part, entries, server.to_owned(), Unit::Requests(count)))
+    Ok(card(bench, part, entries, server.to_owned(), WorkUnit::Requests(count)))
 }
 
-fn of_body(bench: &Bench, bodies: &Bodies, server: &Server, part: &'static str, len: u64) -> Result<Card> {
+fn of_body(
+    bench: &JobEnvironment,
+    bodies: &BodyFiles,
+    server: &SiteServer,
+    part: &'static str,
+    len: u64,
+) -> Result<JobPart> {
     let len = len.min(bench.length(u64::MAX));
     if len > WRITTEN {
         bodies.prepare_hollow(len)?;
     } else {
         bodies.prepare(len)?;
     }
-    let words = format!("-s -o /dev/null {SAY} http://{}{}", server.addr, Bodies::path(len));
+    let words = format!("-s -o /dev/null {SAY} http://{}{}", server.addr, BodyFiles::path(len));
     let entries = [HAUL, CURL].map(|name| plain(name, &format!("{name} {words}"), said(len)));
-    let mut card = card(bench, part, entries.into(), server.name.clone(), Unit::Bytes(len));
+    let mut card = card(bench, part, entries.into(), server.name.clone(), WorkUnit::Bytes(len));
     if len < 10_000_000 {
         card.rounds = 15;
     }
     Ok(card)
 }
 
-fn of_parallel(bench: &Bench, server: &Server, part: &'static str, connections: usize) -> Result<Card> {
+fn of_parallel(bench: &JobEnvironment, server: &SiteServer, part: &'static str, connections: usize) -> Result<JobPart> {
     let replies = bench.count(REPLIES);
     let addr = server.addr;
     write_lists(bench, "small.list", "small.cfg", (0..replies).map(|n| format!("http://{addr}/bytes/{SMALL}?{n}")))?;
@@ -159,16 +171,16 @@ fn of_parallel(bench: &Bench, server: &Server, part: &'static str, connections: 
         plain(HAUL, &format!("{haul} -o /dev/null {SAY} --input-file small.list"), said(len)),
         plain(CURL_Z, &format!("curl -s -Z --parallel-max {connections} -K small.cfg {SAY}"), said(len)),
     ];
-    Ok(card(bench, part, entries, server.name.clone(), Unit::Requests(replies)))
+    Ok(card(bench, part, entries, server.name.clone(), WorkUnit::Requests(replies)))
 }
 
 fn of_rtt(
-    bench: &mut Bench,
+    bench: &mut JobEnvironment,
     files: &SiteFiles,
-    server: &Server,
+    server: &SiteServer,
     part: &'static str,
     milliseconds: u64,
-) -> Result<Card> {
+) -> Result<JobPart> {
     let relay = Relay::to(server.addr).rtt(Duration::from_millis(milliseconds)).start()?;
     let (paths, len) = cycled(files, bench.count(RTT_PAGES));
     let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
@@ -181,13 +193,19 @@ fn of_rtt(
     ];
     let name = format!("{}, behind a relay of {milliseconds} ms", server.name);
     bench.hold(relay);
-    Ok(card(bench, part, entries, name, Unit::Requests(paths.len())))
+    Ok(card(bench, part, entries, name, WorkUnit::Requests(paths.len())))
 }
 
 /// The whole first job.
-fn of_cores(bench: &Bench, files: &SiteFiles, server: &Server, part: &'static str, cores: &str) -> Card {
+fn of_cores(
+    bench: &JobEnvironment,
+    files: &SiteFiles,
+    server: &SiteServer,
+    part: &'static str,
+    cores: &str,
+) -> JobPart {
     let host = server.addr;
-    let answer = || Check::Output(files.answer.clone());
+    let answer = || AnswerCheck::Output(files.answer.clone());
     let (numbers, blocks) = ("AS[0-9]{1,9}", "[0-9.]{7,15}/[0-9]{1,2}");
     let on_cores = |line: String| format!("taskset -cp {cores} $$ >/dev/null && {line}");
     let haul = format!(
@@ -199,11 +217,16 @@ fn of_cores(bench: &Bench, files: &SiteFiles, server: &Server, part: &'static st
          $CURL -s -K - | grep -oE '{blocks}' | sort -u"
     );
     let entries = vec![shell(HAUL, on_cores(haul), answer()), shell("curl, a config", on_cores(config), answer())];
-    card(bench, part, entries, server.name.clone(), Unit::Requests(bench.options.pages + testkit::site::INDEXES))
+    card(bench, part, entries, server.name.clone(), WorkUnit::Requests(bench.options.pages + testkit::site::INDEXES))
 }
 
 /// A URL list, and curl's config of it, each body to /dev/null.
-fn write_lists(bench: &Bench, list: &str, config: &str, urls: impl Iterator<Item = String> + Clone) -> Result<()> {
+fn write_lists(
+    bench: &JobEnvironment,
+    list: &str,
+    config: &str,
+    urls: impl Iterator<Item = String> + Clone,
+) -> Result<()> {
     bench.write_lines(config, urls.clone().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))?;
     bench.write_lines(list, urls)
 }

@@ -3,33 +3,34 @@
 
 use std::fs::File;
 
-use super::{Bench, Job, SiteFiles, pages_in_order, plain, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain, shell};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::Print;
-use crate::measure::{self, Out};
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::measure::{self, RunOutput};
 
-pub(super) const JOB: Job = Job { name: "fetch", about: "5,703 pages to /dev/null, and in order to a pipe", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "fetch", about: "5,703 pages to /dev/null, and in order to a pipe", set_up };
 
 const PARALLEL: &str = "curl -Z";
 const ANY_ORDER: &str = "haul --unordered";
 const IN_ORDER: &str = "haul | cat";
 const SERIAL_PIPE: &str = "curl serial | cat";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
         plain(
             ANY_ORDER,
             "haul -s --unordered -o /dev/null --input-file list",
             // Pages in any order: their lines, sorted, are always the same.
-            Check::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
+            AnswerCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
         ),
         shell(IN_ORDER, "$HAUL -s --input-file list | cat >/dev/null", proof("$HAUL -s --input-file list | cat")),
         plain(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
@@ -43,32 +44,32 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: None,
         goals: vec![
-            Goal::ratio(What::Wall, ANY_ORDER, PARALLEL, 0.7),
-            Goal::ratio(What::Cpu, ANY_ORDER, PARALLEL, 0.7),
-            Goal::ratio(What::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
+            CardGoal::ratio(FigureKind::Wall, ANY_ORDER, PARALLEL, 0.7),
+            CardGoal::ratio(FigureKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
+            CardGoal::ratio(FigureKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
         ],
         rounds: 9,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(paths.len()),
+        unit: WorkUnit::Requests(paths.len()),
     }])
 }
 
 /// The digest of the lines of all pages, sorted by the same `sort`.
-fn sorted_lines(bench: &Bench, files: &SiteFiles) -> Result<Print> {
+fn sorted_lines(bench: &JobEnvironment, files: &SiteFiles) -> Result<OutputDigest> {
     let path = bench.work.join("sorted");
     let root = files.root().display();
     let argv = ["sh".to_owned(), "-c".to_owned(), format!("(cd '{root}' && xargs cat) < names | sort")];
-    measure::run(bench, &argv, Out::To(File::create(&path)?))??;
-    let print = Print::of_file(&path)?;
+    measure::run(bench, &argv, RunOutput::To(File::create(&path)?))??;
+    let print = OutputDigest::of_file(&path)?;
     std::fs::remove_file(path)?;
     Ok(print)
 }

@@ -12,16 +12,16 @@ use std::fs;
 use std::time::Duration;
 
 use testkit::identity::Identity;
-use testkit::packages::{Catalogue, Mirror, Reader, Want};
+use testkit::packages::{Catalogue, PackageMirror, PackageReader, WantedFile};
 use testkit::relay::Relay;
 
-use super::{Bench, Job, shell, with_agent};
+use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::Print;
+use crate::digest::OutputDigest;
 use crate::identity::CA;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job {
+pub(super) const JOB: BenchJob = BenchJob {
     name: "fetcher",
     about: "a process a file, as a package manager calls it, 20 ms round trip; parts plain, tls, plain-far, tls-far",
     set_up,
@@ -31,7 +31,7 @@ const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
 /// A way to the mirror.
-struct Way {
+struct MirrorRoute {
     part: &'static str,
     tls: bool,
     /// The TCP handshake costs a round trip.
@@ -40,24 +40,24 @@ struct Way {
     goal: f64,
 }
 
-const WAYS: [Way; 4] = [
-    Way { part: "plain", tls: false, far: false, goal: 1.0 },
-    Way { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
-    Way { part: "plain-far", tls: false, far: true, goal: 1.0 },
-    Way { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+const WAYS: [MirrorRoute; 4] = [
+    MirrorRoute { part: "plain", tls: false, far: false, goal: 1.0 },
+    MirrorRoute { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    MirrorRoute { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    MirrorRoute { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
 ];
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let catalogue = Catalogue::new(bench.options.seed, bench.count(PACKAGES));
     let wants = catalogue.wants();
-    bench.write_lines("wants", wants.iter().map(Want::to_line))?;
+    bench.write_lines("wants", wants.iter().map(WantedFile::to_line))?;
     let identity = Identity::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.floor() as u64);
     let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
     let mut cards = Vec::new();
     for way in WAYS {
-        let mirror = Mirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
+        let mirror = PackageMirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
         let base = mirror.url_by(relay.addr(), "");
         let read = |command: &str| format!("$BENCH read-packages wants {base} {command}");
@@ -67,18 +67,18 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             (String::new(), String::new())
         };
         let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
-        let check = || Check::Told(None, Print { len: expected, sha256: String::new() });
+        let check = || AnswerCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
         let entries = vec![
             shell("haul agent", agent, check()),
             shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
             shell("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
         ];
-        cards.push(Card {
+        cards.push(JobPart {
             part: way.part,
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", way.goal)],
+            goals: vec![CardGoal::ratio(FigureKind::Wall, "haul agent", "curl", way.goal)],
             rounds: 5,
             // The mirror has everything in memory, and the machine is idle most of the time.
             warm_up: false,
@@ -90,7 +90,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
                 RTT.as_millis(),
                 if way.far { " that charges the handshake" } else { "" }
             ),
-            unit: Unit::Requests(wants.len()),
+            unit: WorkUnit::Requests(wants.len()),
         });
         bench.hold((mirror, relay));
     }
@@ -100,8 +100,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
 /// Does what `arguments` say; they are those after `read-packages`.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
-    let wants: Option<Vec<Want>> = fs::read_to_string(wants)?.lines().map(Want::from_line).collect();
-    let run = Reader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
+    let wants: Option<Vec<WantedFile>> = fs::read_to_string(wants)?.lines().map(WantedFile::from_line).collect();
+    let run = PackageReader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
     if !run.said.is_empty() {
         return Err(format!("the fetcher said: {}", run.said).into());
     }

@@ -1,11 +1,12 @@
 //! Five big plain bodies at once in one thread: what the event loop adds to one of them.
 
-use super::bulk::{CURL, HAUL, LIBCURL, MEMORY_MB, Store, at_most};
-use super::{Bench, Job, plain};
+use super::bulk::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, at_most};
+use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
 
 const LEN: u64 = 1 << 30;
 /// The length of the bodies in the proof; those of [`LEN`] would have to be written to files and
@@ -13,8 +14,8 @@ const LEN: u64 = 1 << 30;
 const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let store = Store::open(bench)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
     let url = store.plain(store.server.addr, len)?.url;
     let short_len = at_most(bench, PROOF_LEN);
@@ -26,7 +27,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
-        Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
+        AnswerCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
     };
     let contestants = vec![
         plain(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
@@ -39,17 +40,17 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     ];
     let server = store.server.name.clone();
     bench.hold(store.server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(contestants),
         baseline: CURL,
         limit: None,
-        goals: vec![Goal::most(What::Cpu, HAUL, 0.10), Goal::most(What::Rss, HAUL, MEMORY_MB)],
+        goals: vec![CardGoal::most(FigureKind::Cpu, HAUL, 0.10), CardGoal::most(FigureKind::Rss, HAUL, MEMORY_MB)],
         rounds: 5,
         warm_up: true,
         one_core: false,
         calls: true,
         server,
-        unit: Unit::Bytes(len * BODIES as u64),
+        unit: WorkUnit::Bytes(len * BODIES as u64),
     }])
 }

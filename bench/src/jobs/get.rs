@@ -1,25 +1,25 @@
 //! One big GET over plain HTTP: thrown away, into a pipe, to a file.
 
-use super::bulk::{ARIA2, CURL, Client, HAUL, HTCAT, MEMORY_MB, Sink, Store, limits};
-use super::{Bench, Job};
+use super::bulk::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::card::{Card, Contestant, Goal, Unit, What};
+use crate::job_part::{CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
+pub(super) const JOB: BenchJob = BenchJob { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
 
 const LEN: u64 = 1 << 30;
-const ALL: [Client; 4] = [Client::Haul, Client::Curl, Client::Libcurl, Client::Htcat];
+const ALL: [BulkClient; 4] = [BulkClient::Haul, BulkClient::Curl, BulkClient::Libcurl, BulkClient::Htcat];
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let store = Store::open(bench)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
-    let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<Goal>| {
+    let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<CardGoal>| {
         // The last one does the least work.
         let least = limit.last().map(|contestant| contestant.name);
         contestants.extend(limit);
-        goals.push(Goal::most(What::Rss, HAUL, MEMORY_MB));
-        Card {
+        goals.push(CardGoal::most(FigureKind::Rss, HAUL, MEMORY_MB));
+        JobPart {
             part,
             contestants: bench.entries(contestants),
             baseline: CURL,
@@ -30,31 +30,34 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             one_core: false,
             calls: true,
             server: store.server.name.clone(),
-            unit: Unit::Bytes(len),
+            unit: WorkUnit::Bytes(len),
         }
     };
     let cards = vec![
         card(
             "null",
-            body.to(Sink::Null, &ALL),
+            body.to(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
             vec![
-                Goal::most(What::Cpu, HAUL, 0.12),
-                Goal::ratio(What::Cpu, HAUL, CURL, 0.2),
-                Goal::ratio(What::Wall, HAUL, HTCAT, 1.0),
+                CardGoal::most(FigureKind::Cpu, HAUL, 0.12),
+                CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 0.2),
+                CardGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
             ],
         ),
         card(
             "pipe",
-            body.to(Sink::Pipe, &ALL),
+            body.to(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
-            vec![Goal::most(What::Client, HAUL, 0.12), Goal::ratio(What::Client, HAUL, CURL, 0.2)],
+            vec![CardGoal::most(FigureKind::Client, HAUL, 0.12), CardGoal::ratio(FigureKind::Client, HAUL, CURL, 0.2)],
         ),
         card(
             "file",
-            body.to(Sink::File, &[&ALL[..], &[Client::Aria2]].concat()),
+            body.to(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
-            vec![Goal::ratio(What::Wall, HAUL, CURL, 0.4), Goal::ratio(What::Wall, HAUL, ARIA2, 1.0)],
+            vec![
+                CardGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.4),
+                CardGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
+            ],
         ),
     ];
     bench.hold(store.server);

@@ -1,13 +1,13 @@
 //! Fifty bodies side by side over one TLS connection: what multiplexing and decryption cost
 //! together.
 
-use super::bulk::{CURL, HAUL, LIBCURL, Store, at_most};
-use super::{Bench, H2LOAD, Job, h2load, plain};
+use super::bulk::{BodyServer, CURL, HAUL, LIBCURL, at_most};
+use super::{BenchJob, H2LOAD, JobEnvironment, h2load, plain};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
 
 const LEN: u64 = 100_000_000;
 /// The length of the bodies in the proof: with [`LEN`], writing and reading files would take longer
@@ -15,8 +15,8 @@ const LEN: u64 = 100_000_000;
 const PROOF_LEN: u64 = 4_000_000;
 const BODIES: usize = 50;
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let store = Store::open(bench)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let store = BodyServer::open(bench)?;
     let len = at_most(bench, LEN);
     let url = store.tls(store.server.h2, len)?.url;
     let all = store.repeated(len, BODIES)?;
@@ -29,7 +29,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
-        Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
+        AnswerCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
     };
     let haul = "-s --threads 1 --parallel-max 50 --cacert ca.pem -K";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
@@ -46,15 +46,15 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     ];
     let server = format!("{}, HTTP/2", store.server.name);
     bench.hold(store.server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(contestants),
         baseline: CURL,
         limit: Some(H2LOAD),
         goals: vec![
-            Goal::most(What::Cpu, HAUL, 0.32),
-            Goal::ratio(What::Cpu, HAUL, CURL, 1.0 / 2.7),
-            Goal::ratio(What::Wall, HAUL, LIBCURL, 1.0),
+            CardGoal::most(FigureKind::Cpu, HAUL, 0.32),
+            CardGoal::ratio(FigureKind::Cpu, HAUL, CURL, 1.0 / 2.7),
+            CardGoal::ratio(FigureKind::Wall, HAUL, LIBCURL, 1.0),
         ],
         // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all
         // others.
@@ -63,6 +63,6 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         one_core: false,
         calls: true,
         server,
-        unit: Unit::Bytes(len * BODIES as u64),
+        unit: WorkUnit::Bytes(len * BODIES as u64),
     }])
 }

@@ -1,22 +1,22 @@
 //! The pages of the site over one HTTP/2 connection: all thrown away, and in list order.
 
 use super::bulk::LIBCURL;
-use super::{Bench, H2LOAD, Job, SiteFiles, h2load, pages_in_order, plain};
+use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, h2load, pages_in_order, plain};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
+pub(super) const JOB: BenchJob = BenchJob { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
 
 const PARALLEL: &str = "curl -Z --http2";
 const HAUL: &str = "haul";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("https://{}", server.h2), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
@@ -35,7 +35,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         plain(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            Check::Told(
+            AnswerCheck::Told(
                 Some(format!(
                     "{easyget} --to page. --list list && seq -f page.%.0f {0} | xargs cat; rm page.*",
                     paths.len()
@@ -47,17 +47,17 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     ];
     let server_name = format!("{}, HTTP/2", server.name);
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.7)],
+        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.7)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(paths.len()),
+        unit: WorkUnit::Requests(paths.len()),
     }])
 }

@@ -1,26 +1,26 @@
 //! 20,000 replies of 300 bytes on one HTTP/2 connection: the cost of a stream, apart from its body.
 
 use super::bulk::LIBCURL;
-use super::{Bench, H2LOAD, Job, SMALL, SiteFiles, h2load, plain, small_body};
+use super::{BenchJob, H2LOAD, JobEnvironment, SMALL, SiteFiles, h2load, plain, small_body};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::Print;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
 
 const REPLIES: usize = 20_000;
 const PARALLEL: &str = "curl -Z --http2";
 const HAUL: &str = "haul --unordered";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.h2;
     let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL}?{n}")).collect();
     bench.write_url_lists(&urls)?;
-    let all = Print::of(&small_body(bench.options.seed).repeat(REPLIES));
-    let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
+    let all = OutputDigest::of(&small_body(bench.options.seed).repeat(REPLIES));
+    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
@@ -40,23 +40,23 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         plain(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
-            Check::Told(Some(format!("{easyget} --list list")), all.clone()),
+            AnswerCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
         ),
         h2load(REPLIES, "-i list", all.clone()),
     ];
     let server_name = format!("{}, HTTP/2", server.name);
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
-        goals: vec![Goal::ratio(What::Cpu, HAUL, H2LOAD, 1.3)],
+        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, H2LOAD, 1.3)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(REPLIES),
+        unit: WorkUnit::Requests(REPLIES),
     }])
 }

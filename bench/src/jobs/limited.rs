@@ -8,18 +8,21 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::bulk::{ARIA2, CURL, Client, HAUL, HTCAT, Sink, Store, at_most};
-use super::{Bench, Job};
+use super::bulk::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, at_most};
+use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::card::{Card, Goal, Unit, What};
+use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "limited", about: "each connection held to a rate, 20 ms round trip; parts tls-5, plain-36", set_up };
+pub(super) const JOB: BenchJob = BenchJob {
+    name: "limited",
+    about: "each connection held to a rate, 20 ms round trip; parts tls-5, plain-36",
+    set_up,
+};
 
 const RTT: Duration = Duration::from_millis(20);
 
 /// A link to a body.
-struct Link {
+struct LimitedLink {
     part: &'static str,
     tls: bool,
     /// Bytes a second of each connection.
@@ -27,13 +30,13 @@ struct Link {
     len: u64,
 }
 
-const LINKS: [Link; 2] = [
-    Link { part: "tls-5", tls: true, rate: 5_000_000, len: 100_000_000 },
-    Link { part: "plain-36", tls: false, rate: 36_000_000, len: 500_000_000 },
+const LINKS: [LimitedLink; 2] = [
+    LimitedLink { part: "tls-5", tls: true, rate: 5_000_000, len: 100_000_000 },
+    LimitedLink { part: "plain-36", tls: false, rate: 36_000_000, len: 500_000_000 },
 ];
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let store = Store::open(bench)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let store = BodyServer::open(bench)?;
     let (mut cards, mut relays) = (Vec::new(), Vec::new());
     for link in LINKS {
         let len = at_most(bench, link.len);
@@ -41,19 +44,19 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let relay = Relay::to(to).rtt(RTT).handshake(true).rate(link.rate).start()?;
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
-        let mut contestants = body.to(Sink::Watched, &[Client::Haul, Client::Curl, Client::Htcat]);
+        let mut contestants = body.to(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
         // It needs a file; at these rates the disk does not matter.
-        contestants.extend(body.to(Sink::File, &[Client::Aria2]));
-        cards.push(Card {
+        contestants.extend(body.to(BulkOutput::File, &[BulkClient::Aria2]));
+        cards.push(JobPart {
             part: link.part,
             contestants: bench.entries(contestants),
             baseline: CURL,
             limit: None,
             goals: vec![
-                Goal::ratio(What::Wall, HAUL, CURL, 0.25),
-                Goal::ratio(What::Wall, HAUL, HTCAT, 1.0),
-                Goal::ratio(What::Wall, HAUL, ARIA2, 1.0),
-                Goal::ratio(What::FirstByte, HAUL, CURL, 1.1),
+                CardGoal::ratio(FigureKind::Wall, HAUL, CURL, 0.25),
+                CardGoal::ratio(FigureKind::Wall, HAUL, HTCAT, 1.0),
+                CardGoal::ratio(FigureKind::Wall, HAUL, ARIA2, 1.0),
+                CardGoal::ratio(FigureKind::FirstByte, HAUL, CURL, 1.1),
             ],
             rounds: 3,
             warm_up: false,
@@ -68,7 +71,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
                 RTT.as_millis(),
                 link.rate / 1_000_000
             ),
-            unit: Unit::Bytes(len),
+            unit: WorkUnit::Bytes(len),
         });
     }
     bench.hold(relays);

@@ -1,47 +1,48 @@
 //! Memory as the list grows: ten thousand URLs and a million, tiny bodies, in order.
 
-use super::{Bench, Job, plain};
+use super::{BenchJob, JobEnvironment, plain};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::{Print, Printer};
-use crate::server::Server;
+use crate::digest::{OutputDigest, OutputDigester};
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
+use crate::server::SiteServer;
 use testkit::site::Site;
 
-pub(super) const JOB: Job = Job { name: "million", about: "peak memory of 10,000 and 1,000,000 URLs", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "million", about: "peak memory of 10,000 and 1,000,000 URLs", set_up };
 
 const FEW: &str = "haul, 10,000 URLs";
 const MANY: &str = "haul, 1,000,000 URLs";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let server = Server::embedded(Site::scaled(bench.options.seed, 1), &bench.work)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let server = SiteServer::embedded(Site::scaled(bench.options.seed, 1), &bench.work)?;
     let host = server.addr;
     let (few, many) = (bench.count(10_000), bench.count(1_000_000));
     for (name, count) in [("few", few), ("many", many)] {
         bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
     }
     let entries = vec![
-        plain(FEW, "haul -s --input-file few", Check::Output(replies(few))),
-        plain(MANY, "haul -s --input-file many", Check::Output(replies(many))),
+        plain(FEW, "haul -s --input-file few", AnswerCheck::Output(replies(few))),
+        plain(MANY, "haul -s --input-file many", AnswerCheck::Output(replies(many))),
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: FEW,
         limit: None,
-        goals: vec![Goal::ratio(What::Rss, MANY, FEW, 1.2)],
+        goals: vec![CardGoal::ratio(FigureKind::Rss, MANY, FEW, 1.2)],
         rounds: 1,
         warm_up: false,
         one_core: false,
         calls: false,
         server: server_name,
-        unit: Unit::Run,
+        unit: WorkUnit::Run,
     }])
 }
 
-fn replies(count: usize) -> Print {
-    let mut printer = Printer::new();
+fn replies(count: usize) -> OutputDigest {
+    let mut printer = OutputDigester::new();
     for n in 0..count {
         printer.add(format!("small {n}\n").as_bytes());
     }

@@ -33,21 +33,21 @@ use std::path::{Path, PathBuf};
 use testkit::pattern::Pattern;
 use testkit::site::Site;
 
-use crate::card::{Card, Check, Contestant, Role};
-use crate::digest::{Print, Printer};
-use crate::options::Options;
-use crate::server::Server;
+use crate::digest::{OutputDigest, OutputDigester};
+use crate::job_part::{AnswerCheck, Contestant, ContestantRole, JobPart};
+use crate::options::BenchOptions;
+use crate::server::SiteServer;
 use crate::{Result, tools};
 
 /// A job of the scorecard: one card, or one a part.
-pub(crate) struct Job {
+pub(crate) struct BenchJob {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) set_up: fn(&mut Bench) -> Result<Vec<Card>>,
+    pub(crate) set_up: fn(&mut JobEnvironment) -> Result<Vec<JobPart>>,
 }
 
 /// All jobs.
-pub(crate) const ALL: &[&Job] = &[
+pub(crate) const ALL: &[&BenchJob] = &[
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
@@ -86,22 +86,22 @@ pub(crate) fn home() -> PathBuf {
 }
 
 /// The environment of a job, which keeps its servers running.
-pub(crate) struct Bench<'a> {
-    pub(crate) job: &'static Job,
-    pub(crate) options: &'a Options,
+pub(crate) struct JobEnvironment<'a> {
+    pub(crate) job: &'static BenchJob,
+    pub(crate) options: &'a BenchOptions,
     /// Every command runs here, so that its arguments contain no absolute path.
     pub(crate) work: PathBuf,
     held: Vec<Box<dyn Any>>,
 }
 
-impl<'a> Bench<'a> {
-    pub(crate) fn new(job: &'static Job, options: &'a Options) -> Result<Bench<'a>> {
+impl<'a> JobEnvironment<'a> {
+    pub(crate) fn new(job: &'static BenchJob, options: &'a BenchOptions) -> Result<JobEnvironment<'a>> {
         let work = home().join("work").join(job.name);
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
         fs::create_dir_all(&work)?;
-        Ok(Bench { job, options, work, held: Vec::new() })
+        Ok(JobEnvironment { job, options, work, held: Vec::new() })
     }
 
     /// Keeps a server or a relay running until the job is done.
@@ -141,9 +141,10 @@ impl<'a> Bench<'a> {
     }
 
     /// The card with those contestants that may run: in a smoke run haul alone.
-    pub(crate) fn admitted(&self, mut card: Card) -> Card {
+    pub(crate) fn admitted(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
-            card.contestants.retain(|contestant| Role::of(contestant.name, card.limit) == Role::Haul);
+            card.contestants
+                .retain(|contestant| ContestantRole::of(contestant.name, card.limit) == ContestantRole::Haul);
             card.goals.clear();
         }
         card
@@ -189,8 +190,8 @@ impl<'a> Bench<'a> {
         self.write_lines("null.cfg", urls.iter().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))
     }
 
-    /// As [`write_url_lists`](Bench::write_url_lists) for AS pages, with `files.cfg`, each body to
-    /// a file under `pages/`, and their names in order in `names`.
+    /// As [`write_url_lists`](JobEnvironment::write_url_lists) for AS pages, with `files.cfg`, each
+    /// body to a file under `pages/`, and their names in order in `names`.
     fn write_page_lists(&self, base: &str, paths: &[String]) -> Result<()> {
         let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
         self.write_url_lists(&urls)?;
@@ -201,17 +202,17 @@ impl<'a> Bench<'a> {
 }
 
 /// A contestant that is run directly.
-fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
+fn plain(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
 /// The same, [`IN_A_ROW`].
-fn in_a_row(name: &'static str, words: &str, check: Check) -> Contestant {
+fn in_a_row(name: &'static str, words: &str, check: AnswerCheck) -> Contestant {
     Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }
 
 /// A contestant that is a line of shell.
-fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
+fn shell(name: &'static str, line: impl Into<String>, check: AnswerCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
@@ -221,7 +222,8 @@ fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
 
-/// The system's curl, if that in [`Bench::program`] was built for the bench: it starts more slowly.
+/// The system's curl, if that in [`JobEnvironment::program`] was built for the bench: it starts
+/// more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
 /// nghttp2's load generator, which discards bodies and checks nothing: what one connection can do.
@@ -229,9 +231,9 @@ const H2LOAD: &str = "h2load";
 
 /// Returns h2load with `requests` requests on one connection, 50 at a time: for a quoted URL, or
 /// `-i` and a list of them. h2load prints the number of bytes of the bodies.
-fn h2load(requests: usize, what: &str, all: Print) -> Contestant {
+fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), Check::Told(None, all))
+    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), AnswerCheck::Told(None, all))
 }
 
 /// Prints what parallel writers to files have fetched, in the order of the list.
@@ -243,12 +245,12 @@ fn pages_in_order(fetch: &str) -> String {
 struct SiteFiles {
     site: Site,
     root: PathBuf,
-    answer: Print,
+    answer: OutputDigest,
 }
 
 impl SiteFiles {
     /// Lays the site out under the working directory of all jobs, unless it is there already.
-    fn prepare(options: &Options) -> Result<SiteFiles> {
+    fn prepare(options: &BenchOptions) -> Result<SiteFiles> {
         let site = Site::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));
         let answer = site.known_answer();
@@ -262,17 +264,17 @@ impl SiteFiles {
             fs::write(root.join("small"), "small\n")?;
             fs::write(marker, &answer.sha256)?;
         }
-        Ok(SiteFiles { answer: Print::of(&answer.text), site, root })
+        Ok(SiteFiles { answer: OutputDigest::of(&answer.text), site, root })
     }
 
     /// Serves it.
-    fn serve(&self, bench: &Bench) -> Result<Server> {
-        Server::start(&self.site, &self.root, &bench.work, bench.options.embedded)
+    fn serve(&self, bench: &JobEnvironment) -> Result<SiteServer> {
+        SiteServer::start(&self.site, &self.root, &bench.work, bench.options.embedded)
     }
 
     /// The digest of these pages, concatenated.
-    fn pages(&self, paths: &[String]) -> Print {
-        let mut printer = Printer::new();
+    fn pages(&self, paths: &[String]) -> OutputDigest {
+        let mut printer = OutputDigester::new();
         for path in paths {
             printer.add(&self.site.page(path).expect("the site has the paths it lists"));
         }

@@ -1,19 +1,19 @@
 //! Requests of a Perl program, one at a time on a warm connection: HTTP::Haul, LWP with and without
-//! it, other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of the
-//! site, six at once, by those that can.
+//! it, other Perl clients, and the lower limit (the C program of `c-requests`); and all pages of
+//! the site, six at once, by those that can.
 //!
 //! The programs are in `bench/perl/requests.pl`; HTTP::Haul is that of `make bindings` in
 //! `bindings/perl/blib`.
 
 use std::process::Command;
 
-use super::clients::{Client, OneByOne, installed};
-use super::{Bench, Job, SiteFiles, home};
+use super::clients::{LanguageClient, OneByOne, installed};
+use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
-use crate::card::{Card, Check, Contestant, Goal, Unit, What};
-use crate::digest::Print;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job {
+pub(super) const JOB: BenchJob = BenchJob {
     name: "perl",
     about: "requests of a Perl program, one at a time and side by side; parts small, page, post, post-few, pages",
     set_up,
@@ -23,7 +23,7 @@ const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
 const LWP: &str = "LWP";
 /// The clients of requests.pl.
-const CLIENTS: [Client; 8] = [
+const CLIENTS: [LanguageClient; 8] = [
     (HAUL, "haul", "Carp"),
     (LWP_HAUL, "lwp+haul", "LWP::UserAgent"),
     (LWP, "lwp", "LWP::UserAgent"),
@@ -34,7 +34,7 @@ const CLIENTS: [Client; 8] = [
     ("Mojo", "mojo", "Mojo::UserAgent"),
 ];
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     if !home().join("../bindings/perl/blib/arch/auto/HTTP/Haul").is_dir() {
         return Err("perl needs the Perl module: make bindings".into());
     }
@@ -58,13 +58,14 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// All pages of the site, six at once: by HTTP::Haul's `each` and its counterparts in other clients.
-fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
+/// All pages of the site, six at once: by HTTP::Haul's `each` and its counterparts in other
+/// clients.
+fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
-    let all = Print { sha256: String::new(), ..files.pages(&paths) };
+    let all = OutputDigest { sha256: String::new(), ..files.pages(&paths) };
     let able = clients.iter().filter(|(_, way, _)| ["haul", "curl", "mojo"].contains(way));
     let contestants: Vec<_> = able
         .map(|&(name, way, _)| Contestant {
@@ -72,14 +73,14 @@ fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
             argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
             piped: false,
             times: 1,
-            check: Check::Told(None, all.clone()),
+            check: AnswerCheck::Told(None, all.clone()),
         })
         .collect();
     let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
-    let goals = names.map(|of| Goal::ratio(What::Cpu, HAUL, of, 1.0)).collect();
+    let goals = names.map(|of| CardGoal::ratio(FigureKind::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(JobPart {
         part: "pages",
         contestants,
         baseline: HAUL,
@@ -90,6 +91,6 @@ fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(paths.len()),
+        unit: WorkUnit::Requests(paths.len()),
     })
 }

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{Bench, Job, SiteFiles, pages_in_order, plain};
+use super::{BenchJob, JobEnvironment, SiteFiles, pages_in_order, plain};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
 
 const PAGES: usize = 500;
 const RTT: Duration = Duration::from_millis(20);
 const CURL: &str = "curl -Z, 50 connections";
 const PIPELINED: &str = "haul --pipeline 32, 6 connections";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let relay = Relay::to(server.addr).rtt(RTT).start()?;
@@ -24,7 +24,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     paths.truncate(PAGES);
     bench.write_page_lists(&format!("http://{}", relay.addr()), &paths)?;
     let pages = files.pages(&paths);
-    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), pages.clone());
     let entries = vec![
         plain(
             PIPELINED,
@@ -45,17 +45,17 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let server_name = format!("{}, behind a relay of {} ms", server.name, RTT.as_millis());
     bench.hold(server);
     bench.hold(relay);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: CURL,
         limit: None,
-        goals: vec![Goal::ratio(What::Wall, PIPELINED, CURL, 1.0)],
+        goals: vec![CardGoal::ratio(FigureKind::Wall, PIPELINED, CURL, 1.0)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(paths.len()),
+        unit: WorkUnit::Requests(paths.len()),
     }])
 }

@@ -8,23 +8,23 @@ use std::fs;
 use std::time::Duration;
 
 use testkit::identity::Identity;
-use testkit::packages::{Catalogue, Mirror, Package};
+use testkit::packages::{Catalogue, Package, PackageMirror};
 use testkit::relay::Relay;
 
-use super::{Bench, Job, shell, with_agent};
+use super::{BenchJob, JobEnvironment, shell, with_agent};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::Print;
+use crate::digest::OutputDigest;
 use crate::identity::CA;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "prefix", about: "4 KiB of 70 files, a process each, 20 ms round trip; parts plain, tls", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "prefix", about: "4 KiB of 70 files, a process each, 20 ms round trip; parts plain, tls", set_up };
 
 const RTT: Duration = Duration::from_millis(20);
 const CALLS: usize = 70;
 const PREFIX: usize = 4 << 10;
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let catalogue = Catalogue::new(bench.options.seed, bench.count(CALLS));
     let packages = catalogue.packages();
     bench.write_lines("names", packages.iter().map(|package| package.name.clone()))?;
@@ -33,7 +33,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let mut cards = Vec::new();
     for (part, tls) in [("plain", false), ("tls", true)] {
-        let mirror = Mirror::start(catalogue.clone(), tls.then_some(&identity))?;
+        let mirror = PackageMirror::start(catalogue.clone(), tls.then_some(&identity))?;
         let relay = Relay::to(mirror.addr()).rtt(RTT).start()?;
         let base = mirror.url_by(relay.addr(), "");
         let trust = if tls { format!(" --cacert {CA}") } else { String::new() };
@@ -42,17 +42,17 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         };
         let agent = with_agent(&calls("$HAUL --agent=$dir/a"));
         let entries = vec![
-            shell("haul agent", agent, Check::Output(Print::of(&prefixes))),
-            shell("haul", calls("$HAUL"), Check::Output(Print::of(&prefixes))),
-            shell("curl", calls("$CURL"), Check::Output(Print::of(&prefixes))),
-            shell("curl, system", calls("$SYSTEM_CURL"), Check::Output(Print::of(&prefixes))),
+            shell("haul agent", agent, AnswerCheck::Output(OutputDigest::of(&prefixes))),
+            shell("haul", calls("$HAUL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
+            shell("curl", calls("$CURL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
+            shell("curl, system", calls("$SYSTEM_CURL"), AnswerCheck::Output(OutputDigest::of(&prefixes))),
         ];
-        cards.push(Card {
+        cards.push(JobPart {
             part,
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
+            goals: vec![CardGoal::ratio(FigureKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
             rounds: 3,
             warm_up: false,
             one_core: false,
@@ -62,7 +62,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
                 if tls { ", TLS 1.3" } else { "" },
                 RTT.as_millis()
             ),
-            unit: Unit::Requests(packages.len()),
+            unit: WorkUnit::Requests(packages.len()),
         });
         bench.hold((mirror, relay));
     }

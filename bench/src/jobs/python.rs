@@ -9,12 +9,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::clients::{self, Client, OneByOne, peers};
-use super::{Bench, Job, SiteFiles};
+use super::clients::{self, LanguageClient, OneByOne, peers};
+use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
-use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job {
+pub(super) const JOB: BenchJob = BenchJob {
     name: "python",
     about: "requests of a Python program, one at a time and many; parts small, page, post, pages",
     set_up,
@@ -27,7 +27,7 @@ const AIOHTTP: &str = "aiohttp";
 const HTTPX: &str = "httpx";
 
 /// The clients of `one_by_one.py`.
-const ONE_BY_ONE: [Client; 11] = [
+const ONE_BY_ONE: [LanguageClient; 11] = [
     (HAUL, "haul", "haul"),
     ("haul, async", "haul-async", "haul"),
     (ADAPTER, "requests+haul", "requests"),
@@ -42,7 +42,7 @@ const ONE_BY_ONE: [Client; 11] = [
 ];
 
 /// The clients of `pages.py`.
-const PAGES: [Client; 14] = [
+const PAGES: [LanguageClient; 14] = [
     (HAUL, "haul", "haul"),
     ("haul, unordered", "haul-unordered", "haul"),
     ("haul, async", "haul-async", "haul"),
@@ -65,7 +65,7 @@ const PYTHON: &str = "environment/bin/python";
 /// each request, which took half of its time with the seventy variables of a CI system.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     // Beside the directory that this program was built into.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("py-bench"));
     let Some(built) = built.filter(|built| built.join("bin/python").exists()) else {
@@ -87,7 +87,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-fn pages(bench: &mut Bench) -> Result<Card> {
+fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     let mut clients = installed(&bench.work, &PAGES);
     // It takes half a minute a round, as long as all others together.
     clients.retain(|client| bench.options.slow || client.0 != HTTPX);
@@ -103,12 +103,15 @@ fn pages(bench: &mut Bench) -> Result<Card> {
             argv: CLEAN.into_iter().chain(["../../python/pages.py", way, "list"]).map(str::to_owned).collect(),
             piped: false,
             times: 1,
-            check: Check::Told(None, all.clone()),
+            check: AnswerCheck::Told(None, all.clone()),
         })
         .collect();
-    let mut goals = vec![Goal::ratio(What::Wall, HAUL, AIOHTTP, 0.25), Goal::ratio(What::Cpu, HAUL, AIOHTTP, 0.25)];
-    goals.extend(peers(&clients).map(|peer| Goal::ratio(What::Cpu, HAUL, peer, 1.0)));
-    let card = Card {
+    let mut goals = vec![
+        CardGoal::ratio(FigureKind::Wall, HAUL, AIOHTTP, 0.25),
+        CardGoal::ratio(FigureKind::Cpu, HAUL, AIOHTTP, 0.25),
+    ];
+    goals.extend(peers(&clients).map(|peer| CardGoal::ratio(FigureKind::Cpu, HAUL, peer, 1.0)));
+    let card = JobPart {
         part: "pages",
         contestants,
         baseline: AIOHTTP,
@@ -120,14 +123,14 @@ fn pages(bench: &mut Bench) -> Result<Card> {
         one_core: false,
         calls: true,
         server: server.name.clone(),
-        unit: Unit::Requests(paths.len()),
+        unit: WorkUnit::Requests(paths.len()),
     };
     bench.hold(server);
     Ok(card)
 }
 
 /// Returns the clients whose module the interpreter has.
-fn installed(work: &Path, clients: &[Client]) -> Vec<Client> {
+fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
     clients::installed(clients, |module| {
         let mut python = Command::new(PYTHON);
         let script = format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}");

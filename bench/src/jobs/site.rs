@@ -4,21 +4,21 @@
 //! hybrid of 20 curls of 287 URLs. The two parallel ones mix up their outputs and answer wrongly;
 //! they are run to show it.
 
-use super::{Bench, Job, SiteFiles, shell};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell};
 use crate::Result;
-use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::job_part::{AnswerCheck, CardGoal, Contestant, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
 
 const CONFIG: &str = "curl, a config";
 const HAUL: &str = "haul";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
-    let check = || Check::Output(files.answer.clone());
+    let check = || AnswerCheck::Output(files.answer.clone());
     let numbers = format!("$CURL -s 'http://{host}/[1-3]' | grep -oE 'AS[0-9]{{1,9}}' | sort -u");
     let urls = format!("{numbers} | sed 's#^#http://{host}/#'");
     let blocks = "grep -oE '[0-9.]{7,15}/[0-9]{1,2}' | sort -u";
@@ -54,21 +54,21 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     }
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: CONFIG,
         limit: None,
         goals: vec![
-            Goal::ratio(What::Wall, HAUL, CONFIG, 0.25),
-            Goal::ratio(What::Wall, HAUL, CONFIG, 0.20),
-            Goal::ratio(What::Cpu, HAUL, CONFIG, 0.5),
+            CardGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.25),
+            CardGoal::ratio(FigureKind::Wall, HAUL, CONFIG, 0.20),
+            CardGoal::ratio(FigureKind::Cpu, HAUL, CONFIG, 0.5),
         ],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(bench.options.pages + testkit::site::INDEXES),
+        unit: WorkUnit::Requests(bench.options.pages + testkit::site::INDEXES),
     }])
 }

@@ -1,25 +1,25 @@
 //! 20,000 replies of 300 bytes: the cost of a request, apart from its body.
 
-use super::{Bench, Job, SMALL, SiteFiles, plain, small_body};
+use super::{BenchJob, JobEnvironment, SMALL, SiteFiles, plain, small_body};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
-use crate::digest::Print;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job { name: "small", about: "20,000 replies of 300 bytes", set_up };
+pub(super) const JOB: BenchJob = BenchJob { name: "small", about: "20,000 replies of 300 bytes", set_up };
 
 const REPLIES: usize = 20_000;
 const PARALLEL: &str = "curl -Z";
 const HAUL: &str = "haul --unordered";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
     let replies = bench.count(REPLIES);
     let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
     bench.write_url_lists(&urls)?;
-    let all = Print::of(&small_body(bench.options.seed).repeat(replies));
-    let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
+    let all = OutputDigest::of(&small_body(bench.options.seed).repeat(replies));
+    let proof = |line: &str| AnswerCheck::Proof(line.to_owned(), all.clone());
     let entries = vec![
         plain(
             HAUL,
@@ -33,17 +33,17 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
         limit: None,
-        goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.6)],
+        goals: vec![CardGoal::ratio(FigureKind::Cpu, HAUL, PARALLEL, 0.6)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(replies),
+        unit: WorkUnit::Requests(replies),
     }])
 }

@@ -1,44 +1,44 @@
 //! Option parsing and output set-up: one small plain request by a line with twenty options. Its
 //! cost beyond `cold` is that of the options.
 
-use super::{Bench, Job, SiteFiles, in_a_row};
+use super::{BenchJob, JobEnvironment, SiteFiles, in_a_row};
 use crate::Result;
-use crate::card::{Card, Check, Goal, Unit, What};
 use crate::cores::OneCore;
-use crate::digest::Print;
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job =
-    Job { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
+pub(super) const JOB: BenchJob =
+    BenchJob { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
 
 /// The options of a typical script; values have no blanks, since a line is split at them.
 const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --max-time 30 -A agent/1.0 -H Accept:application/json \
                        -H X-Request:1 -H Cache-Control:no-cache -b a=b -e http://from.example/ --max-redirs 5 \
                        --limit-rate 100M -u user:secret --http1.1 --tcp-nodelay --no-keepalive --proto =http,https";
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let _turns = OneCore::hold()?;
     let server = files.serve(bench)?;
     let host = server.addr;
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
-    let proof = |tool: &str| Check::Proof(line(tool, "-"), Print::of(b"small\n"));
+    let proof = |tool: &str| AnswerCheck::Proof(line(tool, "-"), OutputDigest::of(b"small\n"));
     let entries = vec![
         in_a_row("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
         in_a_row("curl", &line("curl", "/dev/null"), proof("$CURL")),
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
+    Ok(vec![JobPart {
         part: "",
         contestants: bench.entries(entries),
         baseline: "curl",
         limit: None,
-        goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0)],
+        goals: vec![CardGoal::ratio(FigureKind::Cpu, "haul", "curl", 1.0)],
         rounds: 30,
         warm_up: true,
         one_core: true,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(1),
+        unit: WorkUnit::Requests(1),
     }])
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::bulk::{Body, Client, HAUL, HAUL_ONE, Sink, Store, at_most};
-use super::{Bench, Job};
+use super::bulk::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, at_most};
+use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::card::{Card, Goal, Unit, What};
+use crate::job_part::{CardGoal, FigureKind, JobPart, WorkUnit};
 
-pub(super) const JOB: Job = Job {
+pub(super) const JOB: BenchJob = BenchJob {
     name: "unlimited",
     about: "default against --split 1 where one stream fills the link; parts null, file, tls, shared",
     set_up,
@@ -19,21 +19,21 @@ const LEN: u64 = 1 << 30;
 /// A link whose rate all connections share.
 const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 300_000_000);
 
-fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let store = Store::open(bench)?;
+fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
+    let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
-    let card = |part, body: &Body, sink, len, server| Card {
+    let card = |part, body: &BulkBody, sink, len, server| JobPart {
         part,
-        contestants: bench.entries(body.to(sink, &[Client::Haul, Client::HaulOne, Client::Curl])),
+        contestants: bench.entries(body.to(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
         baseline: HAUL_ONE,
         limit: None,
-        goals: vec![Goal::ratio(What::Wall, HAUL, HAUL_ONE, 1.05)],
+        goals: vec![CardGoal::ratio(FigureKind::Wall, HAUL, HAUL_ONE, 1.05)],
         rounds: 7,
         warm_up: true,
         one_core: false,
         calls: false,
         server,
-        unit: Unit::Bytes(len),
+        unit: WorkUnit::Bytes(len),
     };
     let server = &store.server;
     let (plain, tls) = (store.plain(server.addr, len)?, store.tls(server.tls, len)?);
@@ -44,10 +44,10 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let relayed =
         format!("{}, behind a relay of {} ms, {} MB/s in all", server.name, rtt.as_millis(), rate / 1_000_000);
     let cards = vec![
-        card("null", &plain, Sink::Null, len, server.name.clone()),
-        card("file", &plain, Sink::File, len, server.name.clone()),
-        card("tls", &tls, Sink::Null, len, format!("{}, TLS 1.3", server.name)),
-        card("shared", &shared, Sink::Null, shared_len, relayed),
+        card("null", &plain, BulkOutput::Null, len, server.name.clone()),
+        card("file", &plain, BulkOutput::File, len, server.name.clone()),
+        card("tls", &tls, BulkOutput::Null, len, format!("{}, TLS 1.3", server.name)),
+        card("shared", &shared, BulkOutput::Null, shared_len, relayed),
     ];
     bench.hold(relay);
     bench.hold(store.server);

@@ -10,9 +10,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{CUT, Drawn, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
-use crate::card::{Role, What};
-use crate::record::{Entry, Sheet};
+use super::style::{CUT, DrawResult, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
+use crate::job_part::{ContestantRole, FigureKind};
+use crate::record::{ContestantRuns, PartResult};
 use crate::report;
 
 /// Pixels.
@@ -27,7 +27,7 @@ const HEAD: i32 = 58;
 const MOST: f64 = 8.0;
 
 /// The chart of the sheets of one job, one below the other.
-pub(super) fn chart(sheets: &[&Sheet]) -> Drawn<String> {
+pub(super) fn chart(sheets: &[&PartResult]) -> DrawResult<String> {
     let rows: usize = sheets.iter().map(|sheet| sheet.entries.len()).sum();
     let height = i32::try_from(rows)? * ROW + i32::try_from(sheets.len())? * (HEAD + 10) + 34;
     let mut svg = String::new();
@@ -48,10 +48,13 @@ pub(super) fn chart(sheets: &[&Sheet]) -> Drawn<String> {
 
 type BarArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn legend(area: &BarArea<'_>, top: i32) -> Drawn<()> {
+fn legend(area: &BarArea<'_>, top: i32) -> DrawResult<()> {
     let mut left = NAMES;
-    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")]
-    {
+    for (role, text) in [
+        (ContestantRole::Haul, "haul"),
+        (ContestantRole::Peer, "peer"),
+        (ContestantRole::Limit, "limit: the least anyone could do"),
+    ] {
         area.draw(&Rectangle::new([(left, top + 4), (left + 14, top + 16)], colour(role).filled()))?;
         area.draw(&Text::new(text.to_owned(), (left + 20, top + 10), font(13, TEXT, HPos::Left)))?;
         left += 100;
@@ -59,16 +62,17 @@ fn legend(area: &BarArea<'_>, top: i32) -> Drawn<()> {
     Ok(())
 }
 
-fn panel(area: &BarArea<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
+fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     area.draw(&Text::new(sheet.name(), (10, top + 12), marked(15, HPos::Left)))?;
     area.draw(&Text::new(sheet.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
     let rows = top + HEAD - 10;
     for (row, entry) in sheet.entries.iter().enumerate() {
         let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
-        let style = if entry.role == Role::Haul { marked(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
+        let style =
+            if entry.role == ContestantRole::Haul { marked(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
         area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
     }
-    for (at, what) in [What::Wall, cpu_of(sheet)].into_iter().enumerate() {
+    for (at, what) in [FigureKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
         let left = NAMES + i32::try_from(at)? * PANEL;
         let against = report::measure_of(sheet, what);
         let title = format!("{}, × {against}", what.name());
@@ -89,18 +93,22 @@ fn panel(area: &BarArea<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
 }
 
 /// If a reader of the pipe costs as much as the client, the client's own CPU is compared.
-fn cpu_of(sheet: &Sheet) -> What {
-    if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) { What::Client } else { What::Cpu }
+fn cpu_of(sheet: &PartResult) -> FigureKind {
+    if sheet.entries.iter().any(|entry| entry.median(FigureKind::Client).is_some()) {
+        FigureKind::Client
+    } else {
+        FigureKind::Cpu
+    }
 }
 
 fn bar(
     area: &BarArea<'_>,
-    sheet: &Sheet,
-    entry: &Entry,
-    what: What,
+    sheet: &PartResult,
+    entry: &ContestantRuns,
+    what: FigureKind,
     (left, middle): (i32, i32),
     scale: f64,
-) -> Drawn<()> {
+) -> DrawResult<()> {
     let Some(value) = entry.median(what) else {
         let why = if entry.fault().is_some_and(|fault| fault.starts_with("wrong")) { "wrong answer" } else { "failed" };
         let why = if entry.fault().is_some() { why } else { "–" };
@@ -125,11 +133,11 @@ fn bar(
     Ok(())
 }
 
-fn colour(role: Role) -> RGBColor {
+fn colour(role: ContestantRole) -> RGBColor {
     match role {
-        Role::Haul => HAUL,
-        Role::Peer => PEER,
-        Role::Limit => LIMIT,
+        ContestantRole::Haul => HAUL,
+        ContestantRole::Peer => PEER,
+        ContestantRole::Limit => LIMIT,
     }
 }
 

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paragraphs_belong_to_the_number_above_them() {
+    fn cause_paragraphs_belong_to_preceding_heading() {
         let causes = Causes::read("For editors.\n\n## 1.1\n\nOne.\nStill one.\n\nTwo.\n\n## 1.2\n");
         assert_eq!(causes.of("1.1"), ["One.\nStill one.", "Two."]);
         assert!(causes.of("1.2").is_empty() && causes.of("9").is_empty());

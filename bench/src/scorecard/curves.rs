@@ -6,9 +6,9 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::style::{Drawn, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
-use crate::card::{Role, What};
-use crate::record::Record;
+use super::style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
+use crate::job_part::{ContestantRole, FigureKind};
+use crate::record::BenchRecord;
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
@@ -37,16 +37,16 @@ pub(super) const ALL: [Curve; 5] = [
 ];
 
 /// The points of one contestant.
-struct Line {
+struct CurveLine {
     name: String,
-    look: Look,
+    look: LineStyle,
     points: Vec<(f64, f64)>,
 }
 
 /// The chart of a curve; `None` if the run has no point of it.
-pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
-    let panels: Vec<(String, Vec<Line>)> =
-        [(What::Wall, "wall, s"), (What::Cpu, "CPU, s"), (What::Rss, "peak memory, MB")]
+pub(super) fn chart(curve: &Curve, record: &BenchRecord) -> DrawResult<Option<String>> {
+    let panels: Vec<(String, Vec<CurveLine>)> =
+        [(FigureKind::Wall, "wall, s"), (FigureKind::Cpu, "CPU, s"), (FigureKind::Rss, "peak memory, MB")]
             .into_iter()
             .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
             .collect();
@@ -82,21 +82,21 @@ pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
 }
 
 /// The contestants of a curve in the order of its sheets, each with its points in order.
-fn lines(curve: &Curve, record: &Record, what: What) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines(curve: &Curve, record: &BenchRecord, what: FigureKind) -> Vec<CurveLine> {
+    let mut lines: Vec<CurveLine> = Vec::new();
     for sheet in &record.sheets {
         let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == "curves") else { continue };
         let Some(x) = x.parse::<f64>().ok().filter(|_| name == curve.name) else { continue };
         for entry in &sheet.entries {
             let Some(value) = entry.median(what) else { continue };
-            let value = if what == What::Rss { value / 1024.0 } else { value };
+            let value = if what == FigureKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
-                    Role::Haul if lines.iter().any(|line| line.look == Look::Haul) => Look::Other,
-                    Role::Haul => Look::Haul,
-                    Role::Peer | Role::Limit => Look::Peer,
+                    ContestantRole::Haul if lines.iter().any(|line| line.look == LineStyle::Haul) => LineStyle::Other,
+                    ContestantRole::Haul => LineStyle::Haul,
+                    ContestantRole::Peer | ContestantRole::Limit => LineStyle::Peer,
                 };
-                lines.push(Line { name: entry.name.clone(), look, points: Vec::new() });
+                lines.push(CurveLine { name: entry.name.clone(), look, points: Vec::new() });
                 lines.len() - 1
             });
             lines[at].points.push((x, value.max(1e-6)));
@@ -185,7 +185,7 @@ fn most(values: &[f64]) -> f64 {
 
 type PlotArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y: Axis) -> Drawn<()> {
+fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[CurveLine], x: Axis, y: Axis) -> DrawResult<()> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, font(13, TEXT, HPos::Left))
         .margin_right(26)
@@ -217,28 +217,28 @@ fn panel(area: &PlotArea<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axi
 
 /// The colour and the mark of a line; each has a form of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum LineStyle {
     Haul,
     Peer,
     /// A second contestant of haul.
     Other,
 }
 
-impl Look {
+impl LineStyle {
     fn colour(self) -> RGBColor {
         match self {
-            Look::Haul => HAUL,
-            Look::Peer => PEER,
-            Look::Other => OTHER,
+            LineStyle::Haul => HAUL,
+            LineStyle::Peer => PEER,
+            LineStyle::Other => OTHER,
         }
     }
 
-    fn mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> Drawn<()> {
+    fn mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> DrawResult<()> {
         let style = self.colour().filled();
         match self {
-            Look::Haul => area.draw(&Circle::new((x, y), 4, style))?,
-            Look::Peer => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
-            Look::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+            LineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
+            LineStyle::Peer => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            LineStyle::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
         }
         Ok(())
     }
@@ -262,7 +262,7 @@ mod tests {
     use crate::record::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn numbers_are_short() {
+    fn axis_numbers_are_abbreviated() {
         for (value, text) in
             [(1000.0, "1 k"), (2.5e6, "2.5 M"), (1e10, "10 G"), (0.05, "0.05"), (0.0005, "0.0005"), (20.0, "20")]
         {
@@ -298,7 +298,7 @@ mod tests {
         };
         let record =
             record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
-        let lines = lines(&ALL[0], &record, What::Wall);
+        let lines = lines(&ALL[0], &record, FigureKind::Wall);
         assert_eq!(lines.len(), 2, "one that is wrong has no line");
         assert_eq!(lines[0].points, [(100.0, 0.1), (1000.0, 1.0)]);
         for curve in &ALL {

@@ -5,11 +5,11 @@
 use std::fmt::Write;
 
 /// A piece of a document.
-pub(super) enum Block {
+pub(super) enum DocumentBlock {
     /// 1 is the title.
     Heading(u8, String),
     Paragraph(String),
-    Table(Table),
+    Table(DocumentTable),
     /// A chart: its name, what it shows, and the SVG itself.
     Chart {
         name: String,
@@ -19,21 +19,21 @@ pub(super) enum Block {
 }
 
 /// A table; the first columns, this many, are text, the others figures.
-pub(super) struct Table {
+pub(super) struct DocumentTable {
     pub(super) text_columns: usize,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
 /// As Markdown; charts are files under `charts`, relative to the document.
-pub(super) fn markdown(blocks: &[Block], charts: &str) -> String {
+pub(super) fn markdown(blocks: &[DocumentBlock], charts: &str) -> String {
     let mut out = String::new();
     for block in blocks {
         let piece = match block {
-            Block::Heading(level, text) => format!("{} {text}", "#".repeat((*level).into())),
-            Block::Paragraph(text) => text.clone(),
-            Block::Chart { name, shows, .. } => format!("![{shows}]({charts}/{name}.svg)"),
-            Block::Table(table) => {
+            DocumentBlock::Heading(level, text) => format!("{} {text}", "#".repeat((*level).into())),
+            DocumentBlock::Paragraph(text) => text.clone(),
+            DocumentBlock::Chart { name, shows, .. } => format!("![{shows}]({charts}/{name}.svg)"),
+            DocumentBlock::Table(table) => {
                 let row = |cells: &[String]| {
                     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
                     format!("| {} |", cells.join(" | "))
@@ -56,17 +56,17 @@ pub(super) fn markdown(blocks: &[Block], charts: &str) -> String {
 }
 
 /// As one page of HTML with its charts in it.
-pub(super) fn html(title: &str, blocks: &[Block]) -> String {
+pub(super) fn html(title: &str, blocks: &[DocumentBlock]) -> String {
     let mut body = String::new();
     for block in blocks {
         // Writing to a String cannot fail.
         let _ = match block {
-            Block::Heading(level, text) => writeln!(body, "<h{level}>{}</h{level}>", inline(text)),
-            Block::Paragraph(text) => writeln!(body, "<p>{}</p>", inline(text)),
-            Block::Chart { shows, svg, .. } => {
+            DocumentBlock::Heading(level, text) => writeln!(body, "<h{level}>{}</h{level}>", inline(text)),
+            DocumentBlock::Paragraph(text) => writeln!(body, "<p>{}</p>", inline(text)),
+            DocumentBlock::Chart { shows, svg, .. } => {
                 writeln!(body, "<figure role=\"img\" aria-label=\"{}\">\n{}\n</figure>", escape(shows), svg.trim())
             }
-            Block::Table(table) => {
+            DocumentBlock::Table(table) => {
                 let cell = |tag: &str, at: usize, text: &str| {
                     let class = if at < table.text_columns { "" } else { " class=\"figure\"" };
                     format!("<{tag}{class}>{}</{tag}>", inline(text))
@@ -128,16 +128,16 @@ fn inline(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn blocks() -> Vec<Block> {
+    fn blocks() -> Vec<DocumentBlock> {
         vec![
-            Block::Heading(1, "Title".to_owned()),
-            Block::Paragraph("a `b<c>` and **d**".to_owned()),
-            Block::Table(Table {
+            DocumentBlock::Heading(1, "Title".to_owned()),
+            DocumentBlock::Paragraph("a `b<c>` and **d**".to_owned()),
+            DocumentBlock::Table(DocumentTable {
                 text_columns: 1,
                 head: vec!["who".to_owned(), "s".to_owned()],
                 rows: vec![vec!["curl | cat".to_owned(), "1.0".to_owned()]],
             }),
-            Block::Chart { name: "site".to_owned(), shows: "site".to_owned(), svg: "<svg></svg>".to_owned() },
+            DocumentBlock::Chart { name: "site".to_owned(), shows: "site".to_owned(), svg: "<svg></svg>".to_owned() },
         ]
     }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_whole_and_asks_for_nothing() {
+    fn html_page_is_complete_and_loads_nothing() {
         let page = html("Title", &blocks());
         for part in
             ["<h1>Title</h1>", "<code>b&lt;c&gt;</code> and <b>d</b>", "<td class=\"figure\">1.0</td>", "<svg></svg>"]

@@ -10,13 +10,13 @@
 //! Nothing but the results goes in, and `bench/causes.md`: why a goal is missed is for a person to
 //! say.
 
-mod anchors;
 mod bars;
 mod causes;
 mod curves;
 mod document;
 mod overview;
 mod pages;
+mod project_goals;
 mod readme;
 mod style;
 mod verdict;
@@ -25,7 +25,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::jobs::home;
-use crate::record::Record;
+use crate::record::BenchRecord;
 use crate::{Result, scorecard::causes::Causes};
 
 /// The directory of the charts, relative to the root of the repository.
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         println!("no results of the whole scorecard yet: bench all");
         return Ok(());
     };
-    let record = Record::read(&path)?;
+    let record = BenchRecord::read(&path)?;
     let made = made(&record)?;
     if check {
         return compare(&root(), &made);
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// The files of the repository that are made from a record, by their names.
-fn made(record: &Record) -> Result<Vec<(String, String)>> {
+fn made(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let causes = causes()?;
     let mut made = vec![
         ("docs/benchmarks.md".to_owned(), pages::markdown(record, &causes)?),
@@ -104,7 +104,7 @@ fn newest(results: &Path) -> Result<Option<PathBuf>> {
         let path = entry?.path();
         // Other figures are there, too.
         if path.extension().is_some_and(|extension| extension == "json")
-            && let Ok(record) = Record::read(&path)
+            && let Ok(record) = BenchRecord::read(&path)
             && record.whole
         {
             found.push((record.date, path));
@@ -120,7 +120,7 @@ mod tests {
 
     /// The documents in the repository match the measurements. `make scorecard` updates them.
     #[test]
-    fn the_documents_are_those_of_the_newest_results() {
+    fn documents_match_the_newest_results() {
         run(&["--check".to_owned()]).unwrap();
     }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_whole_run_counts() {
+    fn newest_complete_run_is_used() {
         let dir = std::env::temp_dir().join(format!("haul-bench-newest-{}", std::process::id()));
         let mut one = record(vec![sheet(vec![entry("haul", vec![Ok(figures(1.0))])])]);
         one.write(&dir).unwrap();

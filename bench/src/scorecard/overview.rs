@@ -3,9 +3,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::style::{CUT, Drawn, FRAME, HAUL, PEER, TEXT, font, marked};
-use crate::card::{Role, What};
-use crate::record::{Record, Sheet};
+use super::style::{CUT, DrawResult, FRAME, HAUL, PEER, TEXT, font, marked};
+use crate::job_part::{ContestantRole, FigureKind};
+use crate::record::{BenchRecord, PartResult};
 
 /// Pixels.
 const WIDTH: u32 = 1000;
@@ -19,12 +19,12 @@ const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
 /// The chart of all sheets that have a peer; `None` without any.
-pub(super) fn chart(record: &Record) -> Drawn<Option<String>> {
-    let rows: Vec<(&Sheet, [Option<Ratio>; 2])> = record
+pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
+    let rows: Vec<(&PartResult, [Option<Ratio>; 2])> = record
         .sheets
         .iter()
         .filter(|sheet| !sheet.part.contains('@'))
-        .map(|sheet| (sheet, [What::Wall, What::Cpu].map(|what| ratio(sheet, what))))
+        .map(|sheet| (sheet, [FigureKind::Wall, FigureKind::Cpu].map(|what| ratio(sheet, what))))
         .filter(|(_, ratios)| ratios.iter().any(Option::is_some))
         .collect();
     if rows.is_empty() {
@@ -72,10 +72,11 @@ struct Ratio {
 }
 
 /// Returns the ratio of haul's first contestant; `None` if haul or all peers gave a wrong answer.
-fn ratio(sheet: &Sheet, what: What) -> Option<Ratio> {
-    let haul = sheet.entries.iter().find(|entry| entry.role == Role::Haul)?;
+fn ratio(sheet: &PartResult, what: FigureKind) -> Option<Ratio> {
+    let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
-    let what = if what == What::Cpu && haul.median(What::Client).is_some() { What::Client } else { what };
+    let what =
+        if what == FigureKind::Cpu && haul.median(FigureKind::Client).is_some() { FigureKind::Client } else { what };
     let peer = &sheet.best_peer(what)?.name;
     Some(Ratio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })
 }

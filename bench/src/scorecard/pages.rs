@@ -1,13 +1,13 @@
 //! The contents of `docs/benchmarks.md`, of the file of rows, and of the HTML page.
 
-use super::anchors;
 use super::causes::Causes;
-use super::document::{self, Block, Table};
-use super::verdict::{End, Verdict};
+use super::document::{self, DocumentBlock, DocumentTable};
+use super::project_goals;
+use super::verdict::{GoalStatus, GoalVerdict};
 use super::{bars, curves, overview, readme};
 use crate::Result;
-use crate::card::Unit;
-use crate::record::{Record, Sheet};
+use crate::job_part::WorkUnit;
+use crate::record::{BenchRecord, PartResult};
 use crate::report;
 
 /// The job whose sheets are points of curves.
@@ -17,30 +17,30 @@ const CURVES: &str = "curves";
 pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
 
 /// `docs/benchmarks.md`: the summary, charts, goals and how it is measured.
-pub(super) fn markdown(record: &Record, causes: &Causes) -> Result<String> {
+pub(super) fn markdown(record: &BenchRecord, causes: &Causes) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
     Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
 /// [`ROWS_FILE`]: a row for each contestant of each job.
-pub(super) fn rows_markdown(record: &Record) -> String {
+pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
-    let title = Block::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
+    let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
     let mut blocks = vec![title];
     blocks.extend(rows(record));
     made.to_owned() + &document::markdown(&blocks, "../../docs/benchmarks")
 }
 
 /// One page with everything.
-pub(super) fn html(record: &Record, causes: &Causes) -> Result<String> {
+pub(super) fn html(record: &BenchRecord, causes: &Causes) -> Result<String> {
     let mut blocks = blocks(record, causes)?;
-    blocks.push(Block::Heading(2, "Every contestant".to_owned()));
+    blocks.push(DocumentBlock::Heading(2, "Every contestant".to_owned()));
     blocks.extend(rows(record));
     Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks))
 }
 
 /// All charts by their names.
-pub(super) fn charts(record: &Record) -> Result<Vec<(String, String)>> {
+pub(super) fn charts(record: &BenchRecord) -> Result<Vec<(String, String)>> {
     let mut charts: Vec<(String, String)> = Vec::new();
     charts.extend(overview::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
     for (job, sheets) in jobs(record) {
@@ -53,8 +53,8 @@ pub(super) fn charts(record: &Record) -> Result<Vec<(String, String)>> {
 }
 
 /// The sheets of each job except the curves, in the order in which they ran.
-fn jobs(record: &Record) -> Vec<(&str, Vec<&Sheet>)> {
-    let mut jobs: Vec<(&str, Vec<&Sheet>)> = Vec::new();
+fn jobs(record: &BenchRecord) -> Vec<(&str, Vec<&PartResult>)> {
+    let mut jobs: Vec<(&str, Vec<&PartResult>)> = Vec::new();
     for sheet in record.sheets.iter().filter(|sheet| sheet.job != CURVES && !sheet.entries.is_empty()) {
         match jobs.last_mut().filter(|(job, _)| *job == sheet.job) {
             Some((_, sheets)) => sheets.push(sheet),
@@ -64,31 +64,31 @@ fn jobs(record: &Record) -> Vec<(&str, Vec<&Sheet>)> {
     jobs
 }
 
-fn blocks(record: &Record, causes: &Causes) -> Result<Vec<Block>> {
-    let mut blocks = vec![Block::Heading(1, "Benchmarks".to_owned())];
+fn blocks(record: &BenchRecord, causes: &Causes) -> Result<Vec<DocumentBlock>> {
+    let mut blocks = vec![DocumentBlock::Heading(1, "Benchmarks".to_owned())];
     blocks.extend(summary(record));
     if let Some(svg) = overview::chart(record)? {
         let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
-        blocks.push(Block::Chart { name: "overview".to_owned(), shows, svg });
+        blocks.push(DocumentBlock::Chart { name: "overview".to_owned(), shows, svg });
     }
-    blocks.push(Block::Heading(2, "The jobs".to_owned()));
+    blocks.push(DocumentBlock::Heading(2, "The jobs".to_owned()));
     for (job, sheets) in jobs(record) {
-        blocks.push(Block::Heading(3, job.to_owned()));
-        blocks.push(Block::Paragraph(format!("{}.", sheets[0].about)));
+        blocks.push(DocumentBlock::Heading(3, job.to_owned()));
+        blocks.push(DocumentBlock::Paragraph(format!("{}.", sheets[0].about)));
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
-        blocks.push(Block::Chart { name: job.to_owned(), shows, svg: bars::chart(&sheets)? });
+        blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bars::chart(&sheets)? });
     }
     let mut headed = false;
     for curve in &curves::ALL {
         let Some(svg) = curves::chart(curve, record)? else { continue };
         if !headed {
-            blocks.push(Block::Heading(2, "How cost grows".to_owned()));
+            blocks.push(DocumentBlock::Heading(2, "How cost grows".to_owned()));
             headed = true;
         }
         let shows = format!("{}: wall time, CPU and peak memory", curve.title);
-        blocks.push(Block::Chart { name: format!("curve-{}", curve.name), shows, svg });
+        blocks.push(DocumentBlock::Chart { name: format!("curve-{}", curve.name), shows, svg });
     }
-    let verdicts: Vec<Verdict> = anchors::ALL.iter().map(|anchor| Verdict::of(anchor, record)).collect();
+    let verdicts: Vec<GoalVerdict> = project_goals::ALL.iter().map(|anchor| GoalVerdict::of(anchor, record)).collect();
     blocks.extend(goals(&verdicts));
     blocks.extend(misses(&verdicts, causes));
     blocks.extend(method(record));
@@ -96,20 +96,20 @@ fn blocks(record: &Record, causes: &Causes) -> Result<Vec<Block>> {
 }
 
 /// The README's table, and where the figures below it come from.
-fn summary(record: &Record) -> Vec<Block> {
+fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
     let rows = readme::job_rows(record);
     let head = readme::JOB_HEAD.map(str::to_owned).to_vec();
-    let mut blocks = vec![Block::Paragraph(
+    let mut blocks = vec![DocumentBlock::Paragraph(
         "haul and its peers do the same job in turn, on one machine. The table shows haul's share of the best peer's wall time \
          or CPU: 0.25 is a quarter."
             .to_owned(),
     )];
     if !rows.is_empty() {
         let rows = rows.into_iter().map(Vec::from).collect();
-        blocks.push(Block::Table(Table { text_columns: 5, head, rows }));
+        blocks.push(DocumentBlock::Table(DocumentTable { text_columns: 5, head, rows }));
     }
-    blocks.push(Block::Paragraph(format!(
+    blocks.push(DocumentBlock::Paragraph(format!(
         "Measured on {} with {} cores of {}. `make bench` repeats it. The figures of every contestant are in \
          [{ROWS_FILE}](../{ROWS_FILE}), those of every round in the files beside it.",
         record.date, host.cpus, host.cpu
@@ -118,14 +118,14 @@ fn summary(record: &Record) -> Vec<Block> {
 }
 
 /// The table of each job, a row for each contestant.
-fn rows(record: &Record) -> Vec<Block> {
-    let mut blocks = vec![Block::Paragraph(
+fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
+    let mut blocks = vec![DocumentBlock::Paragraph(
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."
             .to_owned(),
     )];
     for (job, sheets) in jobs(record) {
-        blocks.push(Block::Heading(2, job.to_owned()));
-        blocks.push(Block::Paragraph(format!("{}.", sheets[0].about)));
+        blocks.push(DocumentBlock::Heading(2, job.to_owned()));
+        blocks.push(DocumentBlock::Paragraph(format!("{}.", sheets[0].about)));
         for sheet in sheets {
             blocks.extend(figures(sheet));
         }
@@ -134,9 +134,9 @@ fn rows(record: &Record) -> Vec<Block> {
 }
 
 /// The rules of the measurement, the machine and the programs.
-fn method(record: &Record) -> Vec<Block> {
+fn method(record: &BenchRecord) -> Vec<DocumentBlock> {
     let host = &record.host;
-    let mut blocks = vec![Block::Heading(2, "How it is measured".to_owned())];
+    let mut blocks = vec![DocumentBlock::Heading(2, "How it is measured".to_owned())];
     let rules = [
         "The contestants run in turn, A B C A B C, against a server on loopback. A time counts only if the answer is right; a \
          contestant with a wrong answer is listed as wrong.",
@@ -147,8 +147,8 @@ fn method(record: &Record) -> Vec<Block> {
         "Where client and server take turns, both have the same core. On two cores, the time to wake the other core would count \
          more than the clients do.",
     ];
-    blocks.extend(rules.into_iter().map(|rule| Block::Paragraph(rule.to_owned())));
-    blocks.push(Block::Paragraph(format!(
+    blocks.extend(rules.into_iter().map(|rule| DocumentBlock::Paragraph(rule.to_owned())));
+    blocks.push(DocumentBlock::Paragraph(format!(
         "The machine has {} cores of {}, {} MiB of memory and {}. The run took {} minutes. `bench JOB` runs one job.",
         host.cpus,
         host.cpu,
@@ -158,62 +158,63 @@ fn method(record: &Record) -> Vec<Block> {
     )));
     let skipped: Vec<String> = record.skipped.iter().map(|(job, why)| format!("`{job}` ({why})")).collect();
     if !skipped.is_empty() {
-        blocks.push(Block::Paragraph(format!("Not run: {}.", skipped.join(", "))));
+        blocks.push(DocumentBlock::Paragraph(format!("Not run: {}.", skipped.join(", "))));
     }
     let rows = record.tools.iter().map(|(name, version)| vec![name.clone(), version.clone()]).collect();
     let head = vec!["program".to_owned(), "version".to_owned()];
-    blocks.push(Block::Table(Table { text_columns: 2, head, rows }));
+    blocks.push(DocumentBlock::Table(DocumentTable { text_columns: 2, head, rows }));
     blocks
 }
 
-fn goals(verdicts: &[Verdict]) -> Vec<Block> {
-    let count = |wanted: fn(&End) -> bool| verdicts.iter().filter(|verdict| wanted(&verdict.end)).count();
+fn goals(verdicts: &[GoalVerdict]) -> Vec<DocumentBlock> {
+    let count = |wanted: fn(&GoalStatus) -> bool| verdicts.iter().filter(|verdict| wanted(&verdict.end)).count();
     let mut blocks = vec![
-        Block::Heading(2, "Goals".to_owned()),
-        Block::Paragraph(format!(
+        DocumentBlock::Heading(2, "Goals".to_owned()),
+        DocumentBlock::Paragraph(format!(
             "{} met, {} missed, {} not measured, {} shown by tests. The last column says in how many rounds the goal was met.",
-            count(|end| matches!(end, End::Met(..))),
-            count(|end| matches!(end, End::Missed(..))),
-            count(|end| matches!(end, End::Unmeasured(_))),
-            count(|end| matches!(end, End::Tested(_))),
+            count(|end| matches!(end, GoalStatus::Met(..))),
+            count(|end| matches!(end, GoalStatus::Missed(..))),
+            count(|end| matches!(end, GoalStatus::Unmeasured(_))),
+            count(|end| matches!(end, GoalStatus::Tested(_))),
         )),
     ];
-    for (section, title) in anchors::SECTIONS {
-        blocks.push(Block::Heading(3, format!("{section}. {title}")));
-        let of_section = |verdict: &&Verdict| verdict.id.split('.').next() == Some(section);
+    for (section, title) in project_goals::SECTIONS {
+        blocks.push(DocumentBlock::Heading(3, format!("{section}. {title}")));
+        let of_section = |verdict: &&GoalVerdict| verdict.id.split('.').next() == Some(section);
         let rows = verdicts
             .iter()
             .filter(of_section)
             .map(|verdict| {
-                let Verdict { id, goal, best_peer, limit, haul, end } = verdict;
+                let GoalVerdict { id, goal, best_peer, limit, haul, end } = verdict;
                 vec![(*id).to_owned(), (*goal).to_owned(), best_peer.clone(), limit.clone(), haul.clone(), end.words()]
             })
             .collect();
         let head = ["", "goal", "best peer", "limit", "haul", ""].map(str::to_owned).to_vec();
-        blocks.push(Block::Table(Table { text_columns: 6, head, rows }));
+        blocks.push(DocumentBlock::Table(DocumentTable { text_columns: 6, head, rows }));
     }
     blocks
 }
 
-fn misses(verdicts: &[Verdict], causes: &Causes) -> Vec<Block> {
-    let missed: Vec<&Verdict> = verdicts.iter().filter(|verdict| matches!(verdict.end, End::Missed(..))).collect();
+fn misses(verdicts: &[GoalVerdict], causes: &Causes) -> Vec<DocumentBlock> {
+    let missed: Vec<&GoalVerdict> =
+        verdicts.iter().filter(|verdict| matches!(verdict.end, GoalStatus::Missed(..))).collect();
     if missed.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Heading(2, "Misses".to_owned())];
+    let mut blocks = vec![DocumentBlock::Heading(2, "Misses".to_owned())];
     for verdict in missed {
-        blocks.push(Block::Paragraph(format!("**{}** {}: {}.", verdict.id, verdict.goal, verdict.haul)));
+        blocks.push(DocumentBlock::Paragraph(format!("**{}** {}: {}.", verdict.id, verdict.goal, verdict.haul)));
         match causes.of(verdict.id) {
-            [] => blocks.push(Block::Paragraph("The cause is not known yet.".to_owned())),
-            paragraphs => blocks.extend(paragraphs.iter().cloned().map(Block::Paragraph)),
+            [] => blocks.push(DocumentBlock::Paragraph("The cause is not known yet.".to_owned())),
+            paragraphs => blocks.extend(paragraphs.iter().cloned().map(DocumentBlock::Paragraph)),
         }
     }
     blocks
 }
 
 /// The table of a sheet, below its description.
-fn figures(sheet: &Sheet) -> Vec<Block> {
-    let table = report::SheetTable::of(sheet);
+fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
+    let table = report::ResultTable::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {
         let mut cells = vec![entry.name.clone()];
         match report::wrong(entry) {
@@ -228,13 +229,13 @@ fn figures(sheet: &Sheet) -> Vec<Block> {
     let mut head = vec![String::new()];
     head.extend(table.columns.iter().map(|(title, _)| title.clone()));
     let amount = match sheet.unit {
-        Unit::Requests(requests) => format!(", {requests} requests a run"),
-        Unit::Bytes(bytes) => format!(", {bytes} bytes a run"),
-        Unit::Run => String::new(),
+        WorkUnit::Requests(requests) => format!(", {requests} requests a run"),
+        WorkUnit::Bytes(bytes) => format!(", {bytes} bytes a run"),
+        WorkUnit::Run => String::new(),
     };
     vec![
-        Block::Paragraph(format!("**{}**: {}, {} rounds{amount}", sheet.name(), sheet.server, sheet.rounds)),
-        Block::Table(Table { text_columns: 1, head, rows: rows.collect() }),
+        DocumentBlock::Paragraph(format!("**{}**: {}, {} rounds{amount}", sheet.name(), sheet.server, sheet.rounds)),
+        DocumentBlock::Table(DocumentTable { text_columns: 1, head, rows: rows.collect() }),
     ]
 }
 
@@ -253,7 +254,7 @@ mod tests {
         site.job = "site".to_owned();
         let record = record(vec![site]);
         let text = markdown(&record, &Causes::read("## 1.2\n\nBecause of this.\n")).unwrap();
-        for anchor in anchors::ALL {
+        for anchor in project_goals::ALL {
             assert!(text.contains(&format!("| {} | {} |", anchor.id, anchor.goal)), "{}", anchor.id);
         }
         assert!(text.contains("**met** in 1 of 1") && text.contains("**missed**, met in 0 of 1"));

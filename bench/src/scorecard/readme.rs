@@ -2,12 +2,12 @@
 //! here; everything else is written by hand.
 
 use crate::Result;
-use crate::card::What;
-use crate::record::Record;
+use crate::job_part::FigureKind;
+use crate::record::BenchRecord;
 
 /// The README with the pieces of this record in it; a piece whose jobs the record lacks stays as it
 /// is.
-pub(super) fn filled(readme: &str, record: &Record) -> Result<String> {
+pub(super) fn filled(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
         let (open, close) = (format!("<!-- bench:{name} -->\n"), format!("<!-- /bench:{name} -->"));
@@ -22,17 +22,17 @@ pub(super) fn filled(readme: &str, record: &Record) -> Result<String> {
 }
 
 /// A ratio to the best peer, for the reader: `0.28 of curl's`.
-fn ratio(record: &Record, sheet: &str, of: &str, what: What) -> Option<(f64, String)> {
+fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: FigureKind) -> Option<(f64, String)> {
     let sheet = record.sheet(sheet)?;
     let peer = sheet.best_peer(what)?;
     Some((sheet.ratio(what, of, &peer.name)?, peer.name.clone()))
 }
 
-fn site(record: &Record) -> Option<String> {
-    let (wall, peer) = ratio(record, "site", "haul", What::Wall)?;
+fn site(record: &BenchRecord) -> Option<String> {
+    let (wall, peer) = ratio(record, "site", "haul", FigureKind::Wall)?;
     let sheet = record.sheet("site")?;
-    let cpu = sheet.ratio(What::Cpu, "haul", &peer)?;
-    let memory = sheet.entry("haul")?.median(What::Rss)? / 1024.0;
+    let cpu = sheet.ratio(FigureKind::Cpu, "haul", &peer)?;
+    let memory = sheet.entry("haul")?.median(FigureKind::Rss)? / 1024.0;
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
@@ -43,36 +43,36 @@ fn site(record: &Record) -> Option<String> {
 }
 
 /// A row of the table: what, sheet, contestant, figure.
-const ROWS: [(&str, &str, &str, What); 12] = [
-    ("Thousands of pages, the whole job", "site", "haul", What::Wall),
-    ("Fetching alone", "fetch", "haul --unordered", What::Cpu),
-    ("20,000 replies of 300 bytes", "small", "haul --unordered", What::Cpu),
-    ("A request in Perl", "perl:small", "Haul", What::Cpu),
-    ("A request in Python", "python:small", "haul", What::Cpu),
-    ("A request in C", "c-requests:small", "libhaul", What::Cpu),
-    ("One big GET, plain, to a pipe", "get:pipe", "haul", What::Client),
-    ("One big GET, plain, to a file", "get:file", "haul", What::Wall),
-    ("One big GET by TLS", "get-tls:null", "haul", What::Cpu),
-    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", What::Cpu),
-    ("5 bodies in one thread", "five", "haul", What::Cpu),
-    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", What::Wall),
+const ROWS: [(&str, &str, &str, FigureKind); 12] = [
+    ("Thousands of pages, the whole job", "site", "haul", FigureKind::Wall),
+    ("Fetching alone", "fetch", "haul --unordered", FigureKind::Cpu),
+    ("20,000 replies of 300 bytes", "small", "haul --unordered", FigureKind::Cpu),
+    ("A request in Perl", "perl:small", "Haul", FigureKind::Cpu),
+    ("A request in Python", "python:small", "haul", FigureKind::Cpu),
+    ("A request in C", "c-requests:small", "libhaul", FigureKind::Cpu),
+    ("One big GET, plain, to a pipe", "get:pipe", "haul", FigureKind::Client),
+    ("One big GET, plain, to a file", "get:file", "haul", FigureKind::Wall),
+    ("One big GET by TLS", "get-tls:null", "haul", FigureKind::Cpu),
+    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", FigureKind::Cpu),
+    ("5 bodies in one thread", "five", "haul", FigureKind::Cpu),
+    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", FigureKind::Wall),
 ];
 
 /// The head of the table of jobs: haul takes this share of the best peer's wall time or CPU.
 pub(super) const JOB_HEAD: [&str; 5] = ["job", "haul's share", "of", "best peer", "`make bench JOB=`"];
 
 /// The table of jobs: what, ratio, wall or CPU, best peer, job.
-pub(super) fn job_rows(record: &Record) -> Vec<[String; 5]> {
+pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 5]> {
     ROWS.iter()
         .filter_map(|(about, sheet, of, what)| {
             let (ratio, peer) = ratio(record, sheet, of, *what)?;
-            let what = if *what == What::Wall { "wall" } else { "CPU" };
+            let what = if *what == FigureKind::Wall { "wall" } else { "CPU" };
             Some([(*about).to_owned(), format!("{ratio:.2}"), what.to_owned(), peer, format!("`{sheet}`")])
         })
         .collect()
 }
 
-fn jobs(record: &Record) -> Option<String> {
+fn jobs(record: &BenchRecord) -> Option<String> {
     let row = |cells: &[String; 5]| format!("| {} |\n", cells.join(" | "));
     let rows: String = job_rows(record).iter().map(row).collect();
     let head = format!("{}|---|---:|---|---|---|\n", row(&JOB_HEAD.map(str::to_owned)));

@@ -17,7 +17,7 @@ pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
 /// The result of drawing, which fails only if a chart has no size.
-pub(super) type Drawn<T> = Result<T, Box<dyn Error>>;
+pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 
 /// Text of this many pixels, vertically centred at the point, on this side of it.
 pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static> {

@@ -1,23 +1,23 @@
 //! The result of a goal in a run.
 
-use super::anchors::{Anchor, AnchorBound, Proof};
-use crate::card::{Unit, What};
-use crate::record::{Entry, Record, Sheet, median};
+use super::project_goals::{ProjectGoal, ProjectGoalBound, Proof};
+use crate::job_part::{FigureKind, WorkUnit};
+use crate::record::{BenchRecord, ContestantRuns, PartResult, median};
 
 /// A goal and its result, in words for a table.
 #[derive(Debug, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct GoalVerdict {
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) best_peer: String,
     pub(super) limit: String,
     pub(super) haul: String,
-    pub(super) end: End,
+    pub(super) end: GoalStatus,
 }
 
 /// The verdict on a goal.
 #[derive(Debug, PartialEq)]
-pub(super) enum End {
+pub(super) enum GoalStatus {
     /// The median meets it; so do this many of this many rounds.
     Met(usize, usize),
     Missed(usize, usize),
@@ -27,25 +27,25 @@ pub(super) enum End {
     Unmeasured(String),
 }
 
-impl Verdict {
+impl GoalVerdict {
     /// The verdict of a goal over a record.
-    pub(super) fn of(anchor: &Anchor, record: &Record) -> Verdict {
-        let mut verdict = Verdict {
+    pub(super) fn of(anchor: &ProjectGoal, record: &BenchRecord) -> GoalVerdict {
+        let mut verdict = GoalVerdict {
             id: anchor.id,
             goal: anchor.goal,
             best_peer: "–".to_owned(),
             limit: "–".to_owned(),
             haul: "–".to_owned(),
-            end: End::Unmeasured("not measured".to_owned()),
+            end: GoalStatus::Unmeasured("not measured".to_owned()),
         };
         match &anchor.proof {
-            Proof::Tests(tests) => verdict.end = End::Tested(tests),
+            Proof::Tests(tests) => verdict.end = GoalStatus::Tested(tests),
             Proof::Figure { sheet, of, what, bound } => match record.sheet(sheet) {
                 Some(sheet) => verdict.fill(sheet, of, *what, bound),
                 None => {
                     let job = sheet.split(':').next().unwrap_or_default();
                     if let Some(why) = record.skipped.get(job) {
-                        verdict.end = End::Unmeasured(format!("not measured: {why}"));
+                        verdict.end = GoalStatus::Unmeasured(format!("not measured: {why}"));
                     }
                 }
             },
@@ -53,8 +53,8 @@ impl Verdict {
         verdict
     }
 
-    fn fill(&mut self, sheet: &Sheet, of: &str, what: What, bound: &AnchorBound) {
-        let shown = |entry: &Entry| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
+    fn fill(&mut self, sheet: &PartResult, of: &str, what: FigureKind, bound: &ProjectGoalBound) {
+        let shown = |entry: &ContestantRuns| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
         let Some(haul) = sheet.entry(of) else { return };
         // Peers are found by name; there is only one limit.
         if let Some(best) = sheet.best_peer(what) {
@@ -62,23 +62,23 @@ impl Verdict {
         }
         let limit = sheet.limit.as_deref().and_then(|limit| sheet.entry(limit));
         // A limit without a reader has no separate figure for its client; then the total counts.
-        let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(What::Cpu)));
-        if let Some(value) = limit_figure.filter(|_| !matches!(what, What::Rss | What::FirstByte)) {
+        let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(FigureKind::Cpu)));
+        if let Some(value) = limit_figure.filter(|_| !matches!(what, FigureKind::Rss | FigureKind::FirstByte)) {
             self.limit = show(value, what, sheet.unit, bound);
         }
         let Some(figure) = shown(haul) else {
-            self.end = End::Unmeasured(haul.fault().unwrap_or("not measured").to_owned());
+            self.end = GoalStatus::Unmeasured(haul.fault().unwrap_or("not measured").to_owned());
             return;
         };
         let against = match bound {
-            AnchorBound::Of(name, _) => Some(*name),
-            AnchorBound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
+            ProjectGoalBound::Of(name, _) => Some(*name),
+            ProjectGoalBound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
             _ => None,
         };
         let Some((rounds, most)) = figures(sheet, haul, what, bound, against) else {
             let whom = against.unwrap_or("a peer");
             self.haul = figure;
-            self.end = End::Unmeasured(format!("no right answer of {whom} to compare with"));
+            self.end = GoalStatus::Unmeasured(format!("no right answer of {whom} to compare with"));
             return;
         };
         let held = rounds.iter().filter(|figure| **figure <= most).count();
@@ -87,48 +87,53 @@ impl Verdict {
             Some(name) => format!("{figure} = {middle:.2} × {name}"),
             None => figure,
         };
-        self.end = if middle <= most { End::Met(held, rounds.len()) } else { End::Missed(held, rounds.len()) };
+        self.end =
+            if middle <= most { GoalStatus::Met(held, rounds.len()) } else { GoalStatus::Missed(held, rounds.len()) };
     }
 }
 
 /// The figure of the bound in each round, and its maximum.
 fn figures(
-    sheet: &Sheet,
-    haul: &Entry,
-    what: What,
-    bound: &AnchorBound,
+    sheet: &PartResult,
+    haul: &ContestantRuns,
+    what: FigureKind,
+    bound: &ProjectGoalBound,
     against: Option<&str>,
 ) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
     };
     Some(match (bound, sheet.unit) {
-        (AnchorBound::Of(_, most) | AnchorBound::OfBest(most), _) => (sheet.ratios(what, &haul.name, against?)?, *most),
-        (AnchorBound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
-        (AnchorBound::Micros(most), Unit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
+        (ProjectGoalBound::Of(_, most) | ProjectGoalBound::OfBest(most), _) => {
+            (sheet.ratios(what, &haul.name, against?)?, *most)
+        }
+        (ProjectGoalBound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
+        (ProjectGoalBound::Micros(most), WorkUnit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
         // A least rate is a greatest time.
-        (AnchorBound::Speed(least), Unit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
+        (ProjectGoalBound::Speed(least), WorkUnit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
         _ => return None,
     })
 }
 
 /// A figure in the unit of the goal.
-fn show(value: f64, what: What, unit: Unit, bound: &AnchorBound) -> String {
+fn show(value: f64, what: FigureKind, unit: WorkUnit, bound: &ProjectGoalBound) -> String {
     match (bound, unit) {
-        (AnchorBound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
-        (AnchorBound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
+        (ProjectGoalBound::Micros(_), WorkUnit::Requests(requests)) => {
+            format!("{:.1} µs", value * 1e6 / requests as f64)
+        }
+        (ProjectGoalBound::Speed(_), WorkUnit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
         _ => what.words(value, unit),
     }
 }
 
-impl End {
+impl GoalStatus {
     /// In a word or a few.
     pub(super) fn words(&self) -> String {
         match self {
-            End::Met(held, rounds) => format!("**met** in {held} of {rounds}"),
-            End::Missed(held, rounds) => format!("**missed**, met in {held} of {rounds}"),
-            End::Tested(tests) => format!("by tests: {tests}"),
-            End::Unmeasured(why) => why.clone(),
+            GoalStatus::Met(held, rounds) => format!("**met** in {held} of {rounds}"),
+            GoalStatus::Missed(held, rounds) => format!("**missed**, met in {held} of {rounds}"),
+            GoalStatus::Tested(tests) => format!("by tests: {tests}"),
+            GoalStatus::Unmeasured(why) => why.clone(),
         }
     }
 }
@@ -136,18 +141,18 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Figures;
+    use crate::measure::RunFigures;
     use crate::record::tests::{entry, figures, record, sheet};
 
-    fn runs(walls: &[f64]) -> Vec<Result<Figures, String>> {
+    fn runs(walls: &[f64]) -> Vec<Result<RunFigures, String>> {
         walls.iter().map(|wall| Ok(figures(*wall))).collect()
     }
 
-    fn anchor(what: What, bound: AnchorBound) -> Anchor {
-        Anchor { id: "9.9", goal: "a goal", proof: Proof::Figure { sheet: "job", of: "haul", what, bound } }
+    fn anchor(what: FigureKind, bound: ProjectGoalBound) -> ProjectGoal {
+        ProjectGoal { id: "9.9", goal: "a goal", proof: Proof::Figure { sheet: "job", of: "haul", what, bound } }
     }
 
-    fn judged(what: What, bound: AnchorBound) -> Verdict {
+    fn judged(what: FigureKind, bound: ProjectGoalBound) -> GoalVerdict {
         let mut sheet = sheet(vec![
             entry("haul", runs(&[1.0, 2.0, 3.0])),
             entry("curl", runs(&[4.0, 4.0, 4.0])),
@@ -155,38 +160,43 @@ mod tests {
             entry("limit: least", runs(&[0.5, 0.5, 0.5])),
         ]);
         sheet.limit = Some("limit: least".to_owned());
-        Verdict::of(&anchor(what, bound), &record(vec![sheet]))
+        GoalVerdict::of(&anchor(what, bound), &record(vec![sheet]))
     }
 
     #[test]
     fn ratio_is_judged_by_its_median() {
-        let verdict = judged(What::Wall, AnchorBound::OfBest(0.5));
+        let verdict = judged(FigureKind::Wall, ProjectGoalBound::OfBest(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
-        assert_eq!(verdict.end, End::Met(2, 3));
-        assert_eq!(judged(What::Wall, AnchorBound::Of("curl", 0.4)).end, End::Missed(1, 3));
+        assert_eq!(verdict.end, GoalStatus::Met(2, 3));
+        assert_eq!(judged(FigureKind::Wall, ProjectGoalBound::Of("curl", 0.4)).end, GoalStatus::Missed(1, 3));
         // A goal with nobody to compare with is neither met nor missed.
-        for bound in [AnchorBound::Of("wrong", 1.0), AnchorBound::Of("absent", 1.0), AnchorBound::Micros(1.0)] {
-            assert!(matches!(judged(What::Wall, bound).end, End::Unmeasured(_)));
+        for bound in
+            [ProjectGoalBound::Of("wrong", 1.0), ProjectGoalBound::Of("absent", 1.0), ProjectGoalBound::Micros(1.0)]
+        {
+            assert!(matches!(judged(FigureKind::Wall, bound).end, GoalStatus::Unmeasured(_)));
         }
     }
 
     #[test]
-    fn figures_as_they_stand() {
-        assert_eq!(judged(What::Cpu, AnchorBound::Most(2.0)).haul, "2.000 s/GB");
-        assert_eq!(judged(What::Cpu, AnchorBound::Most(2.0)).end, End::Met(2, 3));
-        assert_eq!(judged(What::Rss, AnchorBound::Most(1.0)).end, End::Missed(0, 3));
-        let speed = judged(What::Wall, AnchorBound::Speed(250.0));
-        assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", End::Met(2, 3)));
-        assert_eq!(judged(What::FirstByte, AnchorBound::Most(1.0)).end, End::Unmeasured("not measured".to_owned()));
+    fn absolute_figures_are_judged_by_their_median() {
+        assert_eq!(judged(FigureKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
+        assert_eq!(judged(FigureKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
+        assert_eq!(judged(FigureKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));
+        let speed = judged(FigureKind::Wall, ProjectGoalBound::Speed(250.0));
+        assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", GoalStatus::Met(2, 3)));
+        assert_eq!(
+            judged(FigureKind::FirstByte, ProjectGoalBound::Most(1.0)).end,
+            GoalStatus::Unmeasured("not measured".to_owned())
+        );
     }
 
     #[test]
-    fn a_job_that_did_not_run_says_why() {
+    fn skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
-        let verdict = Verdict::of(&anchor(What::Wall, AnchorBound::Most(1.0)), &record);
-        assert_eq!(verdict.end, End::Unmeasured("not measured: no compiler".to_owned()));
+        let verdict = GoalVerdict::of(&anchor(FigureKind::Wall, ProjectGoalBound::Most(1.0)), &record);
+        assert_eq!(verdict.end, GoalStatus::Unmeasured("not measured: no compiler".to_owned()));
     }
 }

@@ -1,10 +1,11 @@
-//! Torture: the system refuses the n-th descriptor, thread or piece of memory that a run asks for, for each n that it comes
-//! to. It ends with the whole answer or with an honest failure: never with a false success, never with a torn file under its
-//! final name, never by a panic. (A refused allocation of a small object ends a Rust program by SIGABRT, and the library of
-//! cryptography does the same: the one signal that is allowed, and there alone.)
+//! Torture: the system refuses the n-th descriptor, thread or piece of memory that a run asks for,
+//! for each n that it comes to. It ends with the whole answer or with an honest failure: never with
+//! a false success, never with a torn file under its final name, never by a panic. (A refused
+//! allocation of a small object ends a Rust program by SIGABRT, and the library of cryptography
+//! does the same: the one signal that is allowed, and there alone.)
 //!
-//! `HAUL_TORTURE=all` runs every case (`make torture`), `HAUL_TORTURE=15..30` those; without it a few are run, with every
-//! seventh allocation.
+//! `HAUL_TORTURE=all` runs every case (`make torture`), `HAUL_TORTURE=15..30` those; without it a
+//! few are run, with every seventh allocation.
 
 mod common;
 
@@ -17,7 +18,7 @@ use std::process::{Command, Stdio};
 use common::{CommandOutput, HAUL, installed, program, run, skipped};
 use testkit::origin::Origin;
 
-/// Calls of the system that make something, and what they say when there is no more of it.
+/// The system calls that create something, and their error when there is no more of it.
 const CALLS: [(&str, &str); 6] = [
     ("openat", "EMFILE"),
     ("socket", "EMFILE"),
@@ -26,16 +27,16 @@ const CALLS: [(&str, &str); 6] = [
     ("eventfd2", "EMFILE"),
     ("clone3", "EAGAIN"),
 ];
-/// The least number of command lines of the whole.
+/// The least number of command lines in all cases.
 const LEAST: usize = 50;
-/// No run of these comes to so many.
+/// A number of calls that no run reaches.
 const MOST: u64 = 100_000;
 
-/// What a run leaves.
+/// The output and files of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct TortureResult {
     stdout: Vec<u8>,
-    /// Content of each file named `out…`.
+    /// The content of each file whose name starts with `out`.
     files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -48,7 +49,7 @@ fn left(ran: &CommandOutput, dir: &Path) -> TortureResult {
     TortureResult { stdout: ran.stdout.clone(), files: files.collect() }
 }
 
-/// All command lines: jobs × ways.
+/// All command lines: every job with every protocol.
 fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     let (plain, tls) = (origin.url(""), origin.https_url(""));
     let ca = ca.to_str().unwrap();
@@ -86,7 +87,7 @@ fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Which cases `HAUL_TORTURE` wants, each of them whole.
+/// The range of cases that `HAUL_TORTURE` selects; `None` for the small default set.
 fn wanted() -> Option<Range<usize>> {
     let text = std::env::var("HAUL_TORTURE").ok()?;
     if text == "all" {
@@ -97,7 +98,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// The cases of this run, each with what it leaves when nothing is refused.
+/// Calls `torture` for each case of this run, with the result when nothing is refused; returns
+/// their number.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
@@ -123,18 +125,19 @@ fn scratch() -> tempfile::TempDir {
     dir
 }
 
-/// Without what Cargo adds to the environment: the loader would look through each of its directories. And without a backtrace
-/// of each process that has no memory: to put names to it takes thirty times as long as all the rest.
+/// Adds the directory and arguments. Removes Cargo's library path, which makes the loader search
+/// each directory, and backtraces, which take thirty times as long as all the rest when memory is
+/// refused.
 fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE").current_dir(dir).args(args);
     command
 }
 
-/// Whether the end of a run is an honest one.
+/// Asserts that a run ended honestly: the expected result, or an error and no torn file.
 fn check(ran: &CommandOutput, dir: &Path, expected: &TortureResult, may_abort: bool, what: &str) {
     let found = left(ran, dir);
-    // The cryptographic library's callers panic where it has no memory: where a digest is copied, where a key is made. So does the
-    // decoder of gzip where it is made.
+    // The cryptographic library's callers panic where it has no memory: where a digest is copied,
+    // where a key is made. So does the decoder of gzip where it is made.
     let at = |place| ran.stderr.contains(place);
     let is_the_librarys =
         may_abort && ran.code == 101 && (at("/aws-lc-rs-") || at("/crypto/aws_lc_rs/") || at("/zlib-rs-"));
@@ -183,7 +186,7 @@ fn refused_descriptors_or_threads_never_fake_success() {
     assert!(refusals > count, "nothing was refused");
 }
 
-/// The library that refuses allocations, made with the C compiler of this machine.
+/// Builds the preloaded library that refuses allocations with the machine's C compiler.
 fn preload(dir: &Path) -> Option<PathBuf> {
     let cc = installed("cc", "refused allocations")?;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/torture/refuse.c");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, knowing, retrying};
 use haul::{Client, RequestOptions};
-use testkit::hostile::{Promise, Protocol, Reply, Server};
+use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 
 /// The seed of all replies.
@@ -26,13 +26,13 @@ const WORKERS: usize = 2;
 const OF_ONE_CLIENT: usize = 50;
 
 /// Options for a reply: plain ones, or random ones if the reply promises nothing.
-fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
+fn options(reply: &HostileReply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
     // A server may ask for an hour in Retry-After.
     options.retry.cap = Duration::from_millis(10);
     // A time limit that only a silent server reaches.
     options.max_time = Some(Duration::from_secs(if reply.may_stall() { 1 } else { 20 }));
-    if reply.promise == Promise::Nothing {
+    if reply.promise == AllowedResult::Nothing {
         options.decode = rng.below(2) == 0;
         options.include_head = rng.below(4) == 0;
         options.fail = rng.below(2) == 0;
@@ -42,7 +42,7 @@ fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
         options.resume_from = (rng.below(8) == 0).then_some(5);
         options.method = ["GET", "GET", "GET", "HEAD", "POST"][rng.below(5) as usize].to_owned();
     }
-    if reply.protocol == Protocol::Http2 { knowing(options) } else { options }
+    if reply.protocol == HostileProtocol::Http2 { knowing(options) } else { options }
 }
 
 /// Returns the peak resident memory of this process, in KiB.
@@ -54,24 +54,24 @@ fn peak() -> Option<u64> {
 /// Plays one reply to both drivers and returns the index of its promise.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
-    let reply = Reply::of(seed);
-    let server = Server::start(reply.clone()).unwrap();
+    let reply = HostileReply::of(seed);
+    let server = HostileServer::start(reply.clone()).unwrap();
     for driver in DRIVERS {
         let got = driver.get(client, &server.url(), &options(&reply, &mut Rng::new(seed)));
         let told = || format!("reply {number} {driver:?} {:?}: {} {}", reply.made_of, got.exit, got.message);
         match &reply.promise {
-            Promise::Body(body) => {
+            AllowedResult::Body(body) => {
                 assert_eq!(got.exit, 0, "{}", told());
                 assert!(got.body == *body, "other bytes: {}", told());
             }
-            Promise::Failure => assert_ne!(got.exit, 0, "{}", told()),
-            Promise::Nothing => {}
+            AllowedResult::Failure => assert_ne!(got.exit, 0, "{}", told()),
+            AllowedResult::Nothing => {}
         }
     }
     match reply.promise {
-        Promise::Body(_) => 0,
-        Promise::Failure => 1,
-        Promise::Nothing => 2,
+        AllowedResult::Body(_) => 0,
+        AllowedResult::Failure => 1,
+        AllowedResult::Nothing => 2,
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short};
-use testkit::faulty::Faulty;
+use testkit::faulty::FaultyOrigin;
 
 const USAGE: &str = "\
 faulty [options]: one long body at /f/NAME?QUERY on 127.0.0.1, with the faults that the query asks for
@@ -38,7 +38,7 @@ When it is ready it prints one line: listening http=ADDRESS https=ADDRESS
 ";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut builder = Faulty::builder();
+    let mut builder = FaultyOrigin::builder();
     let (mut ca, mut until_eof) = (None::<PathBuf>, false);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {

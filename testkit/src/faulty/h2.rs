@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-use super::plan::How;
-use super::reply::{PlannedReply, Resource};
-use super::request::Request;
-use super::send::{SendStep, Sending};
+use super::plan::BreakKind;
+use super::reply::{FaultyResource, PlannedReply};
+use super::request::RangeRequest;
+use super::send::{BodySender, SendStep};
 use super::serve::FaultyState;
 use crate::frames::{self, Frame};
-use crate::wire::Wire;
+use crate::peer_stream::PeerStream;
 
 /// The first line of the client's preface and its empty line; the rest of it is [`PREFACE_END`].
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
@@ -39,8 +39,8 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 const PRIORITY: u8 = 32;
 
 /// Serves a connection after [`PREFACE`], to its end.
-pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &FaultyState) -> io::Result<()> {
-    let mut session = Session {
+pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyState) -> io::Result<()> {
+    let mut session = FaultySession {
         wire,
         ahead,
         number,
@@ -57,19 +57,19 @@ pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &FaultyStat
     // Counted as closed before the client can know.
     shared.closed(number);
     match end? {
-        End::InOrder => session.wire.end(),
-        End::Reset => session.wire.reset(),
+        FaultyConnectionEnd::InOrder => session.wire.end(),
+        FaultyConnectionEnd::Reset => session.wire.reset(),
     }
 }
 
 /// The end of a connection.
-enum End {
+enum FaultyConnectionEnd {
     InOrder,
     Reset,
 }
 
-struct Session<'a> {
-    wire: Wire,
+struct FaultySession<'a> {
+    wire: PeerStream,
     /// Received, but not a whole frame yet.
     ahead: Vec<u8>,
     number: u64,
@@ -77,16 +77,16 @@ struct Session<'a> {
     decoder: loona_hpack::Decoder<'static>,
     window: i64,
     initial: i64,
-    streams: BTreeMap<u32, Stream>,
+    streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
     /// No GOAWAY was sent.
     takes_more: bool,
 }
 
 /// A body under way.
-struct Stream {
-    resource: Arc<Resource>,
-    sending: Sending,
+struct FaultyStream {
+    resource: Arc<FaultyResource>,
+    sending: BodySender,
     window: i64,
     /// Made, but not to be sent before this moment.
     ready: Vec<u8>,
@@ -97,11 +97,11 @@ struct Stream {
     last: bool,
 }
 
-impl Session<'_> {
-    fn run(&mut self) -> io::Result<End> {
+impl FaultySession<'_> {
+    fn run(&mut self) -> io::Result<FaultyConnectionEnd> {
         while self.ahead.len() < PREFACE_END.len() {
             if !self.read(None)? {
-                return Ok(End::InOrder);
+                return Ok(FaultyConnectionEnd::InOrder);
             }
         }
         self.ahead.drain(..PREFACE_END.len());
@@ -117,7 +117,7 @@ impl Session<'_> {
             self.wire.flush()?;
             let is_done = !self.takes_more && self.streams.is_empty();
             if is_done || self.shared.stop.load(SeqCst) || !self.read(Some(self.patience()))? {
-                return Ok(End::InOrder);
+                return Ok(FaultyConnectionEnd::InOrder);
             }
         }
     }
@@ -229,7 +229,7 @@ impl Session<'_> {
             let found = fields.iter().find(|(known, _)| known == name.as_bytes());
             found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
         };
-        let request = Request {
+        let request = RangeRequest {
             head_only: field(":method").is_some_and(|method| method == "HEAD"),
             target: field(":path").unwrap_or_default(),
             range: field("range"),
@@ -239,7 +239,7 @@ impl Session<'_> {
         self.answer(frame.stream, &request)
     }
 
-    fn answer(&mut self, id: u32, request: &Request) -> io::Result<()> {
+    fn answer(&mut self, id: u32, request: &RangeRequest) -> io::Result<()> {
         let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
         let resource = match path.strip_prefix("/f/").map(|name| self.shared.resource(name, query)) {
             Some(Ok(resource)) => resource,
@@ -250,8 +250,8 @@ impl Session<'_> {
             PlannedReply::Reset => self.wire.write_all(&frames::rst(id, REFUSED_STREAM)),
             PlannedReply::Empty { head } => self.wire.write_all(&head_frame(id, true, &head)),
             PlannedReply::Body { head, send } => {
-                let stream = Stream {
-                    sending: Sending::new(&resource, send, false),
+                let stream = FaultyStream {
+                    sending: BodySender::new(&resource, send, false),
                     resource,
                     window: self.initial,
                     ready: Vec::new(),
@@ -266,7 +266,7 @@ impl Session<'_> {
     }
 
     /// Sends one piece of each body that may be sent; returns how the connection ends, if it does.
-    fn send(&mut self) -> io::Result<Option<End>> {
+    fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         for id in ids {
@@ -317,26 +317,26 @@ impl Session<'_> {
         }
     }
 
-    fn breaks(&mut self, id: u32, how: How, now: Instant) -> io::Result<Option<End>> {
+    fn breaks(&mut self, id: u32, how: BreakKind, now: Instant) -> io::Result<Option<FaultyConnectionEnd>> {
         match how {
-            How::Reset => return Ok(Some(End::Reset)),
-            How::Close => return Ok(Some(End::InOrder)),
-            How::Stall => {
+            BreakKind::Reset => return Ok(Some(FaultyConnectionEnd::Reset)),
+            BreakKind::Close => return Ok(Some(FaultyConnectionEnd::InOrder)),
+            BreakKind::Stall => {
                 if let Some(stream) = self.streams.get_mut(&id) {
                     stream.stalled = Some(stream.resource.plan.stall.map(|time| now + time));
                 }
             }
-            How::Rst => {
+            BreakKind::Rst => {
                 self.forget(id);
                 self.wire.write_all(&frames::rst(id, INTERNAL_ERROR))?;
             }
-            How::GoAway => {
+            BreakKind::GoAway => {
                 self.takes_more = false;
                 self.wire.write_all(&frames::goaway(self.highest, NO_ERROR))?;
             }
-            How::GoAwayCut => {
+            BreakKind::GoAwayCut => {
                 self.wire.write_all(&frames::goaway(self.highest, INTERNAL_ERROR))?;
-                return Ok(Some(End::InOrder));
+                return Ok(Some(FaultyConnectionEnd::InOrder));
             }
         }
         Ok(None)

@@ -1,17 +1,18 @@
 //! An origin of one long body that answers ranges: rightly, or with a fault asked for in the URL.
 //!
 //! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its
-//! faults are a [`Plan`]: set by [`Faulty::serve`], or the query of the first URL that names it, so
-//! that a command line can ask for a fault. Plain sockets and a thread a connection; over TLS the
-//! same on another port. A client with prior knowledge of HTTP/2 gets it on either; by ALPN it is
-//! offered with [`Builder::http2`].
+//! faults are a [`FaultPlan`]: set by [`FaultyOrigin::serve`], or the query of the first URL that
+//! names it, so that a command line can ask for a fault. Plain sockets and a thread a connection;
+//! over TLS the same on another port. A client with prior knowledge of HTTP/2 gets it on either; by
+//! ALPN it is offered with [`FaultyBuilder::http2`].
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use testkit::faulty::{Break, Faulty, Plan};
+//! use testkit::faulty::{BodyBreak, FaultyOrigin, FaultPlan};
 //!
-//! let origin = Faulty::builder().start().unwrap();
-//! let path = origin.serve("big", Plan { size: 1000, breaks: vec![Break::close_at(10)], ..Plan::default() });
+//! let origin = FaultyOrigin::builder().start().unwrap();
+//! let breaks = vec![BodyBreak::close_at(10)];
+//! let path = origin.serve("big", FaultPlan { size: 1000, breaks, ..FaultPlan::default() });
 //! assert_eq!(origin.url(&path), format!("http://{}/f/big", origin.http_addr()));
 //!
 //! let mut stream = std::net::TcpStream::connect(origin.http_addr()).unwrap();
@@ -23,7 +24,7 @@
 //! ```
 //!
 //! Each name has a state of its own (how often a break was met, what was sent), so each run of a
-//! test takes a new name. `/seen/NAME` gives [`Seen`] as JSON.
+//! test takes a new name. `/seen/NAME` gives [`FaultyRecord`] as JSON.
 //!
 //! Left out: bytes from another place under the right Content-Range. No client can detect that
 //! without a digest.
@@ -43,42 +44,42 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
-pub use plan::{Break, Change, Etag, How, Lie, Place, Plan};
-pub use record::{Asking, Body, Seen};
+pub use plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+pub use record::{AnsweredRequest, FaultyRecord, SentBody};
 
 use crate::identity::Identity;
 use serve::FaultyState;
 
-/// The settings of an origin; made by [`Faulty::builder`].
+/// The settings of an origin; made by [`FaultyOrigin::builder`].
 #[derive(Default)]
-pub struct Builder {
+pub struct FaultyBuilder {
     http_port: u16,
     https_port: u16,
     connection_limit: Option<usize>,
     http2: bool,
 }
 
-impl Builder {
+impl FaultyBuilder {
     /// The port for plain HTTP. Default: 0, any.
-    pub fn http_port(mut self, port: u16) -> Builder {
+    pub fn http_port(mut self, port: u16) -> FaultyBuilder {
         self.http_port = port;
         self
     }
 
     /// The port for TLS. Default: 0, any.
-    pub fn https_port(mut self, port: u16) -> Builder {
+    pub fn https_port(mut self, port: u16) -> FaultyBuilder {
         self.https_port = port;
         self
     }
 
     /// Connections beyond this many open ones are reset at once. Default: no limit.
-    pub fn connection_limit(mut self, most: usize) -> Builder {
+    pub fn connection_limit(mut self, most: usize) -> FaultyBuilder {
         self.connection_limit = Some(most);
         self
     }
 
     /// Over TLS, HTTP/2 with clients that offer it. Default: only HTTP/1.1.
-    pub fn http2(mut self) -> Builder {
+    pub fn http2(mut self) -> FaultyBuilder {
         self.http2 = true;
         self
     }
@@ -87,7 +88,7 @@ impl Builder {
     ///
     /// # Errors
     /// From binding a port.
-    pub fn start(self) -> io::Result<Faulty> {
+    pub fn start(self) -> io::Result<FaultyOrigin> {
         let identity = Identity::generate();
         let shared = Arc::new(FaultyState { limit: self.connection_limit, ..FaultyState::default() });
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
@@ -99,22 +100,22 @@ impl Builder {
             let shared = shared.clone();
             thread::spawn(move || serve::accept(&listener, tls.as_ref(), &shared));
         }
-        Ok(Faulty { http_addr, https_addr, identity, shared })
+        Ok(FaultyOrigin { http_addr, https_addr, identity, shared })
     }
 }
 
 /// A running origin. Dropping it ends its connections.
-pub struct Faulty {
+pub struct FaultyOrigin {
     http_addr: SocketAddr,
     https_addr: SocketAddr,
     identity: Identity,
     shared: Arc<FaultyState>,
 }
 
-impl Faulty {
+impl FaultyOrigin {
     /// An origin on any two ports of 127.0.0.1.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> FaultyBuilder {
+        FaultyBuilder::default()
     }
 
     /// Returns the address for plain HTTP.
@@ -144,13 +145,13 @@ impl Faulty {
 
     /// Stores a plan under a name, with a new state, and returns its path, `/f/NAME`. A query in a
     /// URL with this name is ignored.
-    pub fn serve(&self, name: &str, plan: Plan) -> String {
+    pub fn serve(&self, name: &str, plan: FaultPlan) -> String {
         self.shared.put(name, plan);
         format!("/f/{name}")
     }
 
     /// Returns the events under a name so far; empty if the name was never requested.
-    pub fn seen(&self, name: &str) -> Seen {
+    pub fn seen(&self, name: &str) -> FaultyRecord {
         self.shared.seen(name)
     }
 
@@ -165,7 +166,7 @@ impl Faulty {
     }
 }
 
-impl Drop for Faulty {
+impl Drop for FaultyOrigin {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
         self.shared.end_connections();

@@ -5,11 +5,12 @@
 //! stream broke.
 //!
 //! ```
-//! use testkit::faulty::{Break, Plan};
+//! use testkit::faulty::{BodyBreak, FaultPlan};
 //!
-//! let plan = Plan { size: 1000, breaks: vec![Break::reset_at(300).times(1)], ..Plan::default() };
+//! let breaks = vec![BodyBreak::reset_at(300).times(1)];
+//! let plan = FaultPlan { size: 1000, breaks, ..FaultPlan::default() };
 //! assert_eq!(plan.query(), "size=1000&reset-at=300x1");
-//! assert_eq!(Plan::parse("size=1000&reset-at=300x1").unwrap(), plan);
+//! assert_eq!(FaultPlan::parse("size=1000&reset-at=300x1").unwrap(), plan);
 //! ```
 
 use std::time::Duration;
@@ -17,22 +18,22 @@ use std::time::Duration;
 /// A body and its faults; the default is a body of 4 MiB without any.
 ///
 /// *Part* is a 206, *whole* a 200. The letters of a query are in `docs/design/testing.md` and in
-/// [`parse`](Plan::parse).
+/// [`parse`](FaultPlan::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct FaultPlan {
     /// Bytes of the body. Query: `size`.
     pub size: u64,
     /// The seed of the [`Pattern`](crate::pattern::Pattern). Query: `seed`.
     pub seed: u64,
     /// The kind of ETag. Query: `etag=strong|weak|none`.
-    pub etag: Etag,
+    pub etag: EtagKind,
     /// Every request gets a whole. Query: `ignore-range`.
     pub ignore_range: bool,
     /// If-Range is taken as matching whatever it says. Query: `ignore-if-range`.
     pub ignore_if_range: bool,
     /// The fault in a part's Content-Range. Query: `range-start=±K`, `range-end=±K`,
     /// `range-total=±K`, `range-unit`, `range-missing`.
-    pub content_range: Option<Lie>,
+    pub content_range: Option<WrongContentRange>,
     /// A part's body ends this many bytes early, and the connection with it. Query: `short`.
     pub short: u64,
     /// A part's Content-Length is wrong by this: below zero the body is as short as announced;
@@ -51,11 +52,11 @@ pub struct Plan {
     pub garbage: u64,
     /// The time at which ETag, Last-Modified and content change; a body being sent stays as it was.
     /// Query: `change-after-bytes`, `change-after-requests`, `change-after-ms`.
-    pub change: Option<Change>,
+    pub change: Option<ContentChange>,
     /// The size after that change; default: the same. Query: `new-size`.
     pub new_size: Option<u64>,
-    /// The positions at which bodies break. Query: see [`Break`].
-    pub breaks: Vec<Break>,
+    /// The positions at which bodies break. Query: see [`BodyBreak`].
+    pub breaks: Vec<BodyBreak>,
     /// The duration of a stall; default: until the client closes. Query: `stall-ms`.
     pub stall: Option<Duration>,
     /// Bytes a second of each body. Query: `rate`.
@@ -75,12 +76,12 @@ pub struct Plan {
     pub refuse: u64,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for FaultPlan {
+    fn default() -> FaultPlan {
+        FaultPlan {
             size: 4 << 20,
             seed: 1,
-            etag: Etag::Strong,
+            etag: EtagKind::Strong,
             ignore_range: false,
             ignore_if_range: false,
             content_range: None,
@@ -108,7 +109,7 @@ impl Default for Plan {
 
 /// The kind of entity tag (RFC 9110 §8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Etag {
+pub enum EtagKind {
     /// Another for each content.
     Strong,
     /// The same, marked weak: not valid for ranges.
@@ -119,7 +120,7 @@ pub enum Etag {
 
 /// A wrong Content-Range (RFC 9110 §14.4); the body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum WrongContentRange {
     /// The first position is off by this.
     Start(i64),
     /// The last position is off by this.
@@ -134,7 +135,7 @@ pub enum Lie {
 
 /// The time at which the content changes; checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ContentChange {
     /// After this many body bytes in all replies together.
     Bytes(u64),
     /// After this many answered requests.
@@ -147,26 +148,26 @@ pub enum Change {
 ///
 /// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N`
 /// count from the start of the source, `reset-after=N` and so on from the start of each body; an
-/// `xN` after the number ([`times`](Break::times)) limits how often.
+/// `xN` after the number ([`times`](BodyBreak::times)) limits how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Break {
+pub struct BodyBreak {
     /// The kind of break.
-    pub how: How,
+    pub how: BreakKind,
     /// The position.
-    pub place: Place,
+    pub place: BreakOffset,
     /// The number of bodies affected, from the first one; `None` for all.
     pub times: Option<u64>,
 }
 
 /// The kinds of breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum BreakKind {
     /// A reset. Bytes that the socket has not sent yet are lost, so the client may see less than
     /// was sent.
     Reset,
     /// A proper close, over TLS with close_notify: only the length shows that it is early.
     Close,
-    /// Send nothing for [`Plan::stall`], then the rest. Other streams of an HTTP/2 connection
+    /// Send nothing for [`FaultPlan::stall`], then the rest. Other streams of an HTTP/2 connection
     /// continue.
     Stall,
     /// RST_STREAM with INTERNAL_ERROR, once everything before it was sent; over HTTP/1 a proper
@@ -180,36 +181,36 @@ pub enum How {
 
 /// The origin of a break's offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BreakOffset {
     /// An offset of the source.
     At(u64),
     /// An offset into the body of a reply.
     After(u64),
 }
 
-impl Break {
+impl BodyBreak {
     /// A reset at an offset of the source.
-    pub fn reset_at(offset: u64) -> Break {
-        Break { how: How::Reset, place: Place::At(offset), times: None }
+    pub fn reset_at(offset: u64) -> BodyBreak {
+        BodyBreak { how: BreakKind::Reset, place: BreakOffset::At(offset), times: None }
     }
 
     /// An early end at an offset of the source.
-    pub fn close_at(offset: u64) -> Break {
-        Break { how: How::Close, place: Place::At(offset), times: None }
+    pub fn close_at(offset: u64) -> BodyBreak {
+        BodyBreak { how: BreakKind::Close, place: BreakOffset::At(offset), times: None }
     }
 
     /// A stall at an offset of the source.
-    pub fn stall_at(offset: u64) -> Break {
-        Break { how: How::Stall, place: Place::At(offset), times: None }
+    pub fn stall_at(offset: u64) -> BodyBreak {
+        BodyBreak { how: BreakKind::Stall, place: BreakOffset::At(offset), times: None }
     }
 
     /// An RST_STREAM at an offset of the source.
-    pub fn rst_at(offset: u64) -> Break {
-        Break { how: How::Rst, place: Place::At(offset), times: None }
+    pub fn rst_at(offset: u64) -> BodyBreak {
+        BodyBreak { how: BreakKind::Rst, place: BreakOffset::At(offset), times: None }
     }
 
     /// The same for the first `times` bodies only.
-    pub fn times(mut self, times: u64) -> Break {
+    pub fn times(mut self, times: u64) -> BodyBreak {
         self.times = Some(times);
         self
     }
@@ -217,8 +218,8 @@ impl Break {
     /// Returns the offset in a body that covers `start..end` of the source; `None` if outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
-            Place::At(offset) => offset,
-            Place::After(len) => start.checked_add(len)?,
+            BreakOffset::At(offset) => offset,
+            BreakOffset::After(len) => start.checked_add(len)?,
         };
         (start..end).contains(&at).then_some(at)
     }

@@ -4,34 +4,34 @@ use std::fmt::{Display, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::plan::{Break, Change, Etag, How, Lie, Place, Plan};
+use super::plan::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 
 /// A break's name in a query, and what it is.
-type Named = (&'static str, How, fn(u64) -> Place);
+type NamedBreak = (&'static str, BreakKind, fn(u64) -> BreakOffset);
 
-const BREAKS: [Named; 12] = [
-    ("reset-at", How::Reset, Place::At),
-    ("reset-after", How::Reset, Place::After),
-    ("close-at", How::Close, Place::At),
-    ("close-after", How::Close, Place::After),
-    ("stall-at", How::Stall, Place::At),
-    ("stall-after", How::Stall, Place::After),
-    ("rst-at", How::Rst, Place::At),
-    ("rst-after", How::Rst, Place::After),
-    ("goaway-at", How::GoAway, Place::At),
-    ("goaway-after", How::GoAway, Place::After),
-    ("goaway-cut-at", How::GoAwayCut, Place::At),
-    ("goaway-cut-after", How::GoAwayCut, Place::After),
+const BREAKS: [NamedBreak; 12] = [
+    ("reset-at", BreakKind::Reset, BreakOffset::At),
+    ("reset-after", BreakKind::Reset, BreakOffset::After),
+    ("close-at", BreakKind::Close, BreakOffset::At),
+    ("close-after", BreakKind::Close, BreakOffset::After),
+    ("stall-at", BreakKind::Stall, BreakOffset::At),
+    ("stall-after", BreakKind::Stall, BreakOffset::After),
+    ("rst-at", BreakKind::Rst, BreakOffset::At),
+    ("rst-after", BreakKind::Rst, BreakOffset::After),
+    ("goaway-at", BreakKind::GoAway, BreakOffset::At),
+    ("goaway-after", BreakKind::GoAway, BreakOffset::After),
+    ("goaway-cut-at", BreakKind::GoAwayCut, BreakOffset::At),
+    ("goaway-cut-after", BreakKind::GoAwayCut, BreakOffset::After),
 ];
 
-impl Plan {
+impl FaultPlan {
     /// Reads `name=value` pairs joined by `&`; the names are in the docs of the fields. A later
     /// pair wins.
     ///
     /// # Errors
     /// A message that names the malformed pair.
-    pub fn parse(query: &str) -> Result<Plan, String> {
-        let mut plan = Plan::default();
+    pub fn parse(query: &str) -> Result<FaultPlan, String> {
+        let mut plan = FaultPlan::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             plan.set(name, value).ok_or_else(|| format!("cannot read {pair}"))?;
@@ -39,26 +39,26 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The query that [`parse`](Plan::parse) reads as this plan; defaults are left out.
+    /// The query that [`parse`](FaultPlan::parse) reads as this plan; defaults are left out.
     pub fn query(&self) -> String {
-        let mut out = Pairs(String::new());
-        let plain = Plan::default();
+        let mut out = QueryPairs(String::new());
+        let plain = FaultPlan::default();
         out.number("size", self.size, plain.size);
         out.number("seed", self.seed, plain.seed);
         match self.etag {
-            Etag::Strong => {}
-            Etag::Weak => out.pair("etag", "weak"),
-            Etag::None => out.pair("etag", "none"),
+            EtagKind::Strong => {}
+            EtagKind::Weak => out.pair("etag", "weak"),
+            EtagKind::None => out.pair("etag", "none"),
         }
         out.flag("ignore-range", self.ignore_range);
         out.flag("ignore-if-range", self.ignore_if_range);
         match self.content_range {
             None => {}
-            Some(Lie::Start(by)) => out.pair("range-start", by),
-            Some(Lie::End(by)) => out.pair("range-end", by),
-            Some(Lie::Total(by)) => out.pair("range-total", by),
-            Some(Lie::Unit) => out.flag("range-unit", true),
-            Some(Lie::Missing) => out.flag("range-missing", true),
+            Some(WrongContentRange::Start(by)) => out.pair("range-start", by),
+            Some(WrongContentRange::End(by)) => out.pair("range-end", by),
+            Some(WrongContentRange::Total(by)) => out.pair("range-total", by),
+            Some(WrongContentRange::Unit) => out.flag("range-unit", true),
+            Some(WrongContentRange::Missing) => out.flag("range-missing", true),
         }
         out.number("short", self.short, 0);
         out.number("part-length", self.part_length, 0);
@@ -69,14 +69,14 @@ impl Plan {
         out.number("garbage", self.garbage, 0);
         match self.change {
             None => {}
-            Some(Change::Bytes(bytes)) => out.pair("change-after-bytes", bytes),
-            Some(Change::Requests(count)) => out.pair("change-after-requests", count),
-            Some(Change::Time(time)) => out.pair("change-after-ms", time.as_millis()),
+            Some(ContentChange::Bytes(bytes)) => out.pair("change-after-bytes", bytes),
+            Some(ContentChange::Requests(count)) => out.pair("change-after-requests", count),
+            Some(ContentChange::Time(time)) => out.pair("change-after-ms", time.as_millis()),
         }
         out.some("new-size", self.new_size);
         for one in &self.breaks {
-            let (Place::At(number) | Place::After(number)) = one.place;
-            let named = |(_, how, place): &&Named| *how == one.how && place(number) == one.place;
+            let (BreakOffset::At(number) | BreakOffset::After(number)) = one.place;
+            let named = |(_, how, place): &&NamedBreak| *how == one.how && place(number) == one.place;
             let name = BREAKS.iter().find(named).map_or("", |(name, ..)| name);
             let times = one.times.map_or_else(String::new, |times| format!("x{times}"));
             out.pair(name, format_args!("{number}{times}"));
@@ -98,7 +98,7 @@ impl Plan {
                 Some((number, times)) => (number, Some(read(times)?)),
                 None => (value, None),
             };
-            self.breaks.push(Break { how: *how, place: place(read(number)?), times });
+            self.breaks.push(BodyBreak { how: *how, place: place(read(number)?), times });
             return Some(());
         }
         match name {
@@ -106,19 +106,19 @@ impl Plan {
             "seed" => self.seed = read(value)?,
             "etag" => {
                 self.etag = match value {
-                    "strong" => Etag::Strong,
-                    "weak" => Etag::Weak,
-                    "none" => Etag::None,
+                    "strong" => EtagKind::Strong,
+                    "weak" => EtagKind::Weak,
+                    "none" => EtagKind::None,
                     _ => return None,
                 }
             }
             "ignore-range" => self.ignore_range = set(value)?,
             "ignore-if-range" => self.ignore_if_range = set(value)?,
-            "range-start" => self.content_range = Some(Lie::Start(read(value)?)),
-            "range-end" => self.content_range = Some(Lie::End(read(value)?)),
-            "range-total" => self.content_range = Some(Lie::Total(read(value)?)),
-            "range-unit" => self.content_range = set(value)?.then_some(Lie::Unit),
-            "range-missing" => self.content_range = set(value)?.then_some(Lie::Missing),
+            "range-start" => self.content_range = Some(WrongContentRange::Start(read(value)?)),
+            "range-end" => self.content_range = Some(WrongContentRange::End(read(value)?)),
+            "range-total" => self.content_range = Some(WrongContentRange::Total(read(value)?)),
+            "range-unit" => self.content_range = set(value)?.then_some(WrongContentRange::Unit),
+            "range-missing" => self.content_range = set(value)?.then_some(WrongContentRange::Missing),
             "short" => self.short = read(value)?,
             "part-length" => self.part_length = read(value)?,
             "whole-length" => self.whole_length = read(value)?,
@@ -126,9 +126,9 @@ impl Plan {
             "chunked" => self.chunked = set(value)?,
             "gzip" => self.gzip = set(value)?,
             "garbage" => self.garbage = read(value)?,
-            "change-after-bytes" => self.change = Some(Change::Bytes(read(value)?)),
-            "change-after-requests" => self.change = Some(Change::Requests(read(value)?)),
-            "change-after-ms" => self.change = Some(Change::Time(Duration::from_millis(read(value)?))),
+            "change-after-bytes" => self.change = Some(ContentChange::Bytes(read(value)?)),
+            "change-after-requests" => self.change = Some(ContentChange::Requests(read(value)?)),
+            "change-after-ms" => self.change = Some(ContentChange::Time(Duration::from_millis(read(value)?))),
             "new-size" => self.new_size = Some(read(value)?),
             "stall-ms" => self.stall = Some(Duration::from_millis(read(value)?)),
             "rate" => self.rate = Some(read(value)?),
@@ -157,9 +157,9 @@ fn set(value: &str) -> Option<bool> {
     }
 }
 
-struct Pairs(String);
+struct QueryPairs(String);
 
-impl Pairs {
+impl QueryPairs {
     fn pair(&mut self, name: &str, value: impl Display) {
         self.flag(name, true);
         // Writing to a string does not fail.
@@ -194,14 +194,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_goes_through_a_query_and_back() {
-        let mut full = Plan {
+    fn every_plan_field_survives_a_query_round_trip() {
+        let mut full = FaultPlan {
             size: 1,
             seed: 2,
-            etag: Etag::Weak,
+            etag: EtagKind::Weak,
             ignore_range: true,
             ignore_if_range: true,
-            content_range: Some(Lie::Start(-3)),
+            content_range: Some(WrongContentRange::Start(-3)),
             short: 4,
             part_length: -5,
             whole_length: 6,
@@ -209,9 +209,9 @@ mod tests {
             chunked: true,
             gzip: true,
             garbage: 7,
-            change: Some(Change::Bytes(8)),
+            change: Some(ContentChange::Bytes(8)),
             new_size: Some(9),
-            breaks: vec![Break::reset_at(10), Break::stall_at(11).times(2)],
+            breaks: vec![BodyBreak::reset_at(10), BodyBreak::stall_at(11).times(2)],
             stall: Some(Duration::from_millis(12)),
             rate: Some(13),
             range_rate: Some(14),
@@ -221,27 +221,38 @@ mod tests {
             connections: Some(17),
             refuse: 18,
         };
-        assert_eq!(Plan::parse(&full.query()), Ok(full.clone()));
-        full.etag = Etag::None;
-        let lies = [Lie::End(1), Lie::Total(-1), Lie::Unit, Lie::Missing];
-        let changes = [Change::Requests(1), Change::Time(Duration::from_millis(5)), Change::Bytes(0), Change::Bytes(1)];
+        assert_eq!(FaultPlan::parse(&full.query()), Ok(full.clone()));
+        full.etag = EtagKind::None;
+        let lies = [
+            WrongContentRange::End(1),
+            WrongContentRange::Total(-1),
+            WrongContentRange::Unit,
+            WrongContentRange::Missing,
+        ];
+        let changes = [
+            ContentChange::Requests(1),
+            ContentChange::Time(Duration::from_millis(5)),
+            ContentChange::Bytes(0),
+            ContentChange::Bytes(1),
+        ];
         for (lie, change) in lies.into_iter().zip(changes) {
             (full.content_range, full.change) = (Some(lie), Some(change));
-            assert_eq!(Plan::parse(&full.query()), Ok(full.clone()));
+            assert_eq!(FaultPlan::parse(&full.query()), Ok(full.clone()));
         }
         for (name, how, place) in BREAKS {
-            let plan = Plan { breaks: vec![Break { how, place: place(5), times: None }], ..Plan::default() };
+            let plan =
+                FaultPlan { breaks: vec![BodyBreak { how, place: place(5), times: None }], ..FaultPlan::default() };
             assert_eq!(plan.query(), format!("{name}=5"));
-            assert_eq!(Plan::parse(&plan.query()), Ok(plan));
+            assert_eq!(FaultPlan::parse(&plan.query()), Ok(plan));
         }
-        assert_eq!(Plan::default().query(), "");
+        assert_eq!(FaultPlan::default().query(), "");
     }
 
     #[test]
-    fn unknown_parameters_are_named() {
+    fn unreadable_query_parameters_are_named() {
         for bad in ["sise=1", "size=", "size=-1", "reset-at=1x", "reset-at=x1", "etag=strange", "gzip=2", "size"] {
-            assert_eq!(Plan::parse(bad), Err(format!("cannot read {bad}")));
+            assert_eq!(FaultPlan::parse(bad), Err(format!("cannot read {bad}")));
         }
-        assert!(Plan::parse("&size=3&").is_ok());
+        assert!(FaultPlan::parse("&size=3&").is_ok());
     }
 }

@@ -5,20 +5,20 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// The events under one name so far; returned by [`Faulty::seen`](super::Faulty::seen).
+/// The events under one name so far; returned by [`FaultyOrigin::seen`](super::FaultyOrigin::seen).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct FaultyRecord {
     /// Connections that asked for it.
     pub connections: u64,
     /// The requests, in order of arrival.
-    pub requests: Vec<Asking>,
+    pub requests: Vec<AnsweredRequest>,
     /// The bodies, in the same order; refused requests have none.
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<SentBody>,
 }
 
 /// One request and the status it got.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct AnsweredRequest {
     /// The number of the connection, from 0 for the origin's first.
     pub connection: u64,
     /// The Range field.
@@ -31,7 +31,7 @@ pub struct Asking {
 
 /// The bytes sent of one reply's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct SentBody {
     /// The offset of its first byte in the source.
     pub start: u64,
     /// The number of bytes of the source written to the socket; a client that broke off received
@@ -43,7 +43,7 @@ pub struct Body {
     pub part: bool,
 }
 
-impl Seen {
+impl FaultyRecord {
     /// Bytes of the source sent, repeated ones counted each time.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
@@ -66,13 +66,13 @@ impl Seen {
     /// Bytes sent at these offsets, repeated ones counted each time.
     pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
         let within =
-            |body: &Body| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
+            |body: &SentBody| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
         self.bodies.iter().map(within).sum()
     }
 
     /// As `/seen/NAME` shows it.
     pub(super) fn to_json(&self) -> Value {
-        let request = |asking: &Asking| {
+        let request = |asking: &AnsweredRequest| {
             json!({
                 "connection": asking.connection,
                 "range": asking.range,
@@ -80,8 +80,7 @@ impl Seen {
                 "status": asking.status,
             })
         };
-        let body =
-            |body: &Body| json!({ "start": body.start, "sent": body.sent, "version": body.version, "part": body.part });
+        let body = |body: &SentBody| json!({ "start": body.start, "sent": body.sent, "version": body.version, "part": body.part });
         json!({
             "connections": self.connections,
             "sent": self.sent(),
@@ -93,7 +92,7 @@ impl Seen {
 
     /// The longest requested `bytes=A-B`; `None` if all ranges were open-ended.
     pub fn longest_part(&self) -> Option<u64> {
-        let len = |asking: &Asking| {
+        let len = |asking: &AnsweredRequest| {
             let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;
             Some(last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)? + 1)
         };
@@ -105,10 +104,10 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn seen(bodies: &[(u64, u64, u8)]) -> Seen {
+    fn seen(bodies: &[(u64, u64, u8)]) -> FaultyRecord {
         let bodies =
-            bodies.iter().map(|&(start, sent, version)| Body { start, sent, version, part: start > 0 }).collect();
-        Seen { bodies, ..Seen::default() }
+            bodies.iter().map(|&(start, sent, version)| SentBody { start, sent, version, part: start > 0 }).collect();
+        FaultyRecord { bodies, ..FaultyRecord::default() }
     }
 
     #[test]
@@ -123,9 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_part_is_of_closed_ranges() {
-        let asking = |range: &str| Asking { connection: 0, range: Some(range.into()), if_range: None, status: 206 };
-        let mut seen = Seen { requests: vec![asking("bytes=5-")], ..Seen::default() };
+    fn longest_part_counts_only_closed_ranges() {
+        let asking =
+            |range: &str| AnsweredRequest { connection: 0, range: Some(range.into()), if_range: None, status: 206 };
+        let mut seen = FaultyRecord { requests: vec![asking("bytes=5-")], ..FaultyRecord::default() };
         assert_eq!(seen.longest_part(), None);
         seen.requests.extend([asking("bytes=0-9"), asking("bytes=100-104"), asking("bytes=9-0")]);
         assert_eq!(seen.longest_part(), Some(10));

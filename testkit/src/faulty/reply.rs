@@ -2,26 +2,28 @@
 //! request.
 
 use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::plan::{Change, Etag, Lie, Plan};
-use super::record::{Asking, Body, Seen};
-use super::request::{Request, RequestedPart};
+use super::plan::{ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use super::record::{AnsweredRequest, FaultyRecord, SentBody};
+use super::request::RangeRequest;
+use crate::byte_range::RequestedPart;
+use crate::lock::lock;
 
 /// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong
 /// validator (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
 /// One name: its plan and its record.
-pub(super) struct Resource {
-    pub(super) plan: Plan,
-    account: Mutex<Account>,
+pub(super) struct FaultyResource {
+    pub(super) plan: FaultPlan,
+    account: Mutex<ResourceHistory>,
 }
 
 #[derive(Default)]
-struct Account {
-    seen: Seen,
+struct ResourceHistory {
+    seen: FaultyRecord,
     connections: Vec<u64>,
     /// Requests with Range so far.
     ranged: u64,
@@ -39,26 +41,26 @@ pub(super) enum PlannedReply {
     /// A status without a body.
     Empty { head: String },
     /// A status with a body.
-    Body { head: String, send: Send },
+    Body { head: String, send: BodyToSend },
 }
 
 /// A body to send.
 #[derive(Clone, Debug)]
-pub(super) struct Send {
-    /// The index in [`Seen::bodies`].
+pub(super) struct BodyToSend {
+    /// The index in [`FaultyRecord::bodies`].
     pub(super) number: usize,
     pub(super) start: u64,
     /// Bytes of the source that are sent if nothing breaks.
     pub(super) len: u64,
     pub(super) seed: u64,
-    pub(super) framing: Framing,
+    pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
     /// The head announced another length than is sent: the connection has to be closed.
     pub(super) close: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum PlannedFraming {
     Length,
     /// Without a length: over HTTP/1 in chunks.
     Chunked,
@@ -66,22 +68,22 @@ pub(super) enum Framing {
     Gzip,
 }
 
-impl Resource {
-    pub(super) fn new(plan: Plan) -> Resource {
-        let account = Account { met: vec![0; plan.breaks.len()], ..Account::default() };
-        Resource { plan, account: Mutex::new(account) }
+impl FaultyResource {
+    pub(super) fn new(plan: FaultPlan) -> FaultyResource {
+        let account = ResourceHistory { met: vec![0; plan.breaks.len()], ..ResourceHistory::default() };
+        FaultyResource { plan, account: Mutex::new(account) }
     }
 
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> FaultyRecord {
         self.account().seen.clone()
     }
 
-    fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    fn account(&self) -> MutexGuard<'_, ResourceHistory> {
+        lock(&self.account)
     }
 
     /// Decides, and records the request.
-    pub(super) fn answer(&self, request: &Request, connection: u64) -> PlannedReply {
+    pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
         let mut account = self.account();
         let account = &mut *account;
         if !account.connections.contains(&connection) {
@@ -91,7 +93,7 @@ impl Resource {
         let version = u8::from(self.changed(account));
         account.first.get_or_insert_with(Instant::now);
         let (status, reply) = self.decide(request, account, version);
-        account.seen.requests.push(Asking {
+        account.seen.requests.push(AnsweredRequest {
             connection,
             range: request.range.clone(),
             if_range: request.if_range.clone(),
@@ -100,16 +102,16 @@ impl Resource {
         reply
     }
 
-    fn changed(&self, account: &Account) -> bool {
+    fn changed(&self, account: &ResourceHistory) -> bool {
         match self.plan.change {
             None => false,
-            Some(Change::Bytes(bytes)) => account.seen.sent() >= bytes,
-            Some(Change::Requests(count)) => account.seen.requests.len() as u64 >= count,
-            Some(Change::Time(time)) => account.first.is_some_and(|first| first.elapsed() >= time),
+            Some(ContentChange::Bytes(bytes)) => account.seen.sent() >= bytes,
+            Some(ContentChange::Requests(count)) => account.seen.requests.len() as u64 >= count,
+            Some(ContentChange::Time(time)) => account.first.is_some_and(|first| first.elapsed() >= time),
         }
     }
 
-    fn decide(&self, request: &Request, account: &mut Account, version: u8) -> (u16, PlannedReply) {
+    fn decide(&self, request: &RangeRequest, account: &mut ResourceHistory, version: u8) -> (u16, PlannedReply) {
         let plan = &self.plan;
         let is_refused = (account.seen.requests.len() as u64) < plan.refuse;
         if is_refused || plan.connections.is_some_and(|most| account.under_way >= most) {
@@ -142,13 +144,13 @@ impl Resource {
         let lie = if part { plan.part_length } else { plan.whole_length };
         let announced = (end - start).saturating_add_signed(lie);
         let framing = match part {
-            true if plan.gzip => Framing::Gzip,
-            true if plan.chunked => Framing::Chunked,
-            _ => Framing::Length,
+            true if plan.gzip => PlannedFraming::Gzip,
+            true if plan.chunked => PlannedFraming::Chunked,
+            _ => PlannedFraming::Length,
         };
         let len = match part {
             false => end - start,
-            true if framing == Framing::Length => (end - start).saturating_sub(plan.short).min(announced),
+            true if framing == PlannedFraming::Length => (end - start).saturating_sub(plan.short).min(announced),
             true => (end - start).saturating_sub(plan.short),
         };
         let mut head = String::from(if part { "HTTP/1.1 206 Partial Content\r\n" } else { "HTTP/1.1 200 OK\r\n" });
@@ -157,11 +159,11 @@ impl Resource {
             head.push_str(&content_range(start, end, size, plan.content_range));
         }
         head.push_str(match framing {
-            Framing::Length => "",
-            Framing::Chunked => "Transfer-Encoding: chunked\r\n",
-            Framing::Gzip => "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            PlannedFraming::Length => "",
+            PlannedFraming::Chunked => "Transfer-Encoding: chunked\r\n",
+            PlannedFraming::Gzip => "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
         });
-        if framing == Framing::Length {
+        if framing == PlannedFraming::Length {
             // Writing to a string does not fail.
             let _ = write!(head, "Content-Length: {announced}\r\n");
         }
@@ -171,25 +173,25 @@ impl Resource {
             return (status, PlannedReply::Empty { head });
         }
         account.under_way += 1;
-        account.seen.bodies.push(Body { start, sent: 0, version, part });
-        let send = Send {
+        account.seen.bodies.push(SentBody { start, sent: 0, version, part });
+        let send = BodyToSend {
             number: account.seen.bodies.len() - 1,
             start,
             len,
             seed: plan.seed.wrapping_add(u64::from(version)),
             framing,
             rate: plan.range_rate.filter(|_| request.range.is_some()).or(plan.rate),
-            close: framing == Framing::Length && announced != len,
+            close: framing == PlannedFraming::Length && announced != len,
         };
         (status, PlannedReply::Body { head, send })
     }
 
     /// If-Range by strong comparison, or by an exact date (RFC 9110 §13.1.5).
-    fn still_the_same(&self, request: &Request, version: u8) -> bool {
+    fn still_the_same(&self, request: &RangeRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,
             Some(_) if self.plan.ignore_if_range => true,
-            Some(tag) if tag.starts_with('"') => self.plan.etag == Etag::Strong && *tag == self.tag(version),
+            Some(tag) if tag.starts_with('"') => self.plan.etag == EtagKind::Strong && *tag == self.tag(version),
             Some(date) => *date == modified(version),
         }
     }
@@ -200,9 +202,9 @@ impl Resource {
 
     fn describe(&self, head: &mut String, version: u8) {
         let tag = match self.plan.etag {
-            Etag::Strong => format!("ETag: {}\r\n", self.tag(version)),
-            Etag::Weak => format!("ETag: W/{}\r\n", self.tag(version)),
-            Etag::None => String::new(),
+            EtagKind::Strong => format!("ETag: {}\r\n", self.tag(version)),
+            EtagKind::Weak => format!("ETag: W/{}\r\n", self.tag(version)),
+            EtagKind::None => String::new(),
         };
         let date = httpdate::fmt_http_date(SystemTime::now());
         // Writing to a string does not fail.
@@ -243,15 +245,15 @@ fn modified(version: u8) -> String {
     httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(MODIFIED + 3600 * u64::from(version)))
 }
 
-fn content_range(start: u64, end: u64, size: u64, lie: Option<Lie>) -> String {
+fn content_range(start: u64, end: u64, size: u64, lie: Option<WrongContentRange>) -> String {
     let (mut first, mut last, mut total, mut unit) = (start, end.saturating_sub(1), size, "bytes");
     match lie {
         None => {}
-        Some(Lie::Start(by)) => first = first.saturating_add_signed(by),
-        Some(Lie::End(by)) => last = last.saturating_add_signed(by),
-        Some(Lie::Total(by)) => total = total.saturating_add_signed(by),
-        Some(Lie::Unit) => unit = "octets",
-        Some(Lie::Missing) => return String::new(),
+        Some(WrongContentRange::Start(by)) => first = first.saturating_add_signed(by),
+        Some(WrongContentRange::End(by)) => last = last.saturating_add_signed(by),
+        Some(WrongContentRange::Total(by)) => total = total.saturating_add_signed(by),
+        Some(WrongContentRange::Unit) => unit = "octets",
+        Some(WrongContentRange::Missing) => return String::new(),
     }
     format!("Content-Range: {unit} {first}-{last}/{total}\r\n")
 }

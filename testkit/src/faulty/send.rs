@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::plan::How;
-use super::reply::{Framing, Resource, Send};
+use super::plan::BreakKind;
+use super::reply::{BodyToSend, FaultyResource, PlannedFraming};
 use crate::pattern::Pattern;
 
 /// The most that is made and sent at once.
@@ -20,7 +20,7 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum BodyEnd {
     /// All of it was sent.
     Done,
     /// The body broke: close the connection properly.
@@ -30,11 +30,11 @@ pub(super) enum End {
 }
 
 /// A body being sent piece by piece, so that one thread can send several at a time.
-pub(super) struct Sending {
-    resource: Arc<Resource>,
-    send: Send,
+pub(super) struct BodySender {
+    resource: Arc<FaultyResource>,
+    send: BodyToSend,
     pattern: Pattern,
-    coder: Coder,
+    coder: BodyCoder,
     pace: Option<BodyPace>,
     at: u64,
     end: u64,
@@ -49,18 +49,18 @@ pub(super) enum SendStep {
     /// The next bytes, not before this time.
     Piece(Instant),
     /// The body breaks here.
-    Break(How),
+    Break(BreakKind),
     /// The last bytes.
     Last,
 }
 
-impl Sending {
+impl BodySender {
     /// `chunks`: in the chunks of HTTP/1 where the body has no length; HTTP/2 has its own frames.
-    pub(super) fn new(resource: &Arc<Resource>, send: Send, chunks: bool) -> Sending {
+    pub(super) fn new(resource: &Arc<FaultyResource>, send: BodyToSend, chunks: bool) -> BodySender {
         let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
-        Sending {
+        BodySender {
             pattern: Pattern::new(send.seed),
-            coder: Coder::new(send.framing, chunks),
+            coder: BodyCoder::new(send.framing, chunks),
             pace: send.rate.map(BodyPace::new),
             at: send.start,
             end: send.start + send.len,
@@ -109,29 +109,29 @@ impl Sending {
 /// the client is still there.
 pub(super) fn body<W: Write>(
     wire: &mut W,
-    resource: &Arc<Resource>,
-    send: Send,
+    resource: &Arc<FaultyResource>,
+    send: BodyToSend,
     mut stall: impl FnMut(&mut W) -> bool,
-) -> io::Result<End> {
-    let mut sending = Sending::new(resource, send, true);
+) -> io::Result<BodyEnd> {
+    let mut sending = BodySender::new(resource, send, true);
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
         match sending.step(&mut bytes) {
             SendStep::Piece(from) => thread::sleep(from.saturating_duration_since(Instant::now())),
-            SendStep::Break(How::Stall) => {
+            SendStep::Break(BreakKind::Stall) => {
                 wire.flush()?;
                 if !stall(wire) {
-                    return Ok(End::Close);
+                    return Ok(BodyEnd::Close);
                 }
             }
-            SendStep::Break(How::Reset) => return wire.flush().map(|()| End::Reset),
+            SendStep::Break(BreakKind::Reset) => return wire.flush().map(|()| BodyEnd::Reset),
             // Breaks that only HTTP/2 can express are a proper close here.
-            SendStep::Break(_) => return wire.flush().map(|()| End::Close),
+            SendStep::Break(_) => return wire.flush().map(|()| BodyEnd::Close),
             SendStep::Last => {
                 bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
                 wire.write_all(&bytes)?;
-                return wire.flush().map(|()| End::Done);
+                return wire.flush().map(|()| BodyEnd::Done);
             }
         }
         wire.write_all(&bytes)?;
@@ -139,16 +139,19 @@ pub(super) fn body<W: Write>(
 }
 
 /// Applies the content coding and the framing.
-struct Coder {
+struct BodyCoder {
     gzip: Option<Box<GzEncoder<Vec<u8>>>>,
     chunks: bool,
 }
 
-impl Coder {
-    fn new(framing: Framing, chunks: bool) -> Coder {
+impl BodyCoder {
+    fn new(framing: PlannedFraming, chunks: bool) -> BodyCoder {
         // Random bytes do not shrink; stored blocks cost nothing.
         let gzip = || Box::new(GzEncoder::new(Vec::new(), Compression::none()));
-        Coder { gzip: (framing == Framing::Gzip).then(gzip), chunks: chunks && framing != Framing::Length }
+        BodyCoder {
+            gzip: (framing == PlannedFraming::Gzip).then(gzip),
+            chunks: chunks && framing != PlannedFraming::Length,
+        }
     }
 
     fn code(&mut self, bytes: &[u8], out: &mut Vec<u8>) {

@@ -4,19 +4,20 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 
 use super::h2;
-use super::plan::Plan;
-use super::record::Seen;
-use super::reply::{PlannedReply, Resource};
-use super::request::Request;
-use super::send::{self, End};
-use crate::wire::Wire;
+use super::plan::FaultPlan;
+use super::record::FaultyRecord;
+use super::reply::{FaultyResource, PlannedReply};
+use super::request::RangeRequest;
+use super::send::{self, BodyEnd};
+use crate::lock::lock;
+use crate::peer_stream::PeerStream;
 
 /// The longest head that is read.
 const HEAD: usize = 64 << 10;
@@ -25,7 +26,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 pub(super) struct FaultyState {
-    pub(super) resources: Mutex<HashMap<String, Arc<Resource>>>,
+    pub(super) resources: Mutex<HashMap<String, Arc<FaultyResource>>>,
     pub(super) accepted: AtomicU64,
     pub(super) limit: Option<usize>,
     pub(super) stop: AtomicBool,
@@ -33,29 +34,25 @@ pub(super) struct FaultyState {
     pub(super) open: Mutex<HashMap<u64, TcpStream>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl FaultyState {
     /// The name keeps the plan of its first request.
-    pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
+    pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<FaultyResource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
             return Ok(known.clone());
         }
-        let resource = Arc::new(Resource::new(Plan::parse(query)?));
+        let resource = Arc::new(FaultyResource::new(FaultPlan::parse(query)?));
         resources.insert(name.to_owned(), resource.clone());
         Ok(resource)
     }
 
-    pub(super) fn seen(&self, name: &str) -> Seen {
+    pub(super) fn seen(&self, name: &str) -> FaultyRecord {
         let resource = lock(&self.resources).get(name).cloned();
-        resource.map_or_else(Seen::default, |resource| resource.seen())
+        resource.map_or_else(FaultyRecord::default, |resource| resource.seen())
     }
 
-    pub(super) fn put(&self, name: &str, plan: Plan) {
-        lock(&self.resources).insert(name.to_owned(), Arc::new(Resource::new(plan)));
+    pub(super) fn put(&self, name: &str, plan: FaultPlan) {
+        lock(&self.resources).insert(name.to_owned(), Arc::new(FaultyResource::new(plan)));
     }
 
     pub(super) fn forget(&self, name: &str) {
@@ -86,7 +83,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         }
         let number = shared.accepted.fetch_add(1, SeqCst);
         let Ok(twin) = stream.try_clone() else { continue };
-        let Ok(wire) = Wire::over(stream, tls) else { continue };
+        let Ok(wire) = PeerStream::over(stream, tls) else { continue };
         let mut open = lock(&shared.open);
         if shared.limit.is_some_and(|most| open.len() >= most) {
             // Dropping it ends it; the option only turns that into a reset.
@@ -98,27 +95,27 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         let shared = shared.clone();
         thread::spawn(move || {
             // A client that disconnects is the point of many tests.
-            let _ = (Connection { wire, number, ahead: Vec::new(), shared: &shared }).run();
+            let _ = (FaultyConnection { wire, number, ahead: Vec::new(), shared: &shared }).run();
             shared.closed(number);
         });
     }
 }
 
-struct Connection<'a> {
-    wire: Wire,
+struct FaultyConnection<'a> {
+    wire: PeerStream,
     number: u64,
     /// Received, but not part of an answered head yet.
     ahead: Vec<u8>,
     shared: &'a FaultyState,
 }
 
-impl Connection<'_> {
+impl FaultyConnection<'_> {
     fn run(mut self) -> io::Result<()> {
         while let Some(head) = self.head()? {
             if head == h2::PREFACE {
                 return h2::serve(self.wire, self.ahead, self.number, self.shared);
             }
-            let Some(request) = Request::parse(&head) else {
+            let Some(request) = RangeRequest::parse(&head) else {
                 self.refuse("400 Bad Request", "not a GET or HEAD of HTTP/1")?;
                 break;
             };
@@ -126,9 +123,9 @@ impl Connection<'_> {
             if let Some(name) = path.strip_prefix("/f/") {
                 match self.shared.resource(name, query) {
                     Ok(resource) => match self.reply(&resource, &request)? {
-                        End::Done if !request.close => {}
-                        End::Done | End::Close => break,
-                        End::Reset => return self.finish_with_reset(),
+                        BodyEnd::Done if !request.close => {}
+                        BodyEnd::Done | BodyEnd::Close => break,
+                        BodyEnd::Reset => return self.finish_with_reset(),
                     },
                     Err(why) => self.refuse("400 Bad Request", &why)?,
                 }
@@ -178,24 +175,24 @@ impl Connection<'_> {
         self.wire.flush()
     }
 
-    fn reply(&mut self, resource: &Arc<Resource>, request: &Request) -> io::Result<End> {
+    fn reply(&mut self, resource: &Arc<FaultyResource>, request: &RangeRequest) -> io::Result<BodyEnd> {
         match resource.answer(request, self.number) {
-            PlannedReply::Reset => Ok(End::Reset),
+            PlannedReply::Reset => Ok(BodyEnd::Reset),
             PlannedReply::Empty { head } => {
                 self.wire.write_all(head.as_bytes())?;
                 self.wire.flush()?;
-                Ok(End::Done)
+                Ok(BodyEnd::Done)
             }
             PlannedReply::Body { head, send } => {
                 let close = send.close;
                 let sent = self.wire.write_all(head.as_bytes()).and_then(|()| {
                     let (shared, ahead) = (self.shared, &mut self.ahead);
-                    let stall = |wire: &mut Wire| stall(wire, ahead, shared, resource.plan.stall);
+                    let stall = |wire: &mut PeerStream| stall(wire, ahead, shared, resource.plan.stall);
                     send::body(&mut self.wire, resource, send, stall)
                 });
                 resource.over();
                 Ok(match sent? {
-                    End::Done if close => End::Close,
+                    BodyEnd::Done if close => BodyEnd::Close,
                     end => end,
                 })
             }
@@ -204,7 +201,7 @@ impl Connection<'_> {
 }
 
 /// Waits for `time`, or for ever; false if the client closed meanwhile, or the origin stops.
-fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
+fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];
     let stays = loop {

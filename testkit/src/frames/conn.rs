@@ -3,24 +3,25 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::wire::{Frame, settings, settings_ack};
-use super::{FramePeerState, frame};
-use crate::wire::Wire;
+use super::encode::{Frame, settings, settings_ack};
+use super::{FrameScriptState, frame};
+use crate::peer_stream::PeerStream;
+use crate::scripted::PeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A script's view of its connection.
-pub struct Conn {
-    wire: Option<Wire>,
+pub struct FrameConnection {
+    wire: Option<PeerStream>,
     number: usize,
-    shared: Arc<FramePeerState>,
+    shared: Arc<PeerState<FrameScriptState>>,
     ahead: Vec<u8>,
     decoder: loona_hpack::Decoder<'static>,
 }
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct FrameRequest {
     /// The number of its connection.
     pub connection: usize,
     /// The stream.
@@ -31,7 +32,7 @@ pub struct Asked {
     pub ends: bool,
 }
 
-impl Asked {
+impl FrameRequest {
     /// The first field of this name; pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
@@ -43,9 +44,9 @@ impl Asked {
     }
 }
 
-impl Conn {
-    pub(super) fn new(wire: Wire, number: usize, shared: Arc<FramePeerState>) -> Conn {
-        Conn { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
+impl FrameConnection {
+    pub(super) fn new(wire: PeerStream, number: usize, shared: Arc<PeerState<FrameScriptState>>) -> FrameConnection {
+        FrameConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 
     /// Reads the client's preface and its SETTINGS, sends these settings and an acknowledgement.
@@ -77,8 +78,7 @@ impl Conn {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
         let frame = Frame { kind: head[3], flags: head[4], stream, payload: self.take(length)? };
-        self.shared.lock().frames.push((self.number, frame.clone()));
-        self.shared.changed.notify_all();
+        self.shared.change(|state| state.frames.push((self.number, frame.clone())));
         Ok(frame)
     }
 
@@ -99,7 +99,7 @@ impl Conn {
     ///
     /// # Errors
     /// The socket's, also at its end, and for a head that cannot be decoded.
-    pub fn request(&mut self) -> io::Result<Asked> {
+    pub fn request(&mut self) -> io::Result<FrameRequest> {
         let first = self.frame_of(Frame::HEADERS)?;
         let (mut block, mut flags) = (first.payload, first.flags);
         while flags & Frame::END_HEADERS == 0 {
@@ -111,9 +111,8 @@ impl Conn {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let fields = decoded.into_iter().map(|(name, value)| (text(name), text(value))).collect();
         let ends = first.flags & Frame::END_STREAM != 0;
-        let asked = Asked { connection: self.number, stream: first.stream, fields, ends };
-        self.shared.lock().requests.push(asked.clone());
-        self.shared.changed.notify_all();
+        let asked = FrameRequest { connection: self.number, stream: first.stream, fields, ends };
+        self.shared.change(|state| state.requests.push(asked.clone()));
         Ok(asked)
     }
 
@@ -154,7 +153,7 @@ impl Conn {
     /// # Errors
     /// The socket's.
     pub fn cut(&mut self) -> io::Result<()> {
-        self.wire.take().map_or(Ok(()), Wire::cut)
+        self.wire.take().map_or(Ok(()), PeerStream::cut)
     }
 
     /// Closes with a reset.
@@ -162,7 +161,7 @@ impl Conn {
     /// # Errors
     /// The socket's.
     pub fn reset(&mut self) -> io::Result<()> {
-        self.wire.take().map_or(Ok(()), Wire::reset)
+        self.wire.take().map_or(Ok(()), PeerStream::reset)
     }
 
     pub(super) fn finish(mut self, in_order: bool) {
@@ -172,7 +171,7 @@ impl Conn {
         }
     }
 
-    fn wire(&mut self) -> io::Result<&mut Wire> {
+    fn wire(&mut self) -> io::Result<&mut PeerStream> {
         self.wire.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 

@@ -26,47 +26,32 @@
 //! ```
 
 mod conn;
-mod wire;
+mod encode;
 
-pub use conn::{Asked, Conn};
-pub use wire::{
+pub use conn::{FrameConnection, FrameRequest};
+pub use encode::{
     Frame, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings, settings_ack,
     window_update,
 };
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use rustls::ServerConfig;
 
 use crate::identity::Identity;
-use crate::wire::Wire;
-
-/// The time for which a read waits for a silent client before the script is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::peer_stream::PeerStream;
+use crate::scripted::{PeerState, ScriptedPeer};
 
 /// A running peer. Dropping it stops it from accepting; scripts under way end with their
 /// connections.
-pub struct FramePeer {
-    addr: SocketAddr,
-    shared: Arc<FramePeerState>,
-}
-
-/// The state shared by the threads of a peer.
-struct FramePeerState {
-    state: Mutex<FrameScriptState>,
-    changed: Condvar,
-    stop: AtomicBool,
-}
+pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
 #[derive(Default)]
 struct FrameScriptState {
     connections: usize,
-    requests: Vec<Asked>,
+    requests: Vec<FrameRequest>,
     frames: Vec<(usize, Frame)>,
     released: u64,
 }
@@ -78,8 +63,8 @@ impl FramePeer {
     ///
     /// # Panics
     /// If no port can be bound on loopback.
-    pub fn start(serve: impl Fn(usize, &mut Conn) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
-        FramePeer::run(None, Arc::new(serve))
+    pub fn start(serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
+        FramePeer::run(None, serve)
     }
 
     /// The same over TLS with the identity's certificate, by ALPN: a client that offers no HTTP/2
@@ -89,108 +74,63 @@ impl FramePeer {
     /// If no port can be bound on loopback.
     pub fn start_tls(
         identity: &Identity,
-        serve: impl Fn(usize, &mut Conn) -> io::Result<()> + Send + Sync + 'static,
+        serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
     ) -> FramePeer {
-        FramePeer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), Arc::new(serve))
+        FramePeer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), serve)
     }
 
-    fn run(tls: Option<Arc<ServerConfig>>, serve: Arc<Serve>) -> FramePeer {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
-        let addr = listener.local_addr().expect("a bound socket has an address");
-        let shared =
-            Arc::new(FramePeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
-        let accepting = shared.clone();
-        thread::spawn(move || accept(&listener, tls.as_ref(), &serve, &accepting));
-        FramePeer { addr, shared }
+    fn run(
+        tls: Option<Arc<ServerConfig>>,
+        serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
+    ) -> FramePeer {
+        let play = move |stream, number, shared: &Arc<PeerState<FrameScriptState>>| {
+            let Ok(wire) = PeerStream::over(stream, tls.as_ref()) else { return };
+            let mut conn = FrameConnection::new(wire, number, shared.clone());
+            let outcome = serve(number, &mut conn);
+            conn.finish(outcome.is_ok());
+        };
+        FramePeer(ScriptedPeer::start(|state: &mut FrameScriptState| state.connections += 1, play))
     }
 
     /// Returns the address.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.0.addr
     }
 
     /// `http://ADDRESS` and `path`, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.addr)
+        format!("http://{}{path}", self.addr())
     }
 
     /// `https://localhost:PORT` and `path`, which starts with a slash.
     pub fn https_url(&self, path: &str) -> String {
-        format!("https://localhost:{}{path}", self.addr.port())
+        format!("https://localhost:{}{path}", self.addr().port())
     }
 
     /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
-        self.shared.lock().connections
+        self.0.shared.lock().connections
     }
 
     /// The requests that scripts read so far, of all connections, in order.
-    pub fn requests(&self) -> Vec<Asked> {
-        self.shared.wait(|state| !state.requests.is_empty());
-        self.shared.lock().requests.clone()
+    pub fn requests(&self) -> Vec<FrameRequest> {
+        self.0.shared.wait(|state| !state.requests.is_empty());
+        self.0.shared.lock().requests.clone()
     }
 
     /// The frames that scripts read so far, each with the number of its connection.
     pub fn frames(&self) -> Vec<(usize, Frame)> {
-        self.shared.lock().frames.clone()
+        self.0.shared.lock().frames.clone()
     }
 
     /// Waits until a frame arrived for which `wanted` is true; false if that takes longer than 30
     /// seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
-        self.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
+        self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }
 
-    /// Lets the next [`Conn::wait`] pass.
+    /// Lets the next [`FrameConnection::wait`] pass.
     pub fn release(&self) {
-        self.shared.lock().released += 1;
-        self.shared.changed.notify_all();
-    }
-}
-
-impl Drop for FramePeer {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, SeqCst);
-        // Wakes the accept call; if it fails there is nobody to wake.
-        let _ = TcpStream::connect(self.addr);
-    }
-}
-
-impl FramePeerState {
-    fn lock(&self) -> MutexGuard<'_, FrameScriptState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait(&self, done: impl Fn(&FrameScriptState) -> bool) -> bool {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        while !done(&state) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
-    }
-}
-
-type Serve = dyn Fn(usize, &mut Conn) -> io::Result<()> + Send + Sync;
-
-fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, serve: &Arc<Serve>, shared: &Arc<FramePeerState>) {
-    for number in 0.. {
-        let Ok((stream, _)) = listener.accept() else { return };
-        if shared.stop.load(SeqCst) {
-            return;
-        }
-        shared.lock().connections += 1;
-        let (tls, serve, shared) = (tls.cloned(), serve.clone(), shared.clone());
-        thread::spawn(move || {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let Ok(wire) = Wire::over(stream, tls.as_ref()) else { return };
-            let mut conn = Conn::new(wire, number, shared);
-            let outcome = serve(number, &mut conn);
-            conn.finish(outcome.is_ok());
-        });
+        self.0.shared.change(|state| state.released += 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Damage to bytes, as by bad links, faulty memory and people who search for flaws.
 
-use super::draft::{Draft, one};
-use super::{Piece, Protocol};
+use super::draft::{ReplyDraft, one};
+use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 
 /// Bytes with a meaning in some syntax.
@@ -46,17 +46,17 @@ const FRAMES: &[&[u8]] = &[
 /// The most bytes after all damage, not counting repeated ones.
 const MOST: usize = 2 << 20;
 
-pub(super) fn damage(draft: &mut Draft, rng: &mut Rng) {
+pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.is_damaged = true;
     draft.note("damaged");
     for _ in 0..=rng.below(4) {
         let at = rng.below(draft.pieces.len() as u64) as usize;
-        let words = if draft.protocol == Protocol::Http1 { WORDS } else { FRAMES };
+        let words = if draft.protocol == HostileProtocol::Http1 { WORDS } else { FRAMES };
         match &mut draft.pieces[at] {
-            Piece::Send(bytes) if bytes.len() < MOST => change(bytes, words, rng),
-            Piece::Send(bytes) => bytes.truncate(MOST),
-            Piece::Repeat(bytes, _) => change(bytes, words, rng),
-            Piece::Await(_) => {}
+            ReplyPiece::Send(bytes) if bytes.len() < MOST => change(bytes, words, rng),
+            ReplyPiece::Send(bytes) => bytes.truncate(MOST),
+            ReplyPiece::Repeat(bytes, _) => change(bytes, words, rng),
+            ReplyPiece::Await(_) => {}
         }
     }
     if rng.below(20) == 0 {

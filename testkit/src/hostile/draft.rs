@@ -1,16 +1,16 @@
 //! A reply being made, and what the grammar has promised about its parts so far.
 
-use super::{End, Piece, Promise, Protocol, Reply};
+use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 use crate::pattern::Pattern;
 use crate::rng::Rng;
 
 /// The most writes for one piece.
 const MOST_CUTS: u64 = 12;
 
-pub(super) struct Draft {
-    pub(super) protocol: Protocol,
-    pub(super) pieces: Vec<Piece>,
-    pub(super) end: End,
+pub(super) struct ReplyDraft {
+    pub(super) protocol: HostileProtocol,
+    pub(super) pieces: Vec<ReplyPiece>,
+    pub(super) end: ReplyEnd,
     pub(super) body: Vec<u8>,
     /// The head is clearly invalid.
     pub(super) head_is_broken: bool,
@@ -23,12 +23,12 @@ pub(super) struct Draft {
     pub(super) made_of: Vec<&'static str>,
 }
 
-impl Draft {
-    pub(super) fn new(protocol: Protocol) -> Draft {
-        Draft {
+impl ReplyDraft {
+    pub(super) fn new(protocol: HostileProtocol) -> ReplyDraft {
+        ReplyDraft {
             protocol,
-            pieces: vec![Piece::Await(1)],
-            end: End::Close,
+            pieces: vec![ReplyPiece::Await(1)],
+            end: ReplyEnd::Close,
             body: Vec::new(),
             head_is_broken: false,
             body_is_broken: false,
@@ -45,25 +45,25 @@ impl Draft {
     /// Sends this after everything before.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
-            Some(Piece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
-            _ => self.pieces.push(Piece::Send(bytes.as_ref().to_vec())),
+            Some(ReplyPiece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
+            _ => self.pieces.push(ReplyPiece::Send(bytes.as_ref().to_vec())),
         }
     }
 
     pub(super) fn repeat(&mut self, bytes: impl Into<Vec<u8>>, times: u32) {
-        self.pieces.push(Piece::Repeat(bytes.into(), times));
+        self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
     /// Chooses the end, if nothing depends on it.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {
-                self.end = End::Stall;
+                self.end = ReplyEnd::Stall;
                 self.is_unsure = true;
                 self.note("stall");
             }
             1..=3 => {
-                self.end = End::Reset;
+                self.end = ReplyEnd::Reset;
                 // Bytes in flight may be lost with it.
                 self.is_unsure = true;
                 self.note("reset");
@@ -79,34 +79,34 @@ impl Draft {
         }
         let mut pieces = Vec::new();
         for piece in self.pieces.drain(..) {
-            let Piece::Send(mut bytes) = piece else {
+            let ReplyPiece::Send(mut bytes) = piece else {
                 pieces.push(piece);
                 continue;
             };
             for _ in 0..rng.below(MOST_CUTS) {
                 if bytes.len() > 1 {
                     let rest = bytes.split_off(1 + rng.below(bytes.len() as u64 - 1) as usize);
-                    pieces.push(Piece::Send(std::mem::replace(&mut bytes, rest)));
+                    pieces.push(ReplyPiece::Send(std::mem::replace(&mut bytes, rest)));
                 }
             }
-            pieces.push(Piece::Send(bytes));
+            pieces.push(ReplyPiece::Send(bytes));
         }
         self.pieces = pieces;
     }
 
-    pub(super) fn finish(self) -> Reply {
+    pub(super) fn finish(self) -> HostileReply {
         let promise = if self.is_damaged {
-            Promise::Nothing
+            AllowedResult::Nothing
         } else if self.head_is_broken {
-            Promise::Failure
+            AllowedResult::Failure
         } else if self.is_unsure {
-            Promise::Nothing
+            AllowedResult::Nothing
         } else if self.body_is_broken {
-            Promise::Failure
+            AllowedResult::Failure
         } else {
-            Promise::Body(self.body)
+            AllowedResult::Body(self.body)
         };
-        Reply { protocol: self.protocol, pieces: self.pieces, end: self.end, promise, made_of: self.made_of }
+        HostileReply { protocol: self.protocol, pieces: self.pieces, end: self.end, promise, made_of: self.made_of }
     }
 }
 

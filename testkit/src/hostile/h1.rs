@@ -1,9 +1,9 @@
 //! The grammar of replies over HTTP/1.
 
-use super::draft::{Draft, body, one};
+use super::draft::{ReplyDraft, body, one};
 use super::fields::{self, Field};
-use super::{End, Protocol};
-use crate::coding::{self, Coding};
+use super::{HostileProtocol, ReplyEnd};
+use crate::coding::{self, ContentCoding};
 use crate::rng::Rng;
 
 /// Lines that cannot begin a response (RFC 9112 §4).
@@ -153,8 +153,8 @@ const UNSURE: &[&str] = &[
 /// Repetitions of a flood: more than any limit allows.
 const FLOOD: u32 = 20_000;
 
-pub(super) fn reply(rng: &mut Rng) -> Draft {
-    let mut draft = Draft::new(Protocol::Http1);
+pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
+    let mut draft = ReplyDraft::new(HostileProtocol::Http1);
     interim(&mut draft, rng);
     let version = if rng.below(8) == 0 { "1.0" } else { "1.1" };
     let line = if rng.below(10) == 0 {
@@ -199,7 +199,7 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
         draft.repeat(format!("X-{}: y\r\n", "z".repeat(rng.below(60) as usize)), FLOOD);
     }
     content(&mut draft, rng, version == "1.0");
-    if draft.end == End::Close {
+    if draft.end == ReplyEnd::Close {
         draft.choose_end(rng);
     }
     draft
@@ -210,7 +210,7 @@ fn cased(name: &str, rng: &mut Rng) -> String {
 }
 
 /// Adds interim responses (RFC 9110 §15.2).
-fn interim(draft: &mut Draft, rng: &mut Rng) {
+fn interim(draft: &mut ReplyDraft, rng: &mut Rng) {
     match rng.below(30) {
         0 => {
             draft.head_is_broken = true;
@@ -230,7 +230,7 @@ fn interim(draft: &mut Draft, rng: &mut Rng) {
     }
 }
 
-fn content(draft: &mut Draft, rng: &mut Rng, is_old: bool) {
+fn content(draft: &mut ReplyDraft, rng: &mut Rng, is_old: bool) {
     draft.body = body(rng);
     match rng.below(10) {
         0 => {
@@ -249,7 +249,7 @@ fn content(draft: &mut Draft, rng: &mut Rng, is_old: bool) {
     }
 }
 
-fn length(draft: &mut Draft, rng: &mut Rng) {
+fn length(draft: &mut ReplyDraft, rng: &mut Rng) {
     let length = draft.body.len();
     let told = match rng.below(8) {
         0 => {
@@ -281,7 +281,7 @@ fn length(draft: &mut Draft, rng: &mut Rng) {
     }
 }
 
-fn chunks(draft: &mut Draft, rng: &mut Rng) {
+fn chunks(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.note("chunks");
     if rng.below(10) == 0 {
         // It does not count (RFC 9112 §6.3).
@@ -338,11 +338,11 @@ fn chunks(draft: &mut Draft, rng: &mut Rng) {
     }
 }
 
-fn bomb(draft: &mut Draft, rng: &mut Rng) {
+fn bomb(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.is_unsure = true;
     draft.note("bomb");
-    let coding = one(rng, &[Coding::Gzip, Coding::Deflate, Coding::Br, Coding::Zstd]);
-    if coding == Coding::Gzip {
+    let coding = one(rng, &[ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Br, ContentCoding::Zstd]);
+    if coding == ContentCoding::Gzip {
         draft.send("Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
         coding::bomb(64 + rng.below(200)).iter().for_each(|piece| draft.send(piece));
     } else {

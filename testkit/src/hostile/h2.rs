@@ -1,8 +1,8 @@
 //! The grammar of sessions over HTTP/2.
 
-use super::draft::{Draft, body, one};
+use super::draft::{ReplyDraft, body, one};
 use super::fields::{self, Field};
-use super::{End, Piece, Protocol};
+use super::{HostileProtocol, ReplyEnd, ReplyPiece};
 use crate::frames::{
     Frame, block, continuation, data, frame, goaway, headers, ping, rst, settings, settings_ack, window_update,
 };
@@ -10,8 +10,8 @@ use crate::rng::Rng;
 
 /// Frames that a server must not send during a response: each ends the connection or the stream
 /// (RFC 9113 §5, §6).
-type Breach = (&'static str, fn() -> Vec<u8>);
-const BREACHES: &[Breach] = &[
+type NamedFrame = (&'static str, fn() -> Vec<u8>);
+const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),
     ("a window above 2^31-1", || window_update(0, 0x7fff_ffff)),
     ("a push", || frame(Frame::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x82])),
@@ -79,7 +79,7 @@ const STATUSES: &[&str] = &[
 ];
 
 /// Frames without purpose, often enough to be a flood (see `Floods`).
-const FLOODS: &[Breach] = &[
+const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
     ("flood of empty DATA", || data(1, false, &[])),
@@ -97,8 +97,8 @@ const MOST: usize = 16_384;
 /// announces less.
 const WINDOW: usize = 16_384;
 
-pub(super) fn reply(rng: &mut Rng) -> Draft {
-    let mut draft = Draft::new(Protocol::Http2);
+pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
+    let mut draft = ReplyDraft::new(HostileProtocol::Http2);
     greeting(&mut draft, rng);
     if rng.below(12) == 0 {
         for _ in 0..rng.below(5) {
@@ -121,7 +121,7 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
 }
 
 /// SETTINGS, the acknowledgement, and frames without consequences (RFC 9113 §3.4, §5.5).
-fn greeting(draft: &mut Draft, rng: &mut Rng) {
+fn greeting(draft: &mut ReplyDraft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;
         draft.note("no greeting");
@@ -157,7 +157,7 @@ fn greeting(draft: &mut Draft, rng: &mut Rng) {
     // cannot be raised.
     draft.is_unsure |= values.contains(&(6, 1_000)) || values.contains(&(4, 0x7fff_ffff));
     draft.send(settings_ack());
-    draft.pieces.push(Piece::Await(1));
+    draft.pieces.push(ReplyPiece::Await(1));
     for _ in 0..rng.below(4) {
         draft.send(one::<fn() -> Vec<u8>>(
             rng,
@@ -174,7 +174,7 @@ fn greeting(draft: &mut Draft, rng: &mut Rng) {
     }
 }
 
-fn response(draft: &mut Draft, rng: &mut Rng) {
+fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.body = body(rng);
     let mut head: Vec<(String, String)> = vec![(":status".to_owned(), "200".to_owned())];
     if rng.below(10) == 0 {
@@ -239,7 +239,7 @@ fn response(draft: &mut Draft, rng: &mut Rng) {
     send_body(draft, rng);
 }
 
-fn send_head(draft: &mut Draft, rng: &mut Rng, head: &[(String, String)]) {
+fn send_head(draft: &mut ReplyDraft, rng: &mut Rng, head: &[(String, String)]) {
     let borrowed: Vec<(&str, &str)> = head.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let block = block(&borrowed);
     let most = if rng.below(6) == 0 { 1 + block.len() / (1 + rng.below(20) as usize) } else { MOST };
@@ -252,7 +252,7 @@ fn send_head(draft: &mut Draft, rng: &mut Rng, head: &[(String, String)]) {
     }
 }
 
-fn send_body(draft: &mut Draft, rng: &mut Rng) {
+fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     let content = draft.body.clone();
     let mut room = WINDOW;
     let most = one(rng, &[MOST as u64, MOST as u64, 1_000]);
@@ -289,7 +289,7 @@ fn send_body(draft: &mut Draft, rng: &mut Rng) {
 }
 
 /// One field of 4,000 bytes, put into the table and repeated by one byte each.
-fn bomb(draft: &mut Draft) {
+fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
     draft.note("HPACK bomb");
     let mut bomb = vec![0x88, 0x40, 1, b'x', 127, 0xa1, 0x1e];
@@ -299,10 +299,10 @@ fn bomb(draft: &mut Draft) {
 }
 
 /// A head that never ends, or never arrives.
-fn endless(draft: &mut Draft, rng: &mut Rng) {
+fn endless(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.note("endless head");
-    draft.end = End::Close;
+    draft.end = ReplyEnd::Close;
     match rng.below(3) {
         0 => draft.repeat(headers(1, false, &[(":status", "103"), ("link", "</a>")]), FLOOD),
         1 => {

@@ -2,20 +2,21 @@
 //! seed, half of them damaged afterwards, and a server that plays one to whoever connects.
 //!
 //! ```text
-//! seed ──▶ grammar (h1, h2) ──▶ Draft ──▶ damage, every second one ──▶ cuts ──▶ Reply ──▶ Server
+//! seed ──▶ grammar (h1, h2) ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
 //! ```
 //!
-//! A reply that was not damaged has a [`Promise`]: the grammar marked each of its parts as
+//! A reply that was not damaged has an [`AllowedResult`]: the grammar marked each of its parts as
 //! harmless, as a breach, or as uncertain. So a test can require more than that nothing panics or
 //! hangs.
 //!
 //! ```
-//! use testkit::hostile::{Promise, Protocol, Reply};
+//! use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply};
 //!
-//! let replies: Vec<Reply> = (0..200).map(|seed| Reply::of(seed)).collect();
-//! assert_eq!(replies, (0..200).map(|seed| Reply::of(seed)).collect::<Vec<_>>());
-//! assert!(replies.iter().any(|reply| reply.protocol == Protocol::Http2 && reply.promise == Promise::Failure));
-//! assert!(replies.iter().any(|reply| matches!(&reply.promise, Promise::Body(_))));
+//! let replies: Vec<HostileReply> = (0..200).map(|seed| HostileReply::of(seed)).collect();
+//! assert_eq!(replies, (0..200).map(|seed| HostileReply::of(seed)).collect::<Vec<_>>());
+//! let is_bad = |reply: &HostileReply| reply.promise == AllowedResult::Failure;
+//! assert!(replies.iter().any(|reply| reply.protocol == HostileProtocol::Http2 && is_bad(reply)));
+//! assert!(replies.iter().any(|reply| matches!(&reply.promise, AllowedResult::Body(_))));
 //! ```
 
 mod damage;
@@ -25,13 +26,13 @@ mod h1;
 mod h2;
 mod server;
 
-pub use server::Server;
+pub use server::HostileServer;
 
 use crate::rng::{Rng, mix};
 
 /// The protocol of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum HostileProtocol {
     /// HTTP/1.1 or HTTP/1.0.
     Http1,
     /// HTTP/2, known beforehand.
@@ -40,7 +41,7 @@ pub enum Protocol {
 
 /// One thing that the server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum ReplyPiece {
     /// Sends these bytes in one write.
     Send(Vec<u8>),
     /// Sends these bytes this many times, or until a write fails.
@@ -52,7 +53,7 @@ pub enum Piece {
 
 /// The event after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ReplyEnd {
     /// The connection is closed properly.
     Close,
     /// The connection is reset.
@@ -63,7 +64,7 @@ pub enum End {
 
 /// The allowed results of a client that sends one GET, for all of the content and unconditionally.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Promise {
+pub enum AllowedResult {
     /// A complete response with this body, despite all around it.
     Body(Vec<u8>),
     /// A failure: the reply breaks a rule that must not be overlooked.
@@ -74,22 +75,22 @@ pub enum Promise {
 
 /// A session of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct HostileReply {
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: HostileProtocol,
     /// The steps on each connection, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ReplyPiece>,
     /// And then.
-    pub end: End,
+    pub end: ReplyEnd,
     /// The allowed result.
-    pub promise: Promise,
+    pub promise: AllowedResult,
     /// The productions that made the reply, to help with a failure.
     pub made_of: Vec<&'static str>,
 }
 
-impl Reply {
+impl HostileReply {
     /// The reply of this seed, always the same one.
-    pub fn of(seed: u64) -> Reply {
+    pub fn of(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1::reply(&mut rng) } else { h2::reply(&mut rng) };
         if rng.below(2) == 0 {
@@ -102,6 +103,6 @@ impl Reply {
     /// Returns `true` if the session may end with the connection open, so that only a time limit
     /// ends the wait for more.
     pub fn may_stall(&self) -> bool {
-        self.end == End::Stall
+        self.end == ReplyEnd::Stall
     }
 }

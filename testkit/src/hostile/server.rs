@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use super::{End, Piece, Protocol, Reply};
+use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 
 /// The time for which a reader or a writer waits for an idle client before the session is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,22 +21,22 @@ const PREFACE: usize = 24;
 
 /// A running server. Dropping it stops it from accepting; sessions under way end with their
 /// clients.
-pub struct Server {
+pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
     connections: Arc<AtomicUsize>,
 }
 
-impl Server {
+impl HostileServer {
     /// A server of this reply, on a port of its own.
     ///
     /// # Errors
     /// If no port can be bound on loopback.
-    pub fn start(reply: Reply) -> io::Result<Server> {
+    pub fn start(reply: HostileReply) -> io::Result<HostileServer> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addr = listener.local_addr()?;
         let (stop, connections) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let server = Server { addr, stop: stop.clone(), connections: connections.clone() };
+        let server = HostileServer { addr, stop: stop.clone(), connections: connections.clone() };
         let reply = Arc::new(reply);
         thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
@@ -68,7 +68,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for HostileServer {
     fn drop(&mut self) {
         self.stop.store(true, SeqCst);
         // Wakes the accept call; if it fails there is nobody to wake.
@@ -76,7 +76,7 @@ impl Drop for Server {
     }
 }
 
-fn play(stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+fn play(stream: &TcpStream, reply: &HostileReply) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -85,25 +85,25 @@ fn play(stream: &TcpStream, reply: &Reply) -> io::Result<()> {
     let reader = thread::spawn(move || read(reading, protocol, &sender));
     let sent = send(stream, &reply.pieces, &heads);
     match reply.end {
-        End::Close => stream.shutdown(Shutdown::Write)?,
+        ReplyEnd::Close => stream.shutdown(Shutdown::Write)?,
         // The reader shares the socket: only its end closes it.
-        End::Reset => {
+        ReplyEnd::Reset => {
             SockRef::from(stream).set_linger(Some(Duration::ZERO))?;
             stream.shutdown(Shutdown::Read)?;
         }
-        End::Stall => {}
+        ReplyEnd::Stall => {}
     }
     // Unread bytes would turn the close into a reset, which may overtake what was sent.
     let _ = reader.join();
     sent
 }
 
-fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::Result<()> {
+fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> io::Result<()> {
     let mut seen = 0;
     for piece in pieces {
         match piece {
-            Piece::Send(bytes) => stream.write_all(bytes)?,
-            Piece::Repeat(bytes, times) => {
+            ReplyPiece::Send(bytes) => stream.write_all(bytes)?,
+            ReplyPiece::Repeat(bytes, times) => {
                 // Many small writes would only cost time.
                 let batch = (1 + 16_000 / bytes.len().max(1)).min(*times as usize).max(1);
                 let several = bytes.repeat(batch);
@@ -111,7 +111,7 @@ fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::R
                     stream.write_all(&several)?;
                 }
             }
-            Piece::Await(count) => {
+            ReplyPiece::Await(count) => {
                 while seen < *count {
                     match heads.recv_timeout(if *count == 1 { PATIENCE } else { MOMENT }) {
                         Ok(()) => seen += 1,
@@ -126,10 +126,10 @@ fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::R
 }
 
 /// Reads from the client until it leaves, and reports each request head.
-fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
+fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     let mut finder = match protocol {
-        Protocol::Http1 => Finder::Lines(0),
-        Protocol::Http2 => Finder::Frames { skip: PREFACE, head: Vec::new() },
+        HostileProtocol::Http1 => HeadFinder::Lines(0),
+        HostileProtocol::Http2 => HeadFinder::Frames { skip: PREFACE, head: Vec::new() },
     };
     let mut buffer = [0; 8 << 10];
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -141,19 +141,19 @@ fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
 }
 
 /// Finds ends of heads, however the bytes are cut.
-enum Finder {
+enum HeadFinder {
     /// The received part of an empty line.
     Lines(usize),
     /// The number of bytes to the next frame, and the received part of its header.
     Frames { skip: usize, head: Vec<u8> },
 }
 
-impl Finder {
+impl HeadFinder {
     fn find(&mut self, bytes: &[u8]) -> usize {
         let mut found = 0;
         for &byte in bytes {
             match self {
-                Finder::Lines(matched) => {
+                HeadFinder::Lines(matched) => {
                     *matched = match (byte, *matched) {
                         (b'\r', 0 | 2) | (b'\n', 1 | 3) => *matched + 1,
                         (b'\r', _) => 1,
@@ -163,8 +163,8 @@ impl Finder {
                         (*matched, found) = (0, found + 1);
                     }
                 }
-                Finder::Frames { skip, .. } if *skip > 0 => *skip -= 1,
-                Finder::Frames { skip, head } => {
+                HeadFinder::Frames { skip, .. } if *skip > 0 => *skip -= 1,
+                HeadFinder::Frames { skip, head } => {
                     head.push(byte);
                     if let [a, b, c, kind, _, _, _, _, _] = head[..] {
                         *skip = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -183,16 +183,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_found_however_they_are_cut() {
+    fn request_heads_are_found_at_any_cut() {
         let lines = b"GET / HTTP/1.1\r\nA: b\r\n\r\nGET /\r\r\n\r\n";
         let frames =
             [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], b"\0\0\x02\x04\0\0\0\0\0xx", b"\0\0\x01\x01\x05\0\0\0\x01\x82"]
                 .concat();
-        for (protocol, bytes, expected) in [(Protocol::Http1, &lines[..], 2), (Protocol::Http2, &frames, 1)] {
+        for (protocol, bytes, expected) in
+            [(HostileProtocol::Http1, &lines[..], 2), (HostileProtocol::Http2, &frames, 1)]
+        {
             for cut in 0..bytes.len() {
                 let mut finder = match protocol {
-                    Protocol::Http1 => Finder::Lines(0),
-                    Protocol::Http2 => Finder::Frames { skip: PREFACE, head: Vec::new() },
+                    HostileProtocol::Http1 => HeadFinder::Lines(0),
+                    HostileProtocol::Http2 => HeadFinder::Frames { skip: PREFACE, head: Vec::new() },
                 };
                 assert_eq!(finder.find(&bytes[..cut]) + finder.find(&bytes[cut..]), expected, "{protocol:?} {cut}");
             }

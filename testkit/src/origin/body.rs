@@ -16,35 +16,35 @@ const PIECE: u64 = 64 << 10;
 
 /// A reply's body.
 pub(super) struct ReplyBody {
-    source: Source,
+    source: RouteBodySource,
     /// True if hyper may know the length; if not, hyper sends chunks, or up to the end of an
     /// HTTP/1.0 connection.
     sized: bool,
     trailers: Option<HeaderMap>,
 }
 
-pub(super) enum Source {
+pub(super) enum RouteBodySource {
     Pieces(VecDeque<Bytes>),
     Pattern { pattern: Pattern, from: u64, to: u64 },
 }
 
-impl Source {
-    pub(super) fn one(bytes: impl Into<Bytes>) -> Source {
-        Source::Pieces(VecDeque::from([bytes.into()]))
+impl RouteBodySource {
+    pub(super) fn one(bytes: impl Into<Bytes>) -> RouteBodySource {
+        RouteBodySource::Pieces(VecDeque::from([bytes.into()]))
     }
 
     fn left(&self) -> u64 {
         match self {
-            Source::Pieces(pieces) => pieces.iter().map(|p| p.len() as u64).sum(),
-            Source::Pattern { from, to, .. } => to - from,
+            RouteBodySource::Pieces(pieces) => pieces.iter().map(|p| p.len() as u64).sum(),
+            RouteBodySource::Pattern { from, to, .. } => to - from,
         }
     }
 
     fn next(&mut self) -> Option<Bytes> {
         match self {
-            Source::Pieces(pieces) => pieces.pop_front(),
-            Source::Pattern { from, to, .. } if from == to => None,
-            Source::Pattern { pattern, from, to } => {
+            RouteBodySource::Pieces(pieces) => pieces.pop_front(),
+            RouteBodySource::Pattern { from, to, .. } if from == to => None,
+            RouteBodySource::Pattern { pattern, from, to } => {
                 let len = (*to - *from).min(PIECE);
                 let piece = pattern.slice(*from, len as usize);
                 *from += len;
@@ -55,7 +55,7 @@ impl Source {
 }
 
 impl ReplyBody {
-    pub(super) fn sized(source: Source) -> ReplyBody {
+    pub(super) fn sized(source: RouteBodySource) -> ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
@@ -64,7 +64,7 @@ impl ReplyBody {
         self.sized.then(|| self.source.left())
     }
 
-    pub(super) fn unsized_(source: Source, trailers: Option<HeaderMap>) -> ReplyBody {
+    pub(super) fn unsized_(source: RouteBodySource, trailers: Option<HeaderMap>) -> ReplyBody {
         ReplyBody { source, sized: false, trailers }
     }
 }

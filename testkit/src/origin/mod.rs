@@ -58,10 +58,10 @@ use tokio::runtime::{self, Runtime};
 use crate::identity::Identity;
 use crate::pattern::Pattern;
 use crate::site::Site;
-use record::Record;
+use record::OriginRecord;
 
 /// The settings of an origin; made by [`Origin::builder`].
-pub struct Builder {
+pub struct OriginBuilder {
     site: Site,
     ip: IpAddr,
     http_port: u16,
@@ -72,41 +72,41 @@ pub struct Builder {
     http2: Option<u32>,
 }
 
-impl Builder {
+impl OriginBuilder {
     /// The site to serve. Default: `Site::scaled(1, 30)`. Its seed is also that of `/bytes` and
     /// `/text`.
-    pub fn site(mut self, site: Site) -> Builder {
+    pub fn site(mut self, site: Site) -> OriginBuilder {
         self.site = site;
         self
     }
 
     /// The address to listen on. Default: 127.0.0.1.
-    pub fn ip(mut self, ip: IpAddr) -> Builder {
+    pub fn ip(mut self, ip: IpAddr) -> OriginBuilder {
         self.ip = ip;
         self
     }
 
     /// The port for plain HTTP. Default: 0, any free one.
-    pub fn http_port(mut self, port: u16) -> Builder {
+    pub fn http_port(mut self, port: u16) -> OriginBuilder {
         self.http_port = port;
         self
     }
 
     /// The port for TLS. Default: 0, any free one.
-    pub fn https_port(mut self, port: u16) -> Builder {
+    pub fn https_port(mut self, port: u16) -> OriginBuilder {
         self.https_port = port;
         self
     }
 
     /// Sets the number of worker threads. Default: 1.
-    pub fn threads(mut self, threads: usize) -> Builder {
+    pub fn threads(mut self, threads: usize) -> OriginBuilder {
         self.threads = threads;
         self
     }
 
     /// Sets whether to keep hits for each path and a log of requests (the counters are always
     /// kept). Default: yes; turn it off for millions of requests.
-    pub fn record(mut self, record: bool) -> Builder {
+    pub fn record(mut self, record: bool) -> OriginBuilder {
         self.record = record;
         self
     }
@@ -114,14 +114,14 @@ impl Builder {
     /// Speaks HTTP/2 too, with this many concurrent streams on a connection: on the TLS port where
     /// ALPN agrees on it, on the plain port with clients that begin with its preface. Default:
     /// HTTP/1.1 only.
-    pub fn http2(mut self, max_streams: u32) -> Builder {
+    pub fn http2(mut self, max_streams: u32) -> OriginBuilder {
         self.http2 = Some(max_streams);
         self
     }
 
     /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1
     /// and ::1.
-    pub fn identity(mut self, identity: Identity) -> Builder {
+    pub fn identity(mut self, identity: Identity) -> OriginBuilder {
         self.identity = Some(identity);
         self
     }
@@ -138,7 +138,7 @@ impl Builder {
         let state = Arc::new(OriginState {
             pattern: Pattern::new(self.site.seed()),
             site: self.site,
-            record: Record::new(self.record),
+            record: OriginRecord::new(self.record),
             http2: self.http2,
         });
         let runtime = runtime::Builder::new_multi_thread()
@@ -170,15 +170,15 @@ pub struct Origin {
 struct OriginState {
     site: Site,
     pattern: Pattern,
-    record: Record,
+    record: OriginRecord,
     /// Concurrent streams on an HTTP/2 connection, if enabled.
     http2: Option<u32>,
 }
 
 impl Origin {
     /// Returns the default settings.
-    pub fn builder() -> Builder {
-        Builder {
+    pub fn builder() -> OriginBuilder {
+        OriginBuilder {
             site: Site::scaled(1, 30),
             ip: Ipv4Addr::LOCALHOST.into(),
             http_port: 0,

@@ -1,10 +1,12 @@
 //! A record of the received requests: counters, hits for each path, a log.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+
+use crate::lock::lock;
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
@@ -50,7 +52,7 @@ impl Gauge {
     }
 }
 
-pub(super) struct Record {
+pub(super) struct OriginRecord {
     keep: bool,
     connections: AtomicU64,
     open: Gauge,
@@ -61,9 +63,9 @@ pub(super) struct Record {
     attempts: Mutex<HashMap<String, u64>>,
 }
 
-impl Record {
-    pub(super) fn new(keep: bool) -> Record {
-        Record {
+impl OriginRecord {
+    pub(super) fn new(keep: bool) -> OriginRecord {
+        OriginRecord {
             keep,
             connections: AtomicU64::new(0),
             open: Gauge::default(),
@@ -78,7 +80,7 @@ impl Record {
     /// Counts a connection as open for as long as the guard lives.
     pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
         self.open.up();
-        (self.connections.fetch_add(1, SeqCst), Down(&self.open))
+        (self.connections.fetch_add(1, SeqCst), GaugeGuard(&self.open))
     }
 
     /// Counts a request as being answered for as long as the guard lives.
@@ -88,7 +90,7 @@ impl Record {
         if self.keep {
             *lock(&self.hits).entry(path.to_owned()).or_default() += 1;
         }
-        Down(&self.answering)
+        GaugeGuard(&self.answering)
     }
 
     pub(super) fn keeps_log(&self) -> bool {
@@ -142,14 +144,10 @@ impl Record {
     }
 }
 
-struct Down<'a>(&'a Gauge);
+struct GaugeGuard<'a>(&'a Gauge);
 
-impl Drop for Down<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.down();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,10 +11,10 @@ use hyper::{Request, Response, StatusCode, Version};
 use serde_json::json;
 
 use super::OriginState;
-use super::body::{ReplyBody, Source};
-use super::entity::{Content, Entity};
+use super::body::{ReplyBody, RouteBodySource};
+use super::entity::{Entity, EntityContent};
 use super::record::LoggedRequest;
-use crate::coding::{self, Coding};
+use crate::coding::{self, ContentCoding};
 use crate::pattern;
 
 /// The longest accepted request body.
@@ -93,7 +93,7 @@ pub(super) async fn reply(
 /// The routes that wait for nothing.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
-    let coded = route.parse::<Coding>().ok();
+    let coded = route.parse::<ContentCoding>().ok();
     match (route, number) {
         ("echo", _) => echo(asked),
         ("small", _) if argument.is_empty() => plain(StatusCode::OK, "small\n"),
@@ -101,15 +101,18 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
         ("bytes" | "weak", Some(n)) => {
             let strength = if route == "weak" { "W/" } else { "" };
             let etag = format!("{strength}\"{}-{n}\"", state.site.seed());
-            let entity =
-                Entity { content: Content::Pattern(state.pattern, n), etag, media_type: "application/octet-stream" };
+            let entity = Entity {
+                content: EntityContent::Pattern(state.pattern, n),
+                etag,
+                media_type: "application/octet-stream",
+            };
             entity.reply(&asked.parts.headers)
         }
         ("chunked", Some(n)) => {
             let trailers =
                 asked.query("trailer").map(|_| HeaderMap::from_iter([("x-total".parse().expect("a name"), n.into())]));
             let declared = trailers.is_some();
-            let source = Source::Pattern { pattern: state.pattern, from: 0, to: n };
+            let source = RouteBodySource::Pattern { pattern: state.pattern, from: 0, to: n };
             let mut reply = Response::new(ReplyBody::unsized_(source, trailers));
             if declared {
                 reply.headers_mut().insert(header::TRAILER, HeaderValue::from_static("x-total"));
@@ -117,7 +120,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
             reply
         }
         ("close", Some(n)) => {
-            let source = Source::Pattern { pattern: state.pattern, from: 0, to: n };
+            let source = RouteBodySource::Pattern { pattern: state.pattern, from: 0, to: n };
             let mut reply = Response::new(ReplyBody::unsized_(source, None));
             *reply.version_mut() = Version::HTTP_10;
             reply
@@ -131,7 +134,7 @@ fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, ar
             encoded(&text, coded.as_slice(), None, "text/plain")
         }
         ("bomb", Some(mib)) if mib <= BOMB_LIMIT => {
-            let mut reply = Response::new(ReplyBody::sized(Source::Pieces(coding::bomb(mib).into())));
+            let mut reply = Response::new(ReplyBody::sized(RouteBodySource::Pieces(coding::bomb(mib).into())));
             reply.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             reply
         }
@@ -167,20 +170,25 @@ fn negotiated(
         "identity" => Ok(Vec::new()),
         "auto" => {
             let accepted = asked.parts.headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok());
-            Ok(accepted.and_then(Coding::negotiate).into_iter().collect())
+            Ok(accepted.and_then(ContentCoding::negotiate).into_iter().collect())
         }
-        named => named.split(',').map(str::parse).collect::<Result<Vec<Coding>, _>>(),
+        named => named.split(',').map(str::parse).collect::<Result<Vec<ContentCoding>, _>>(),
     };
     match codings {
         Err(_) => plain(StatusCode::BAD_REQUEST, "no such coding\n"),
         Ok(codings) if codings.is_empty() => {
-            Entity { content: Content::Bytes(content), etag, media_type }.reply(&asked.parts.headers)
+            Entity { content: EntityContent::Bytes(content), etag, media_type }.reply(&asked.parts.headers)
         }
         Ok(codings) => encoded(&content, &codings, Some(&etag), media_type),
     }
 }
 
-fn encoded(plain: &[u8], codings: &[Coding], etag: Option<&str>, media_type: &'static str) -> Response<ReplyBody> {
+fn encoded(
+    plain: &[u8],
+    codings: &[ContentCoding],
+    etag: Option<&str>,
+    media_type: &'static str,
+) -> Response<ReplyBody> {
     let coded = codings.iter().fold(plain.to_vec(), |bytes, coding| coding.encode(&bytes));
     let tokens: Vec<&str> = codings.iter().map(|coding| coding.token()).collect();
     let tokens = tokens.join(", ");
@@ -193,7 +201,7 @@ fn encoded(plain: &[u8], codings: &[Coding], etag: Option<&str>, media_type: &'s
         // Another representation has another validator (RFC 9110 section 8.8.3.3).
         reply = reply.header(header::ETAG, format!("{}-{tokens}\"", etag.trim_end_matches('"')));
     }
-    reply.body(ReplyBody::sized(Source::one(coded))).expect("fields that are valid by construction")
+    reply.body(ReplyBody::sized(RouteBodySource::one(coded))).expect("fields that are valid by construction")
 }
 
 fn redirect(code: u64, to: Option<&str>) -> Response<ReplyBody> {
@@ -226,7 +234,7 @@ fn echo(asked: &RouteRequest) -> Response<ReplyBody> {
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
-    let mut reply = Response::new(ReplyBody::sized(Source::one(text)));
+    let mut reply = Response::new(ReplyBody::sized(RouteBodySource::one(text)));
     *reply.status_mut() = status;
     reply
 }

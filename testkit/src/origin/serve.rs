@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::body::{ReplyBody, Source};
+use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
 /// A non-blocking listener with room for a burst of connections.
@@ -74,7 +74,7 @@ where
             if bare {
                 // Over HTTP/2 hyper leaves it to us.
                 let length = reply.body().len();
-                *reply.body_mut() = ReplyBody::sized(Source::Pieces(VecDeque::new()));
+                *reply.body_mut() = ReplyBody::sized(RouteBodySource::Pieces(VecDeque::new()));
                 if let Some(length) = length {
                     reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
                 }

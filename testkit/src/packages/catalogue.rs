@@ -67,7 +67,7 @@ impl Package {
 
 /// The bytes that a reader wants of a package, without the package: a line of text each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct WantedFile {
     /// The file's name; empty is the index.
     pub name: String,
     /// All of its bytes.
@@ -76,17 +76,17 @@ pub struct Want {
     pub wanted: usize,
 }
 
-impl Want {
+impl WantedFile {
     /// As `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// Parses the text of [`Want::to_line`].
-    pub fn from_line(line: &str) -> Option<Want> {
+    /// Parses the text of [`WantedFile::to_line`].
+    pub fn from_line(line: &str) -> Option<WantedFile> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        Some(Want { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+        Some(WantedFile { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
     }
 }
 
@@ -157,10 +157,10 @@ impl Catalogue {
     }
 
     /// Returns the files to read, in order: the index, then the packages.
-    pub fn wants(&self) -> Vec<Want> {
-        let index = Want { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+    pub fn wants(&self) -> Vec<WantedFile> {
+        let index = WantedFile { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();
-        let packages = packages.map(|package| Want {
+        let packages = packages.map(|package| WantedFile {
             name: package.name.clone(),
             length: package.bytes.len(),
             wanted: package.wanted,

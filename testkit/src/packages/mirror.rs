@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use flate2::Compression;
@@ -13,8 +13,10 @@ use flate2::write::GzEncoder;
 use rustls::ServerConfig;
 
 use super::Catalogue;
+use crate::byte_range::RequestedPart;
 use crate::identity::Identity;
-use crate::wire::Wire;
+use crate::lock::lock;
+use crate::peer_stream::PeerStream;
 
 /// The longest request head.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -23,7 +25,7 @@ const LONGEST_HEAD: usize = 64 << 10;
 const PIECE: usize = 8 << 10;
 
 /// A running mirror. It serves until the process ends: its threads sleep in `accept`.
-pub struct Mirror {
+pub struct PackageMirror {
     addr: SocketAddr,
     scheme: &'static str,
     shared: Arc<MirrorState>,
@@ -38,12 +40,12 @@ struct MirrorState {
     sent: Mutex<HashMap<String, u64>>,
 }
 
-impl Mirror {
+impl PackageMirror {
     /// Serves a catalogue on loopback; by TLS if there is an identity.
     ///
     /// # Errors
     /// When no port can be bound.
-    pub fn start(catalogue: Catalogue, identity: Option<&Identity>) -> io::Result<Mirror> {
+    pub fn start(catalogue: Catalogue, identity: Option<&Identity>) -> io::Result<PackageMirror> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addr = listener.local_addr()?;
         let tls = identity.map(|identity| identity.server_config(&[b"http/1.1"]));
@@ -57,7 +59,7 @@ impl Mirror {
             sent: Mutex::default(),
         });
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let mirror = Mirror { addr, scheme, shared: Arc::clone(&shared) };
+        let mirror = PackageMirror { addr, scheme, shared: Arc::clone(&shared) };
         thread::Builder::new().name("testkit-mirror".into()).spawn(move || {
             for stream in listener.incoming().flatten() {
                 shared.connections.fetch_add(1, SeqCst);
@@ -113,12 +115,12 @@ impl Mirror {
 }
 
 impl MirrorState {
-    fn sent(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sent(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        lock(&self.sent)
     }
 
     fn serve(&self, stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<()> {
-        let mut wire = Wire::over(stream, tls)?;
+        let mut wire = PeerStream::over(stream, tls)?;
         let mut buffer = Vec::new();
         loop {
             let end = loop {
@@ -139,7 +141,7 @@ impl MirrorState {
         }
     }
 
-    fn answer(&self, wire: &mut Wire, head: &str) -> io::Result<()> {
+    fn answer(&self, wire: &mut PeerStream, head: &str) -> io::Result<()> {
         let field = |name: &str| {
             head.lines().find_map(|line| {
                 let (field, value) = line.split_once(':')?;
@@ -161,13 +163,12 @@ impl MirrorState {
         };
         let tag = format!("\"{name}-{}\"", body.len());
         let range = field("range").filter(|_| field("if-range").is_none_or(|wanted| wanted == tag));
-        let span = range.and_then(|range| span(range, body.len()));
-        let (status, place, bytes) = match span {
-            Some((from, to)) => {
+        let (status, place, bytes) = match RequestedPart::of(range, body.len() as u64) {
+            RequestedPart::Part(from, to) => {
                 let place = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, body.len());
-                ("206 Partial Content", place, &body[from..to])
+                ("206 Partial Content", place, &body[from as usize..to as usize])
             }
-            None => ("200 OK", String::new(), body),
+            RequestedPart::Whole | RequestedPart::Unsatisfiable => ("200 OK", String::new(), body),
         };
         let reply =
             format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: {tag}\r\n{coding}{place}\r\n", bytes.len());
@@ -184,12 +185,4 @@ impl MirrorState {
     fn count(&self, name: &str, bytes: usize) {
         *self.sent().entry(name.to_owned()).or_default() += bytes as u64;
     }
-}
-
-/// The first byte of `bytes=FROM-[LAST]` and the one after the last.
-fn span(range: &str, length: usize) -> Option<(usize, usize)> {
-    let (from, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-    let from: usize = from.parse().ok()?;
-    let to = if last.is_empty() { length } else { last.parse::<usize>().ok()?.saturating_add(1).min(length) };
-    (from < to).then_some((from, to))
 }

@@ -12,12 +12,12 @@
 //! to be fetched.
 //!
 //! ```
-//! use testkit::packages::{Catalogue, Mirror};
+//! use testkit::packages::{Catalogue, PackageMirror};
 //!
 //! let catalogue = Catalogue::new(1, 3);
-//! let mirror = Mirror::start(catalogue.clone(), None).unwrap();
+//! let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
 //! let words = ["curl", "-s"].map(str::to_owned);
-//! let reader = testkit::packages::Reader { fetcher: &words, base: &mirror.url("") };
+//! let reader = testkit::packages::PackageReader { fetcher: &words, base: &mirror.url("") };
 //! # let _ = reader;
 //! assert_eq!(mirror.connections(), 0);
 //! ```
@@ -26,6 +26,6 @@ mod catalogue;
 mod mirror;
 mod reader;
 
-pub use catalogue::{BLOCK, Catalogue, Package, Want};
-pub use mirror::Mirror;
-pub use reader::{Reader, Run};
+pub use catalogue::{BLOCK, Catalogue, Package, WantedFile};
+pub use mirror::PackageMirror;
+pub use reader::{PackageReader, ReaderRun};

@@ -6,14 +6,14 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
-use super::{BLOCK, Want};
+use super::{BLOCK, WantedFile};
 
 /// The number of bytes that signify reads from a pipe at a time while it looks for the end of the
 /// header.
 const HEADER_READ: usize = 1024;
 
 /// The way in which files are fetched.
-pub struct Reader<'a> {
+pub struct PackageReader<'a> {
     /// The program and its options, as a `FETCH_CMD` split at blanks.
     pub fetcher: &'a [String],
     /// The URL of the index: names are appended to it.
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
 
 /// The cost of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+pub struct ReaderRun {
     /// From the first call to the end of the last.
     pub wall: Duration,
     /// Fetchers started.
@@ -33,14 +33,14 @@ pub struct Run {
     pub said: String,
 }
 
-impl Reader<'_> {
+impl PackageReader<'_> {
     /// Reads the index, then each package as far as it is wanted. One is open at a time, and the
     /// next begins when the last fetcher is gone.
     ///
     /// # Errors
     /// If a fetcher cannot be started, or its output is wrong.
-    pub fn run(&self, wants: &[Want]) -> io::Result<Run> {
-        let mut run = Run::default();
+    pub fn run(&self, wants: &[WantedFile]) -> io::Result<ReaderRun> {
+        let mut run = ReaderRun::default();
         let began = Instant::now();
         for want in wants {
             let (mut child, mut pipe) = self.open(&want.name)?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
     }
 }
 
-impl Run {
+impl ReaderRun {
     fn close(&mut self, child: &mut Child, must_succeed: bool) -> io::Result<()> {
         if let Some(stderr) = &mut child.stderr {
             stderr.read_to_string(&mut self.said)?;
@@ -84,7 +84,7 @@ impl Run {
     }
 }
 
-fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
+fn read_index(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     let mut index = Vec::new();
     pipe.read_to_end(&mut index)?;
     let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
@@ -92,7 +92,7 @@ fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
 }
 
 /// Reads a package as its checker does; returns how many bytes.
-fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
+fn read_package(pipe: &mut impl Read, want: &WantedFile) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
     let mut header = vec![0; 10];

@@ -7,7 +7,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,6 +16,8 @@ use rustix::time::{
 };
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedSender;
+
+use crate::lock::lock;
 
 /// Pieces in flight, and the timer of the first.
 pub(super) struct Timer {
@@ -89,7 +91,7 @@ impl Timer {
     }
 
     fn state(&self) -> MutexGuard<'_, TimerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

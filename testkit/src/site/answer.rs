@@ -7,7 +7,7 @@ const LONGEST: usize = 18;
 
 /// The output of `… | LC_ALL=C sort -u` if the job is done right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct KnownAnswer {
     /// The blocks, one a line, each line ended.
     pub text: Vec<u8>,
     /// The number of blocks.
@@ -18,18 +18,18 @@ pub struct Answer {
 
 /// Padded with NUL, which sorts before every byte of a block: array order is byte order.
 #[derive(Default)]
-pub(super) struct Collector {
+pub(super) struct BlockCollector {
     blocks: Vec<[u8; LONGEST]>,
 }
 
-impl Collector {
+impl BlockCollector {
     pub(super) fn add(&mut self, block: &[u8]) {
         let mut padded = [0; LONGEST];
         padded[..block.len()].copy_from_slice(block);
         self.blocks.push(padded);
     }
 
-    pub(super) fn finish(mut self) -> Answer {
+    pub(super) fn finish(mut self) -> KnownAnswer {
         self.blocks.sort_unstable();
         self.blocks.dedup();
         let mut text = Vec::with_capacity(self.blocks.len() * LONGEST);
@@ -38,7 +38,7 @@ impl Collector {
             text.extend_from_slice(&block[..len]);
             text.push(b'\n');
         }
-        Answer { count: self.blocks.len(), sha256: sha256_hex(&text), text }
+        KnownAnswer { count: self.blocks.len(), sha256: sha256_hex(&text), text }
     }
 }
 

@@ -18,7 +18,7 @@ mod answer;
 mod numbers;
 mod render;
 
-pub use answer::Answer;
+pub use answer::KnownAnswer;
 
 use std::collections::HashMap;
 use std::io;
@@ -111,8 +111,8 @@ impl Site {
 
     /// The sorted unique CIDR blocks of all AS pages, from the generator's own record of what it
     /// wrote.
-    pub fn known_answer(&self) -> Answer {
-        let mut answer = answer::Collector::default();
+    pub fn known_answer(&self) -> KnownAnswer {
+        let mut answer = answer::BlockCollector::default();
         let mut page = Vec::new();
         for number in &self.inner.numbers {
             page.clear();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_full_site_has_the_published_shape() {
+    fn full_site_has_documented_page_sizes() {
         let site = Site::new(1);
         let lens: Vec<usize> = site.as_numbers().iter().map(|n| site.page_len(*n)).collect();
         assert_eq!(lens.len(), PAGES);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_known_answer_is_what_the_expression_finds() {
+    fn known_answer_equals_what_the_expression_finds() {
         let site = Site::scaled(5, 400);
         let expression = cidr();
         let mut found = BTreeSet::new();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_paths_are_pages() {
+    fn only_site_paths_are_pages() {
         let site = Site::scaled(1, 5);
         let number = site.as_numbers()[0];
         for path in

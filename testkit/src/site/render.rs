@@ -137,7 +137,7 @@ fn header(out: &mut Vec<u8>, rng: &mut Rng, number: u32) {
 }
 
 fn prefix_row(out: &mut Vec<u8>, rng: &mut Rng, seed: u64, wrote: &mut impl FnMut(&[u8])) {
-    let mut block = Block::default();
+    let mut block = CidrBlock::default();
     block.draw(rng, seed);
     let [code, country] = COUNTRIES[rng.below(12) as usize];
     put(out, "<tr>\n  <td class=\"nowrap\">\n    <a href=\"/net/");
@@ -207,7 +207,7 @@ fn prefix6_row(out: &mut Vec<u8>, rng: &mut Rng) {
 
 fn whois_lines(out: &mut Vec<u8>, rng: &mut Rng) {
     put(out, "<tr><td colspan=\"2\"><pre>inetnum:        ");
-    let mut address = Block::default();
+    let mut address = CidrBlock::default();
     address.dotted(rng.next());
     out.extend_from_slice(address.bytes());
     put(out, " - ");
@@ -224,7 +224,7 @@ fn whois_lines(out: &mut Vec<u8>, rng: &mut Rng) {
 }
 
 fn dns_row(out: &mut Vec<u8>, rng: &mut Rng) {
-    let mut address = Block::default();
+    let mut address = CidrBlock::default();
     address.dotted(rng.next());
     put(out, "<tr><td><a href=\"/ip/");
     out.extend_from_slice(address.bytes());
@@ -239,12 +239,12 @@ fn dns_row(out: &mut Vec<u8>, rng: &mut Rng) {
 
 /// A CIDR block or an address, as text.
 #[derive(Default)]
-struct Block {
+struct CidrBlock {
     text: [u8; 18],
     len: usize,
 }
 
-impl Block {
+impl CidrBlock {
     fn bytes(&self) -> &[u8] {
         &self.text[..self.len]
     }

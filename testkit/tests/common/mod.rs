@@ -6,13 +6,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 /// A reply, with its body still in its framing.
-pub struct Reply {
+pub struct PlainReply {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
 }
 
-impl Reply {
+impl PlainReply {
     pub fn field(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (key, value) = line.split_once(": ")?;
@@ -26,13 +26,13 @@ impl Reply {
 }
 
 /// One request on a connection of its own, `fields` each ended by CRLF; reads up to the end.
-pub fn get(addr: SocketAddr, target: &str, fields: &str) -> Reply {
+pub fn get(addr: SocketAddr, target: &str, fields: &str) -> PlainReply {
     let request = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{fields}\r\n");
     talk(&mut TcpStream::connect(addr).unwrap(), request.as_bytes())
 }
 
 /// Sends `request` and reads up to the end.
-pub fn talk(stream: &mut (impl Read + Write), request: &[u8]) -> Reply {
+pub fn talk(stream: &mut (impl Read + Write), request: &[u8]) -> PlainReply {
     stream.write_all(request).unwrap();
     stream.flush().unwrap();
     let mut bytes = Vec::new();
@@ -40,10 +40,10 @@ pub fn talk(stream: &mut (impl Read + Write), request: &[u8]) -> Reply {
     parse(&bytes)
 }
 
-pub fn parse(bytes: &[u8]) -> Reply {
+pub fn parse(bytes: &[u8]) -> PlainReply {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    Reply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
+    PlainReply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
 }
 
 /// Removes the chunked coding; returns the body and what follows the last chunk's size line.

@@ -1,4 +1,4 @@
-//! Agents of tests: each with a directory of its own, and gone with it.
+//! Agents for tests: each has a directory of its own and ends with it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{CommandOutput, eventually, haul, run};
 
-/// A place for an agent, which ends when it is dropped.
+/// A directory for an agent's socket; dropping it stops the agent.
 pub struct TestAgent {
     dir: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl TestAgent {
         format!("--agent={}", self.socket().display())
     }
 
-    /// `haul` by this agent.
+    /// The command `haul` with this agent's `--agent` option.
     pub fn haul(&self, args: &[&str]) -> Command {
         haul([&[self.option().as_str()], args].concat())
     }
@@ -39,7 +39,7 @@ impl TestAgent {
         run(&mut self.haul(args))
     }
 
-    /// A value of `--agent-status`, if there is an agent.
+    /// Returns a value of `--agent-status`; `None` if no agent runs.
     pub fn status(&self, name: &str) -> Option<u64> {
         let ran = self.run(&["--agent-status"]);
         let text = String::from_utf8(ran.stdout).unwrap();
@@ -47,7 +47,7 @@ impl TestAgent {
         Some(line.parse().unwrap())
     }
 
-    /// Its process.
+    /// The agent's process id, if it runs.
     pub fn pid(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.status("pid")?).unwrap())
     }
@@ -65,7 +65,8 @@ impl Drop for TestAgent {
     }
 }
 
-/// Whether a process has ended and nobody has reaped it: there may be no one in a container who does.
+/// Returns `true` if the process has ended but was not reaped, as in a container without an init
+/// process.
 pub fn is_zombie(pid: rustix::process::Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))

@@ -5,8 +5,9 @@
 //!        ◀── figures ──────────── wait4 ◀────────┘
 //! ```
 //!
-//! On exec the kernel starts a process's `ru_maxrss` at the peak of the memory it was in before, which is its parent's: started
-//! from a test that holds a site, haul would seem to need a site's memory.
+//! On exec the kernel starts a process's `ru_maxrss` at the peak of the memory it was in before,
+//! which is its parent's: started from a test that holds a site, haul would seem to need a site's
+//! memory.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -22,14 +23,15 @@ const DIRECTORY: &str = "HAUL_TEST_MEASURE";
 /// The name of the test that runs haul for [`measured`].
 const TEST: &str = "common::measure::helper_process_measures_peak_memory";
 
-/// Runs haul with these arguments, its standard output read by `read`: the highest resident memory it had, in KiB.
+/// Runs haul with these arguments and returns its peak resident memory in KiB; `read` gets its
+/// standard output.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     let (code, stderr, peak) = measured(args, read);
     assert_eq!((code.as_str(), stderr.as_str()), ("0", ""), "{args:?}");
     peak
 }
 
-/// As [`peak_memory`], of a run that may fail: its exit code and what it said, too.
+/// Like [`peak_memory`], for a run that may fail: also returns its exit code and standard error.
 pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
@@ -49,7 +51,7 @@ pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64)
     (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
-/// The other side of [`peak_memory`]: does nothing unless it asks for it.
+/// The helper process of [`peak_memory`]; does nothing unless started by it.
 #[test]
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn helper_process_measures_peak_memory() {
@@ -67,13 +69,13 @@ fn helper_process_measures_peak_memory() {
     fs::write(dir.join("figures"), format!("{code} {}", usage.ru_maxrss)).expect("figures can be written");
 }
 
-/// Waits for a child and takes what it used. `std` has no such call.
+/// Waits for a child and returns its resource usage. `std` has no such call.
 fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
     loop {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child of this process
-        // that nobody else waits for.
+        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child
+        // of this process that nobody else waits for.
         let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
         if waited == id {
             // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.

@@ -1,5 +1,5 @@
-//! The command run as a user runs it: the built binary, real shells, curl and strace where they are installed; every wait
-//! ends.
+//! Runs the command as a user does: the built binary, real shells, curl and strace where they are
+//! installed. Every wait has an end.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod agent;
@@ -17,41 +17,41 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use testkit::faulty::Plan;
+use testkit::faulty::FaultPlan;
 use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
-/// Longer than anything here takes; only a hang waits for it.
+/// The time after which a wait counts as a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port that nobody listens on: only root may bind it.
+/// A URL whose port nobody listens on: only root may bind it.
 pub const REFUSED: &str = "http://127.0.0.1:1";
 
-/// How a command ended and what it said.
+/// The exit code and output of a finished command.
 #[derive(Debug)]
 pub struct CommandOutput {
-    /// The exit code; 128 and the signal's number, as a shell puts it, for one that a signal ended.
+    /// The exit code; after a signal, 128 plus the signal's number, as in a shell.
     pub code: i32,
     pub stdout: Vec<u8>,
     pub stderr: String,
 }
 
 impl CommandOutput {
-    /// Standard output of a success that said nothing on stderr.
+    /// Asserts success with an empty standard error, and returns standard output.
     #[track_caller]
     pub fn ok(self) -> Vec<u8> {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.stdout
     }
 
-    /// As [`CommandOutput::ok`], as text.
+    /// Like [`CommandOutput::ok`], as text.
     #[track_caller]
     pub fn text(self) -> String {
         String::from_utf8(self.ok()).expect("text")
     }
 
-    /// The one line on stderr of a failure with this code.
+    /// Asserts this exit code and a single line on stderr, and returns the line.
     #[track_caller]
     pub fn failed(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{}", self.stderr);
@@ -60,7 +60,7 @@ impl CommandOutput {
     }
 }
 
-/// A program that knows nothing of the user's settings.
+/// A command without the user's settings: no proxies, no config files, an empty standard input.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     for name in
@@ -87,7 +87,8 @@ pub fn run_haul<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> CommandOu
     run(&mut haul(args))
 }
 
-/// The program's name if it can be run; says on stderr what is left out if not.
+/// Returns the program's name if it is installed; otherwise reports on stderr which test is
+/// skipped.
 pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
@@ -96,25 +97,25 @@ pub fn installed(name: &'static str, what: &str) -> Option<&'static str> {
     found.then_some(name)
 }
 
-/// Says on stderr that something is left out. Not by `eprintln`, which the test harness keeps to itself.
+/// Reports a skipped test on stderr. `eprintln` would not do: the test harness captures it.
 pub fn skipped(what: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// A line of bash in which `$GET` is this program, and `$0` too.
+/// Runs a bash script in which `$GET` and `$0` are this program.
 pub fn bash(get: &str, script: &str) -> CommandOutput {
     let mut command = program("bash");
     command.args(["-c", script, get]).env("GET", get);
     run(&mut command)
 }
 
-/// Runs it to its end.
+/// Runs the command and waits for its end.
 pub fn run(command: &mut Command) -> CommandOutput {
     RunningCommand::start(command).wait()
 }
 
-/// A command under way, in a process group of its own.
+/// A running command, in a process group of its own.
 pub struct RunningCommand {
     child: Child,
     stdout: JoinHandle<Vec<u8>>,
@@ -134,13 +135,15 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
-    /// Its end, which comes within [`PATIENCE`] or is made to come.
+    /// Waits for the command's end. After [`PATIENCE`] the process group is killed and the test
+    /// fails.
     pub fn wait(mut self) -> CommandOutput {
         let group = self.pid();
         let (done, alarm) = mpsc::channel::<()>();
         let watchdog = thread::spawn(move || {
             let late = alarm.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
-            // Its pipes are read below before it is waited for, so the group cannot be another's yet.
+            // Its pipes are read below before it is waited for, so the group cannot be another's
+            // yet.
             late.then(|| kill_process_group(group, Signal::KILL)).is_some()
         });
         let stdout = self.stdout.join().expect("stdout can be read");
@@ -164,7 +167,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits until `holds`; only a hang waits for long.
+/// Waits until `holds` returns true; fails after [`PATIENCE`].
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
@@ -176,18 +179,18 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A peer that answers everything with this page.
+/// A peer that answers every request with this body.
 pub fn page(body: &str) -> RawPeer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     RawPeer::always(vec![Step::ReadHead, Step::send(head + body)])
 }
 
-/// A peer that breaks every body off after three of ten bytes.
+/// A peer whose bodies end after three of ten bytes.
 pub fn short_body() -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
 
-/// A file of these lines.
+/// Writes the lines to a file and returns its path.
 pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item = L>) -> PathBuf {
     let path = dir.join(name);
     let text: String = lines.into_iter().map(|line| format!("{}\n", line.as_ref())).collect();
@@ -195,7 +198,7 @@ pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item
     path
 }
 
-/// Whether strace can be used here; otherwise what is not tested is reported.
+/// Returns `true` if strace can trace here; otherwise reports which test is skipped.
 pub fn can_trace(what: &str) -> bool {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
@@ -205,9 +208,9 @@ pub fn can_trace(what: &str) -> bool {
     works
 }
 
-/// The first bytes of what `testkit::faulty` serves by default.
+/// The first `size` bytes of the default content of `testkit::faulty`.
 pub fn content(size: u64) -> Vec<u8> {
-    Pattern::new(Plan::default().seed).slice(0, usize::try_from(size).unwrap())
+    Pattern::new(FaultPlan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
 /// The names in a directory, hidden ones too, sorted.
@@ -222,43 +225,43 @@ pub fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// haul, or curl, in this directory.
+/// Runs haul or curl in this directory.
 pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> CommandOutput {
     run(program(name).args(args).current_dir(dir))
 }
 
-/// haul in curl's place, silent, in this directory.
+/// Runs haul in curl's place in this directory, with `-q -s`.
 pub fn as_curl(dir: &Path, args: &[&str]) -> CommandOutput {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
-/// haul in curl's place, in this directory, without the user's settings; it says what curl says.
+/// Runs haul in curl's place in this directory, with `-q`.
 pub fn curl_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
 }
 
-/// The same where nothing is written.
+/// Like [`curl_in`], for a command that writes no file.
 pub fn curl(args: &[&str]) -> CommandOutput {
     curl_in(Path::new("/"), args)
 }
 
-/// What came over a connection, as text.
+/// The bytes received on a connection, as text.
 pub fn received(peer: &RawPeer, connection: usize) -> String {
     String::from_utf8_lossy(&peer.received(connection)).into_owned()
 }
 
-/// A peer that answers each connection so, and closes.
+/// A peer that answers the first request of each connection with these bytes and closes.
 pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// haul in curl's place with `-sS`.
+/// Runs haul in curl's place with `-q -sS`.
 pub fn curl_quiet(args: &[&str]) -> CommandOutput {
     curl(&[&["-sS"], args].concat())
 }
 
-/// The script of a connection: a request's head is read, and a response with this status, fields and
-/// body closes the connection.
+/// The script of one connection: reads a request head, sends a response with this status line,
+/// fields and body, and closes.
 pub fn reply_steps(head: &str, body: &str) -> Vec<Step> {
     let length = body.len();
     let text = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");

@@ -1,5 +1,5 @@
-//! Servers of other people's making, run for one test: found where Debian puts them, started on free ports of loopback,
-//! stopped when dropped.
+//! Other people's servers, run for one test: found where Debian puts them, started on free ports of
+//! loopback, stopped when dropped.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -11,16 +11,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{eventually, skipped};
 
-/// A server of others, which stops when dropped.
+/// Another project's server; dropping it stops it.
 pub struct ExternalServer(Child);
 
 impl ExternalServer {
-    /// Runs it until it listens.
+    /// Starts the command and waits until the port accepts connections.
     pub fn start(command: &mut Command, port: u16) -> ExternalServer {
         ExternalServer::start_until(command, || TcpStream::connect(("127.0.0.1", port)).is_ok())
     }
 
-    /// Runs it until this holds.
+    /// Starts the command and waits until `is_up` holds.
     pub fn start_until(command: &mut Command, mut is_up: impl FnMut() -> bool) -> ExternalServer {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut server = ExternalServer(child);
@@ -45,7 +45,8 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The path of a server, which may be in no user's PATH; says on stderr what is left out if it is not there.
+/// Returns the path of a server program, which may be in no user's PATH. If it is not installed,
+/// reports on stderr which test is skipped.
 pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     let places = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
     let path = places.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.is_file());
@@ -55,19 +56,19 @@ pub fn found(name: &str, what: &str) -> Option<PathBuf> {
     path
 }
 
-/// A directory that a server's worker, who is another user than root, can read and write.
+/// A directory that every user can read and write: servers started by root work as another user.
 pub fn open_directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     make_open(dir.path());
     dir
 }
 
-/// Lets everybody read and write there.
+/// Lets every user read and write the path.
 pub fn make_open(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
 }
 
-/// Whether the tests run as root, whose servers need to be told which user to become.
+/// Returns `true` if the tests run as root: servers then need to be told which user to become.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,5 @@
-//! The agent: connections that stay warm between calls, whom it trusts, and that nobody notices its death.
+//! The background agent: warm connections between calls, who may use its socket, and calls that
+//! survive its death.
 
 use crate::common;
 
@@ -64,7 +65,8 @@ fn agent_bodies_arrive_whole_at_every_output() {
     assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
 }
 
-/// Tomcat's validators are weak, and it ends a connection on which a few streams were reset (ENHANCE_YOUR_CALM).
+/// Tomcat sends weak validators, and closes a connection after a few stream resets
+/// (ENHANCE_YOUR_CALM).
 #[test]
 fn agent_keeps_connection_when_validators_are_weak() {
     let origin = origin();
@@ -180,7 +182,7 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
-/// The call goes without the agent, and says why.
+/// Asserts that the call works without the agent and prints the reason.
 #[track_caller]
 fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
     let before = origin.connections();
@@ -255,7 +257,8 @@ fn agent_refuses_directory_or_socket_of_another_user() {
     drop(listener);
     fs::remove_file(agent.socket()).unwrap();
 
-    // One of another user that sits behind a path of ours: who listens counts, not who made the path.
+    // One of another user that sits behind a path of ours: who listens counts, not who made the
+    // path.
     let Some(setpriv) = common::installed("setpriv", "an agent that runs as another user") else { return };
     agent.run(&["-s", &origin.url("/small")]).ok();
     let connections = origin.connections();
@@ -386,7 +389,7 @@ fn killing_a_call_ends_its_request() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
-/// What the reader left is still coming then.
+/// The rest of the first part is still in flight when the reader stops.
 #[test]
 fn reader_stopping_within_first_part_keeps_the_connection() {
     const OPENING: usize = 147_456;

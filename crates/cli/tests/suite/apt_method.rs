@@ -1,4 +1,4 @@
-//! haul as a method of apt, spoken to as apt does; apt itself is in `package_managers`.
+//! `haul apt-method`: the messages of apt's method protocol. apt itself runs in `package_managers`.
 
 use crate::common;
 
@@ -10,15 +10,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use common::{REFUSED, content, haul, skipped};
 use haul_cli::apt::message::AptMessage;
 use tempfile::TempDir;
-use testkit::faulty::{Break, Faulty, Plan};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// The date that the faulty origin gives its content.
+/// The Last-Modified of the faulty origin's content.
 const LAST_MODIFIED: &str = "Wed, 01 May 2024 08:00:00 GMT";
 
-/// A method at work.
+/// A running `haul apt-method`.
 struct AptMethod {
     child: Child,
     to: Option<ChildStdin>,
@@ -27,7 +27,7 @@ struct AptMethod {
 }
 
 impl AptMethod {
-    /// One that was told of this configuration.
+    /// Starts a method and sends it this configuration.
     fn with(items: &[&str]) -> AptMethod {
         Self::in_environment(items, &[])
     }
@@ -62,7 +62,7 @@ impl AptMethod {
         AptMessage::read(&mut self.from).unwrap()
     }
 
-    /// What it says of a file, up to its fate.
+    /// Requests a file and returns all messages about it, up to the final one.
     fn acquire(&mut self, url: &str, fields: &[(&str, &str)]) -> Vec<AptMessage> {
         let file = self.file();
         let asked = AptMessage::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap());
@@ -140,8 +140,8 @@ fn start_is_reported_only_after_a_success_status() {
 
 #[test]
 fn interrupted_apt_download_is_resumed() {
-    let origin = Faulty::builder().start().unwrap();
-    let plan = Plan { size: 300_000, breaks: vec![Break::close_at(100_000).times(1)], ..Plan::default() };
+    let origin = FaultyOrigin::builder().start().unwrap();
+    let plan = FaultPlan { size: 300_000, breaks: vec![BodyBreak::close_at(100_000).times(1)], ..FaultPlan::default() };
     let url = origin.url(&origin.serve("deb", plan));
     let mut method = AptMethod::with(&[]);
     let said = method.acquire(&url, &[]);
@@ -157,7 +157,8 @@ fn interrupted_apt_download_is_resumed() {
     let digest = last(&said).get("SHA256-Hash").unwrap().to_owned();
     let said = method.acquire(&url, &[("Expected-SHA256", &digest), ("Expected-Checksum-FileSize", "300000")]);
     assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 2));
-    // Nobody knows what it should come to (a list of mirrors): the server says that there is no more.
+    // Nobody knows what it should come to (a list of mirrors): the server says that there is no
+    // more.
     let said = method.acquire(&url, &[]);
     assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 3));
     assert_eq!(last(&said).get("SHA256-Hash"), Some(&*digest));
@@ -188,7 +189,7 @@ fn redirects_are_reported_to_apt_not_followed() {
     );
 }
 
-/// A response's head and content; then the connection is closed.
+/// A peer that sends this head and content, then closes the connection.
 fn answer(head: &str, content: &str) -> RawPeer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");

@@ -1,4 +1,5 @@
-//! Who one is, against Apache and nginx, over HTTP/1.1 and HTTP/2, in the clear and over TLS; curl ends as haul does.
+//! Credentials against Apache and nginx, over HTTP/1.1 and HTTP/2, with and without TLS. curl,
+//! where installed, ends the same.
 
 use crate::common;
 use crate::servers;
@@ -57,8 +58,8 @@ fn wrong_credentials_exit_22() {
     }
 }
 
-/// What came, without what is another's each time, and without Expect: this curl announces every PUT, newer ones those of
-/// more than 1 MiB, as haul does.
+/// The echoed request without its Digest line, which differs each time, and without Expect: older
+/// curl announces every PUT, newer curl and haul only those over 1 MiB.
 fn without_authorization(ran: &common::CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let differs = |line: &str| line.starts_with("HTTP_AUTHORIZATION=Digest") || line.starts_with("HTTP_EXPECT");

@@ -1,4 +1,5 @@
-//! Client certificates against nginx: keys of every kind and in every way that openssl writes them, over HTTP/1.1 and HTTP/2.
+//! Client certificates against nginx: keys of every kind, in every format that openssl writes, over
+//! HTTP/1.1 and HTTP/2.
 
 use crate::common;
 use crate::servers;
@@ -12,10 +13,10 @@ use servers::compare::{both, text};
 use servers::nginx::NginxServer;
 use testkit::identity::Identity;
 
-/// Kinds of keys.
+/// The kinds of keys.
 const KINDS: [&str; 4] = ["rsa", "p256", "p384", "ed25519"];
 
-/// Runs openssl there with these words.
+/// Runs openssl in the directory with these arguments.
 fn openssl(dir: &Path, words: &str) {
     let status = Command::new("openssl")
         .args(words.split(' '))
@@ -28,7 +29,7 @@ fn openssl(dir: &Path, words: &str) {
     assert!(status.success(), "openssl {words}");
 }
 
-/// An authority, and of each kind of key a certificate by it and the key in many forms.
+/// Creates an authority, and for each kind of key a certificate and the key in many formats.
 fn prepare(dir: &Path, kinds: &[&str]) {
     let identity = Identity::generate();
     fs::write(dir.join("ca"), identity.ca_pem()).unwrap();
@@ -147,7 +148,8 @@ fn missing_or_unusable_client_certificate_is_reported() {
         let line = got.failed(58);
         assert!(line.contains(says) && !line.contains("sesame") && !line.contains("wrong"), "{options:?}: {line}");
     }
-    // A connection with a certificate is not another request's: the first is let in, the second is not.
+    // A connection with a certificate is not another request's: the first is let in, the second is
+    // not.
     let args = [
         "-sS",
         "--cacert",

@@ -1,4 +1,5 @@
-//! Clocks that jump, by libfaketime: limits of time are counted by the monotonic clock, what is kept by the wall's.
+//! A wall clock that jumps, by libfaketime: timeouts count by the monotonic clock, cookies expire
+//! by the wall clock.
 
 use crate::common;
 
@@ -11,14 +12,14 @@ use testkit::raw::{RawPeer, Step};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
-/// The library that makes up the wall's clock, if it is installed.
+/// The path of libfaketime, if it is installed.
 fn library() -> Option<String> {
     let faketime = installed("faketime", "clocks that jump")?;
     let ran = run(program(faketime).args(["-f", "+0", "printenv", "LD_PRELOAD"]));
     Some(ran.text().trim().to_owned())
 }
 
-/// haul with a wall's clock that is off by what the file says, at each moment.
+/// haul with a wall clock that is off by the amount in the file, read anew at each call.
 fn at_the_time_of(library: &str, file: &Path) -> Command {
     let mut command = program(HAUL);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");

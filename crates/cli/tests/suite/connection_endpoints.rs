@@ -1,5 +1,5 @@
-//! Both ends of a connection: local sockets, names and places of other people's choice, one's own address and port; with
-//! nginx and Apache at the other end.
+//! Both ends of a connection, against nginx: Unix sockets, `--resolve`, `--connect-to`, and the
+//! local address and port.
 
 use crate::common;
 use crate::servers;
@@ -14,7 +14,7 @@ use servers::compare::{both, both_with, text};
 use servers::nginx::NginxServer;
 use testkit::identity::Identity;
 
-/// What nginx says of the request, by both programs, but for one's own port.
+/// nginx's echo of the request, from haul and curl, without the client's port.
 fn echoed(args: &[&str]) -> common::CommandOutput {
     both_with(args, |ran| {
         String::from_utf8_lossy(&ran.stdout).rsplit_once(':').map_or(String::new(), |(head, _)| head.to_owned())

@@ -1,4 +1,4 @@
-//! `-F` in curl's place: encoders, header files, missing files and disposition are those of curl 8.22.
+//! `-F` in curl's place: encoders, header files, missing files and disposition as in curl 8.22.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::fs;
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
 use testkit::raw::RawPeer;
 
-/// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
+/// The request that `curl -F` sends for this part, with `BOUNDARY` in place of the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {
     let peer = page("x");
     curl_in(dir, &["-sS", "-F", part, &peer.url("/")]).ok();
@@ -63,7 +63,8 @@ fn missing_form_header_file_is_a_warning() {
     assert_eq!(own.code, 26);
 }
 
-/// curl opens a form's files when it begins to send them: `-s` says nothing of one that is not there, and what is behind `--next` goes on.
+/// curl opens a form's files when it starts to send them: with `-s` a missing file is not reported,
+/// and operations after `--next` still run.
 #[test]
 fn missing_form_file_fails_only_its_transfer() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));

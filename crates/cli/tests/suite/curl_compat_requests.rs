@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
 use testkit::raw::RawPeer;
 
-/// The fields behind Accept of the request that these options make.
+/// The request fields after Accept that these options produce.
 fn fields(args: &[&str]) -> String {
     let peer = page("x");
     curl_quiet(&[args, &["-o", "/dev/null", &peer.url("/")]].concat()).ok();

@@ -1,4 +1,5 @@
-//! Retries in curl's place: which failures are retried, what is reported, and which file is written.
+//! Retries in curl's place: which failures are retried, how they are reported, which file is
+//! written.
 
 use crate::common;
 

@@ -1,8 +1,9 @@
-//! `curl` and `haul curl`, the same command line each, against the same origin: what they send, print and leave behind is
-//! compared, and how they end.
+//! `curl` and `haul curl` run the same command line against the same origin. The test compares
+//! their requests, output, files and exit codes.
 //!
-//! The cases stand in `differential/cases/`. What may differ stands beside its case, with the reason; what is allowed to
-//! differ and does not is an error too, so that the list stays true. `HAUL_CASES=word` runs those whose line has the word.
+//! The cases are in `differential/cases/`. A part that may differ is listed with its case, with the
+//! reason. A listed part that does not differ is an error, too, so that the list stays true.
+//! `HAUL_CASES=word` runs only the cases whose line has the word.
 
 mod case;
 use crate::common;
@@ -21,10 +22,10 @@ use case::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{LoggedBytes, ScriptedOrigin};
 
-/// The least number of command lines.
+/// The least number of cases.
 const LEAST: usize = 400;
 
-/// The visible results of a run.
+/// The visible results of one run.
 #[derive(Debug, PartialEq, Eq)]
 struct CaseResult {
     requests: Vec<(usize, String)>,
@@ -114,7 +115,8 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
         } else {
             let name = path.strip_prefix(root).expect("below it").display().to_string();
             let content = fs::read(&path).unwrap_or_default();
-            // The first lines of files that curl writes name its version and where to read about it.
+            // The first lines of files that curl writes name its version and where to read about
+            // it.
             let lines = String::from_utf8_lossy(&content);
             let kept: Vec<&str> = lines.lines().filter(|line| !line.starts_with("# ")).collect();
             let end = if lines.ends_with('\n') { "\n" } else { "" };
@@ -123,7 +125,7 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A request without what has to differ: the version, what is made by chance.
+/// A request without the parts that always differ: versions, boundaries and nonces.
 fn normal(request: &LoggedBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
@@ -154,7 +156,7 @@ fn versionless(text: &str) -> String {
     text.replace("curl/7.88.1", "curl/VERSION").replace("curl/8.22.0", "curl/VERSION")
 }
 
-/// How they differ beyond what is allowed, for people.
+/// Describes the differences that the case does not allow; `None` if there are none.
 fn compared(case: &DifferentialCase, theirs: &CaseResult, ours: &CaseResult) -> Option<String> {
     let shown = |seen: &CaseResult, part: &str| match part {
         "request" => seen.requests.iter().map(|(number, text)| format!("[{number}]\n{text}\n")).collect::<String>(),

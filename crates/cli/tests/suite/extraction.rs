@@ -1,4 +1,5 @@
-//! `--extract`, `--then`, `--unique`, `--sort`: answers that are known before, and what pages may not make it do.
+//! `--extract`, `--then`, `--unique` and `--sort`: known answers, output files of stages, and pages
+//! that try to misuse them.
 
 use crate::common;
 
@@ -61,7 +62,8 @@ fn unique_keeps_first_occurrences_in_input_order() {
     for _ in 0..5 {
         assert!(run_haul(&args).text() == first);
     }
-    // The feed of the second stage is in the order of the indexes: the pages in that order have this very output.
+    // The feed of the second stage is in the order of the indexes: the pages in that order have
+    // this very output.
     let names = run_haul([&index, "--extract", NAMES, "--unique"]).text();
     let mut pages = vec!["--extract".to_owned(), BLOCKS.to_owned()];
     pages.extend(names.lines().map(|name| origin.url(&format!("/{name}"))));
@@ -188,7 +190,7 @@ fn template_origin_gets_the_secrets_of_its_stage() {
     assert!(second.log().iter().all(|request| request.header("authorization").is_some()));
 }
 
-/// Pages are asked for compressed where values are extracted; the user did not say so.
+/// With `--extract` haul requests compressed pages, although the user did not ask for it.
 #[test]
 fn unknown_content_coding_is_ignored_unless_requested() {
     for coding in ["UTF-8", "binary", "8bit", "text/html", "aws-chunked", "identity", "none", ""] {
@@ -204,7 +206,7 @@ fn unknown_content_coding_is_ignored_unless_requested() {
     }
 }
 
-/// A page that gives the values `a/b` and `c`, and a peer that has a page for each URL.
+/// A page with the values `a/b` and `c`, and an origin that serves a page for each URL.
 fn index_and_pages() -> (RawPeer, Origin) {
     (page("<a/b> <c> <c>"), origin(1))
 }

@@ -1,4 +1,5 @@
-//! What fails, and how that is told: curl's number, one line with URL and cause, the others delivered, nothing secret.
+//! Failures: each has curl's exit code and prints one line with URL and cause; other transfers go
+//! on; no secret is printed.
 
 use crate::common;
 
@@ -408,7 +409,7 @@ fn errors_name_the_remedy() {
     }
 }
 
-/// Another process that shares a descriptor can make it non-blocking.
+/// Another process that shares the descriptor can make it non-blocking.
 #[test]
 fn non_blocking_stdin_is_waited_for() {
     let origin = origin();

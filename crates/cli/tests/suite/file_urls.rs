@@ -1,4 +1,5 @@
-//! `file:` URLs in curl's place: what scripts of curl's get of them, and who does not.
+//! `file:` URLs in curl's place: downloads, ranges, uploads and errors. haul itself and redirects
+//! refuse them.
 
 use crate::common;
 
@@ -109,7 +110,7 @@ fn file_url_upload_writes_the_file() {
     assert_eq!(curl(dir.path(), &["-T", "a b", &format!("{url}/none")]).code, 23);
 }
 
-/// A pipe that had nothing to read when it was asked was a failure (26).
+/// A pipe that was empty at the first read used to be an error (26).
 #[test]
 fn file_url_upload_waits_for_slow_pipe() {
     let (dir, _) = fixture();
@@ -143,7 +144,7 @@ fn file_url_errors_name_the_cause() {
     }
 }
 
-/// A page must not name files of who reads it.
+/// A web page must not make haul read local files.
 #[test]
 fn redirects_and_haul_refuse_file_urls() {
     let (dir, url) = fixture();

@@ -1,5 +1,5 @@
-//! HTTP/2 as a user has it: figures, heads, extraction, memory, hostile peers. Against the servers that people run:
-//! `h2_servers.rs`.
+//! HTTP/2 by the command: `-w`, heads, extraction, memory and hostile peers. `http2_servers.rs` has
+//! other people's servers.
 
 use crate::common;
 
@@ -8,13 +8,15 @@ use std::io::{self, Read};
 
 use common::measure::{measured, peak_memory};
 use common::{installed, list, program, run, run_haul};
-use testkit::frames::{Conn, Frame, FramePeer, block, data, frame, headers, headers_open, rst, window_update};
+use testkit::frames::{
+    Frame, FrameConnection, FramePeer, block, data, frame, headers, headers_open, rst, window_update,
+};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 use testkit::site::Site;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// What haul may need beyond its budget, in KiB.
+/// Memory that haul may use beyond its budget, in KiB.
 const OWN: u64 = 32 << 10;
 
 fn origin() -> Origin {
@@ -56,7 +58,8 @@ fn http2_write_out_and_headers_match_curl() {
     assert!(with.ends_with(&body) && with.starts_with(b"HTTP/2 200 \r\n"));
 }
 
-/// A stream has frames in place of chunks: who asks for chunks has the length said there, as by curl. Lighttpd wants it (411).
+/// HTTP/2 has no chunks. If the user asks for them, haul sends Content-Length, like curl; lighttpd
+/// requires it (411).
 #[test]
 fn http2_sends_content_length_instead_of_chunks() {
     let origin = origin();
@@ -166,21 +169,21 @@ fn http2_memory_is_bounded_with_many_connections() {
     }
 }
 
-/// More than fits into all sockets and limits on the way.
+/// The number of frames in a flood: more than all sockets and limits on the way can hold.
 const FOREVER: u64 = 200_000;
 
-/// What a peer does to us.
-type PeerAttack = fn(&mut Conn) -> io::Result<()>;
+/// The hostile behaviour of a peer.
+type PeerAttack = fn(&mut FrameConnection) -> io::Result<()>;
 
-/// Sends this frame for as long as it is taken. Should that be to the end, the connection is, and not for the right reason.
-fn flood(conn: &mut Conn, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
+/// Sends this frame repeatedly until a write fails.
+fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
     conn.flood(kind, flags, stream, payload, FOREVER);
     Ok(())
 }
 
 const OK: (&str, &str) = (":status", "200");
 
-/// Each class of refusal of HTTP/2, the exit code, and something of what is said.
+/// Each class of HTTP/2 refusal: its name, the exit code, a part of the message, and the attack.
 const HOSTILE: [(&str, &str, &str, PeerAttack); 20] = [
     ("PING", "16", "PING", |conn| flood(conn, Frame::PING, 0, 0, &[0; 8])),
     ("SETTINGS", "16", "SETTINGS", |conn| flood(conn, Frame::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 9])),

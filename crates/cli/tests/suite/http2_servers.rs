@@ -1,5 +1,6 @@
-//! HTTP/2 with the servers that people run: bodies, figures and uploads are the same by haul as by curl, over TLS and by
-//! prior knowledge. A server that is not installed is passed over, and the test says so.
+//! HTTP/2 against nginx, nghttpd, Apache and Caddy, over TLS and by prior knowledge: bodies, `-w`
+//! and uploads are the same with haul as with curl. A server that is not installed is skipped with
+//! a message.
 
 use crate::common;
 
@@ -15,14 +16,14 @@ use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 
 const KNOWING: &str = "--http2-prior-knowledge";
-/// What `-w` is asked for: all that does not depend on time, on ports of ours, on what an implementation adds to requests, or
-/// on curl's age (which names schemes in capitals, and counts no headers but trailers where there are some).
+/// The format for `-w`: every value that does not depend on time, local ports, the fields that an
+/// implementation adds, or curl's version.
 const FIGURES: &str = "\n%{http_version} %{response_code} %{size_download} %{size_upload} %{size_header} \
                        %{num_connects} %{num_redirects} %{method} %{url_effective} %{urlnum} %{exitcode} \
                        %{errormsg} %{ssl_verify_result} %{remote_ip} %{remote_port} %{content_type} %{redirect_url} \
                        %header{content-length} %header{etag} %header{last-modified}\n";
 
-/// Files, a certificate for localhost, and curl's word on each.
+/// Files to serve and a certificate for localhost.
 struct ServedFiles {
     dir: tempfile::TempDir,
     sizes: [usize; 6],
@@ -55,7 +56,8 @@ impl ServedFiles {
         self.dir.path()
     }
 
-    /// An upload arrives as it was, whether its length is known or not; `arrived` finds it, from the answer or elsewhere.
+    /// Checks that an upload arrives unchanged, with and without a known length. `arrived` returns
+    /// the uploaded bytes.
     fn check_uploads(&self, what: &str, url: &str, args: &[&str], arrived: impl Fn(&[u8]) -> Vec<u8>) {
         let content = Pattern::new(2).slice(0, upload_size());
         let file = self.path().join("upload");
@@ -79,7 +81,8 @@ impl ServedFiles {
         assert_eq!(got.text(), expected.text(), "{what}");
     }
 
-    /// Bodies and figures of all files are the same by haul as by curl, one by one and together.
+    /// Checks that haul and curl deliver the same bodies and figures for all files, one by one and
+    /// together.
     fn check(&self, what: &str, port: u16, args: &[&str], scheme: &str) {
         let curl = installed("curl", what);
         let ca = self.path().join("ca");
@@ -244,17 +247,17 @@ fn http2_with_caddy_matches_curl() {
     }
 }
 
-/// How much is uploaded to each: 10 MB, or what the environment says. (100 MB take a while where nothing is optimized.)
+/// The number of bytes to upload: 10 MB, or HAUL_TEST_UPLOAD. (100 MB take long in a debug build.)
 fn upload_size() -> usize {
     std::env::var("HAUL_TEST_UPLOAD").map_or(10_000_000, |size| size.parse().expect("a number of bytes"))
 }
 
-/// A head without the second in which it was sent.
+/// A head without its Date.
 fn without_date(head: &str) -> String {
     head.lines().filter(|line| !line.starts_with("date:")).collect::<Vec<_>>().join("\n")
 }
 
-/// Under the name of curl, so that a large body comes in one piece.
+/// Runs haul under the name of curl, which does not split large bodies.
 fn as_curl(args: &[&str]) -> CommandOutput {
     run_haul(["curl"].iter().chain(args))
 }

@@ -1,4 +1,4 @@
-//! One large body by the command: what each option of it promises, and what is left after a kill.
+//! One large body: splitting, resuming, names, checksums, rate limits, and the state after a kill.
 
 use crate::common;
 
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use common::{CommandOutput, HAUL, RunningCommand, eventually, names, program, run, run_haul};
 use rustix::process::{Signal, kill_process};
-use testkit::faulty::{Break, Faulty, Plan};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
 const MIB: u64 = 1 << 20;
 
-fn origin() -> Faulty {
-    Faulty::builder().start().unwrap()
+fn origin() -> FaultyOrigin {
+    FaultyOrigin::builder().start().unwrap()
 }
 
-fn held(size: u64) -> Plan {
-    Plan { size, rate: Some(2 * MIB), ..Plan::default() }
+fn held(size: u64) -> FaultPlan {
+    FaultPlan { size, rate: Some(2 * MIB), ..FaultPlan::default() }
 }
 
 fn content(size: u64) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn haul_in(dir: &Path, args: &[&str]) -> CommandOutput {
     run(program(HAUL).args(args).current_dir(dir))
 }
 
-/// What `sha256sum` would print of these bytes.
+/// The SHA-256 that `sha256sum` prints for these bytes.
 fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     fs::write(dir.join("bytes"), bytes).unwrap();
     let ran =
@@ -40,7 +40,7 @@ fn sum_of(dir: &Path, bytes: &[u8]) -> Option<String> {
     Some(ran.text().split_whitespace().next()?.to_owned())
 }
 
-/// Compares without printing megabytes.
+/// Compares two bodies without printing megabytes on failure.
 #[track_caller]
 fn assert_same(got: &[u8], expected: &[u8]) {
     let differs = got.iter().zip(expected).position(|(a, b)| a != b);
@@ -74,7 +74,7 @@ fn large_body_is_split_unless_turned_off() {
 fn continue_at_fetches_only_the_missing_bytes() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, size) = (dir.path(), 300_000);
-    let plan = Plan { size, ..Plan::default() };
+    let plan = FaultPlan { size, ..FaultPlan::default() };
     let url = origin.url(&origin.serve("f", plan.clone()));
     let read = || fs::read(dir.join("file")).unwrap();
     for args in [&["-C", "-"][..], &["-C", "100000"]] {
@@ -93,14 +93,14 @@ fn continue_at_fetches_only_the_missing_bytes() {
     // From nothing; and against a server that only sends wholes.
     haul_in(dir, &["-s", "-o", "new", "-C", "-", &url]).ok();
     assert_same(&fs::read(dir.join("new")).unwrap(), &content(size));
-    let url = origin.url(&origin.serve("whole", Plan { ignore_range: true, ..plan }));
+    let url = origin.url(&origin.serve("whole", FaultPlan { ignore_range: true, ..plan }));
     fs::write(dir.join("file"), &content(size)[..10]).unwrap();
     haul_in(dir, &["-s", "-S", "-o", "file", "-C", "-", &url]).failed(33);
     assert_eq!(read(), content(size)[..10], "what was there is untouched");
     assert_eq!(names(dir), ["file", "new"]);
 }
 
-/// A peer that suggests a name for its five bytes.
+/// A peer whose Content-Disposition suggests a file name for its five bytes.
 fn suggesting() -> RawPeer {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\
                 Content-Disposition: attachment; filename=\"../named.txt\"\r\n\r\nhello";
@@ -171,7 +171,7 @@ fn checksum_from_argument_file_or_url_is_verified() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, size) = (dir.path(), 2 * MIB);
     let Some(sum) = sum_of(dir, &content(size)) else { return };
-    let url = origin.url(&origin.serve("thing", Plan { size, ..Plan::default() }));
+    let url = origin.url(&origin.serve("thing", FaultPlan { size, ..FaultPlan::default() }));
     let list = format!("{}  other\n{sum}  thing\n", "0".repeat(64));
     fs::write(dir.join("SUMS"), &list).unwrap();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{list}", list.len());
@@ -216,7 +216,7 @@ fn checksum_list_request_carries_no_post_data() {
 fn fsync_leaves_the_file_content_unchanged() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     for size in [10, 2 * MIB] {
-        let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
+        let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
         haul_in(dir.path(), &["-s", "--fsync", "-o", "file", &url]).ok();
         assert_same(&fs::read(dir.path().join("file")).unwrap(), &content(size));
     }
@@ -227,7 +227,7 @@ fn fsync_leaves_the_file_content_unchanged() {
 #[test]
 fn limit_rate_bounds_the_speed() {
     let origin = origin();
-    let url = origin.url(&origin.serve("limited", Plan { size: 3 * MIB, ..Plan::default() }));
+    let url = origin.url(&origin.serve("limited", FaultPlan { size: 3 * MIB, ..FaultPlan::default() }));
     let began = Instant::now();
     assert_same(&run_haul(["-s", "--limit-rate", "1M", &url]).ok(), &content(3 * MIB));
     // A slow machine can only take longer.
@@ -238,7 +238,7 @@ fn limit_rate_bounds_the_speed() {
 fn too_slow_download_exits_28() {
     let origin = origin();
     for (name, size) in [("small", 100_000), ("large", 4 * MIB)] {
-        let plan = Plan { size, breaks: vec![Break::stall_at(50_000)], ..Plan::default() };
+        let plan = FaultPlan { size, breaks: vec![BodyBreak::stall_at(50_000)], ..FaultPlan::default() };
         let url = origin.url(&origin.serve(name, plan));
         let ran = run_haul(["-s", "-S", "--retry", "0", "--speed-limit", "1000", "--speed-time", "1", &url]);
         assert!(ran.failed(28).contains("slower than 1000 bytes a second for 1 seconds"), "{}", ran.stderr);
@@ -253,7 +253,7 @@ fn killed_download_is_resumed_by_next_run() {
     let size = 40 * MIB;
     for (name, killed_at, split) in [("one", 20 * MIB, "1"), ("parts", 16 * MIB, "6")] {
         let origin = origin();
-        let url = origin.url(&origin.serve(name, Plan { size, rate: Some(16 * MIB), ..Plan::default() }));
+        let url = origin.url(&origin.serve(name, FaultPlan { size, rate: Some(16 * MIB), ..FaultPlan::default() }));
         let args = ["-s", "-S", "--split", split, "-o", name, &url];
         let running = RunningCommand::start(program(HAUL).args(args).current_dir(dir));
         eventually("it has fetched a part", || origin.seen(name).sent() >= killed_at);

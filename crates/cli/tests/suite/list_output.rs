@@ -1,4 +1,5 @@
-//! A list's output is its bodies in its order, whole, in bounded memory, whoever is slow.
+//! The output of a list: its bodies in list order, each complete, in bounded memory, whichever side
+//! is slow.
 
 use crate::common;
 
@@ -15,13 +16,13 @@ use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
 
-/// What haul may need beyond its budget, in KiB.
+/// Memory that haul may use beyond its budget, in KiB.
 const OWN: u64 = 32 << 10;
 /// The default budget, in KiB.
 const BUDGET: u64 = 64 << 10;
 
-/// Bodies larger together than any budget here. Each has a length of its own and is a prefix of one pattern, so where one
-/// ends shows which it was.
+/// A list of bodies that together exceed every memory budget here. Each has a different length and
+/// is a prefix of one pattern, so the place where one ends identifies it.
 struct ListedBodies {
     origin: Origin,
     lens: Vec<usize>,
@@ -34,7 +35,7 @@ impl ListedBodies {
         ListedBodies { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// A list of them, with something before the path of the first.
+    /// Writes the list; `before` is put before the path of the first URL.
     fn list(&self, before: &str) -> String {
         let url = |(n, len)| self.origin.url(&format!("{}/bytes/{len}", if n == 0 { before } else { "" }));
         text(list(self.dir.path(), "list", self.lens.iter().enumerate().map(url)))
@@ -46,7 +47,7 @@ impl ListedBodies {
     }
 }
 
-/// Compares as it reads: the bodies are more than a test should hold.
+/// Compares the output while reading it: the bodies are too large to keep.
 struct BodyChecker<'a> {
     lens: &'a [usize],
     body: Vec<u8>,
@@ -148,7 +149,8 @@ fn memory_is_bounded_with_a_slow_first_page() {
     }
 }
 
-/// What a mass fetch may take, in KiB: so much, and this for each connection (`docs/design/faults.md`).
+/// Memory that a mass fetch may use, in KiB: a fixed part, and a part for each connection
+/// (`docs/design/faults.md`).
 const MASS: u64 = 64 << 10;
 const A_CONNECTION: u64 = 64;
 
@@ -242,7 +244,8 @@ fn named_stdout_keeps_headers_and_bodies_ordered() {
     assert_eq!(parts[2..], ["small 2\n"]);
 }
 
-/// 24 MiB of zstd with a window of 8 MiB (RFC 8878): blocks of 6 KiB as they are and of a repeated byte, 22 to 1.
+/// 24 MiB coded by zstd with a window of 8 MiB (RFC 8878): raw blocks of 6 KiB alternate with
+/// blocks of one repeated byte.
 fn windowed() -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
     for block in 0_u32..384 {
@@ -273,7 +276,8 @@ fn many_zstd_bodies_share_their_window_memory() {
         });
         println!("{options:?}: {peak} KiB");
         assert_eq!(got, bytes, "{options:?}");
-        // The budget, and what the first read of each brings: in windows of their own they take 8 MiB each.
+        // The budget, and what the first read of each brings: in windows of their own they take 8
+        // MiB each.
         let most = OWN + (32 << 10) + (count as u64 * (1 << 10));
         assert!(peak <= most, "{options:?}: {peak} KiB");
     }

@@ -1,4 +1,5 @@
-//! haul as another program's fetcher: one process a file, its reader gone when it has seen enough (docs/package-managers.md).
+//! `haul ftp` in the place of OpenBSD's ftp(1), as pkg_add calls it: one process for each file, and
+//! a reader that stops early (docs/package-managers.md).
 
 use crate::common;
 
@@ -11,27 +12,27 @@ use common::agent::TestAgent;
 use common::{HAUL, REFUSED, haul, installed, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
-use testkit::packages::{Catalogue, Mirror, Package, Reader, Run};
+use testkit::packages::{Catalogue, Package, PackageMirror, PackageReader, ReaderRun};
 use testkit::raw::{RawPeer, Step};
 use testkit::relay::Relay;
 
-/// What may come of a package beyond what its reader needs before it can stop.
+/// The most bytes that may be sent beyond those the reader needs before it can stop.
 const WASTE: u64 = 64 << 10;
 
-/// A user that is nobody here.
+/// The id of a user that does not exist.
 const OTHER: u32 = 65_533;
 
 struct PackageRun {
-    run: Run,
-    mirror: Mirror,
+    run: ReaderRun,
+    mirror: PackageMirror,
     catalogue: Catalogue,
 }
 
-/// A run over `packages`, by a link with a round trip of 20 ms where `far`.
+/// Reads `packages` packages; if `far`, over a link with a round trip of 20 ms.
 fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
     let identity = tls.then(Identity::generate);
     let catalogue = Catalogue::new(7, packages);
-    let mirror = Mirror::start(catalogue.clone(), identity.as_ref()).unwrap();
+    let mirror = PackageMirror::start(catalogue.clone(), identity.as_ref()).unwrap();
     let relay = Relay::to(mirror.addr()).rtt(Duration::from_millis(if far { 20 } else { 0 })).start().unwrap();
     let base = mirror.url_by(relay.addr(), "");
     let dir = tempfile::tempdir().unwrap();
@@ -46,7 +47,7 @@ fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageRun {
             words.extend(["--cacert".to_owned(), ca.to_owned()]);
         }
     }
-    let run = Reader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
+    let run = PackageReader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
     PackageRun { run, mirror, catalogue }
 }
 
@@ -63,7 +64,8 @@ fn check_waste(pass: &PackageRun) {
 #[test]
 fn agent_run_uses_one_connection_without_waste() {
     for tls in [false, true] {
-        // On a busy machine a call can come before the last one has given its connection back: not three times over.
+        // On a busy machine a call can come before the last one has given its connection back: not
+        // three times over.
         let mut passes = (0..3).map(|_| {
             let agent = TestAgent::new();
             pass(&[HAUL, "ftp", &agent.option()], 70, tls, true)
@@ -94,7 +96,7 @@ fn signify_verifies_streamed_packages_without_waste() {
         Package::of(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
     });
     let catalogue = Catalogue::of(packages.collect());
-    let mirror = Mirror::start(catalogue.clone(), None).unwrap();
+    let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
     let agent = TestAgent::new();
     for option in [agent.option(), "-V".to_owned()] {
         mirror.forget();

@@ -22,7 +22,7 @@ use common::agent::TestAgent;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
-/// A way in which URLs are fetched.
+/// A mode of fetching URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     One,
@@ -36,11 +36,11 @@ const EACH: &[Mode] = &[Mode::One, Mode::List, Mode::Stage, Mode::Serial, Mode::
 
 /// The proof of an option's effect.
 enum Effect {
-    /// The options, added to the others, make a difference for URLs with this path.
+    /// Adding the options to the others changes the result for URLs with this path.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [Mode] },
-    /// A test that has this text in one of these files.
+    /// A test in one of these files contains this text.
     Tested { text: &'static str, files: &'static [&'static str] },
-    /// None, as its help says in these words: it asks for what is so anyway.
+    /// No effect: the option asks for the default, as these words of its help say.
     Anyway { words: &'static str },
 }
 
@@ -183,7 +183,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("preproxy", seen("--preproxy socks5://127.0.0.1:1 --retry 0")),
     // It is for one body that this process receives.
     ("progress-bar", only(&[Mode::One], "--progress-bar", "", "plain")),
-    ("progress-meter", tested("progress: false", &["../../src/run/progress.rs"])),
+    ("progress-meter", tested("progress: false", &["../../src/run/report/progress.rs"])),
     ("proto", seen("--proto =https")),
     ("proto-default", with("--proto-default https --retry 0", "", "bare:plain")),
     ("proto-redir", with("--proto-redir =https", "", "302")),
@@ -328,7 +328,7 @@ fn options_make_a_difference_in_every_mode() {
     assert!(unused.is_empty(), "no effect: {unused:#?}");
 }
 
-/// The visible results of a run.
+/// The visible results of one run.
 #[derive(Debug, PartialEq, Eq)]
 struct ObservedRun {
     code: i32,
@@ -387,7 +387,7 @@ fn observe(mode: Mode, options: &str, path: &str, agent: &TestAgent) -> Observed
     }
 }
 
-/// A text without the numbers that differ each time: ports of clients.
+/// The text without numbers that differ each time, such as client ports.
 fn without_numbers(text: &str) -> String {
     let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
     let neutral = runs.map(|run| if run.len() >= 5 && run[0].is_ascii_digit() { &b"N"[..] } else { run });
@@ -429,8 +429,8 @@ fn files(dir: &Path) -> BTreeMap<String, (Vec<u8>, u32, bool)> {
     found
 }
 
-/// An HTTP server that answers by the path of a request, one request a connection, and keeps what
-/// it was asked.
+/// An HTTP server that answers by the request's path, one request a connection, and records
+/// requests.
 struct RecordingServer {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -506,8 +506,7 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) -> Option<()> {
     }
 }
 
-/// The facts that differ with what a client offers in TLS: the length of its hello, and the
-/// protocols.
+/// Describes a TLS ClientHello: its length and the offered protocols.
 fn client_hello(reader: &mut impl Read) -> Option<String> {
     let mut header = [0; 5];
     reader.read_exact(&mut header).ok()?;

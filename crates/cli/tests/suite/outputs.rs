@@ -1,4 +1,5 @@
-//! Where bodies go; requests as curl would send them.
+//! Output files: names, replacement, links, signals, resuming and clashes; and requests that match
+//! those of curl.
 
 use crate::common;
 
@@ -202,8 +203,9 @@ fn signal_leaves_no_partial_files() {
         for outputs in [&["old"][..], &["new"], &["old", "new", "newer"]] {
             let url = peer.url("/");
             let args = outputs.iter().flat_map(|name| ["-o", name, &url]);
-            // Who runs the tests in the background of a shell has SIGINT ignored, and so would haul.
-            // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
+            // Who runs the tests in the background of a shell has SIGINT ignored, and so would
+            // haul. What a shell runs in the background ignores SIGINT, and so do its children: the
+            // tests, and haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL]).args(args).current_dir(dir.path());
             let running = RunningCommand::start(&mut command);
@@ -223,7 +225,7 @@ fn signal_leaves_no_partial_files() {
     }
 }
 
-/// What `/echo` saw, without what is each program's own.
+/// The echoed request without User-Agent and the connection number.
 fn echoed(json: &[u8]) -> Value {
     let mut seen: Value = serde_json::from_slice(json).expect("what /echo says");
     let own = |name: &str| name == "user-agent";
@@ -377,7 +379,8 @@ fn resume_never_mixes_two_responses() {
     let same_whole = answer("200 OK", "ETag: \"a\"\r\n", "0123456789");
     let (whole, nothing) = (Some("0123456789"), "");
     let no: &[&str] = &[];
-    // Before, what the server answers in turn, further arguments; the exit code and what is there then, as by curl 8.22.
+    // Before, what the server answers in turn, further arguments; the exit code and what is there
+    // then, as by curl 8.22.
     let cases = [
         ("0123", vec![busy.clone(), busy.clone(), rest.clone()], &["-f"][..], 0, whole),
         (nothing, vec![busy.clone(), busy.clone(), answer("200 OK", "", "0123456789")], no, 0, whole),

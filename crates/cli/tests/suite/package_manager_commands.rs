@@ -1,6 +1,6 @@
-//! The command lines of package managers, word for word as they write them, and what each counts on: exit codes, what is
-//! said, what lies on the disk after a failure (docs/package-managers.md). pkg_add's are in `fetcher`, apt and pacman
-//! themselves in `package_managers`.
+//! The command lines of package managers, word for word, and what each depends on: exit codes,
+//! messages, and the files after a failure (docs/package-managers.md). pkg_add's are in
+//! `openbsd_ftp`; apt and pacman themselves run in `package_managers`.
 
 use crate::common;
 
@@ -11,15 +11,15 @@ use std::process::Command;
 
 use common::{CommandOutput, HAUL, content, installed, program, run};
 use tempfile::TempDir;
-use testkit::faulty::{Break, Faulty, Plan};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 const SIZE: u64 = 300_000;
-/// The date that the faulty origin gives its content.
+/// The Last-Modified of the faulty origin's content, in seconds of the epoch.
 const LAST_MODIFIED: i64 = 1_714_550_400;
 
-/// A directory with haul in it under other names, for a `PATH`.
+/// A directory that holds haul under its other names, for PATH.
 fn names() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["curl", "fetch", "ftp", "haul"] {
@@ -28,7 +28,7 @@ fn names() -> TempDir {
     dir
 }
 
-/// A script of bash, its `PATH` led by haul under other names.
+/// Runs a bash script whose PATH starts with this directory.
 fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> CommandOutput {
     let mut command: Command = program("bash");
     command.args(["-c", text]).current_dir(at).envs(variables.iter().copied());
@@ -36,7 +36,8 @@ fn script(text: &str, names: &Path, at: &Path, variables: &[(&str, &str)]) -> Co
     run(&mut command)
 }
 
-/// Does it with haul in curl's place, and with curl, if it is there: what is expected is curl's, then.
+/// Runs the test with haul in curl's place and, if it is installed, with curl itself, which shows
+/// that the expectation is curl's.
 fn with_both(test: impl Fn(&Path)) {
     test(names().path());
     if installed("curl", "the same lines by curl itself").is_some() {
@@ -44,7 +45,7 @@ fn with_both(test: impl Fn(&Path)) {
     }
 }
 
-/// The options of nixpkgs' `fetchurl`, and its loop: code 18 alone is tried again, from where it was.
+/// The options of nixpkgs' `fetchurl`, and its loop: only exit code 18 is tried again, with `-C -`.
 const NIX: &str = r#"
 curlVersion=$(curl -V | head -1 | cut -d' ' -f2)
 curl=(curl --location --max-redirs 20 --retry 3 --retry-all-errors --continue-at - --disable-epsv
@@ -59,8 +60,9 @@ echo $code"#;
 #[test]
 fn nixpkgs_fetchurl_resumes_interrupted_download() {
     with_both(|names| {
-        let origin = Faulty::builder().start().unwrap();
-        let plan = Plan { size: SIZE, breaks: vec![Break::close_at(100_000).times(1)], ..Plan::default() };
+        let origin = FaultyOrigin::builder().start().unwrap();
+        let plan =
+            FaultPlan { size: SIZE, breaks: vec![BodyBreak::close_at(100_000).times(1)], ..FaultPlan::default() };
         let url = origin.url(&origin.serve("nix", plan));
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(script(NIX, names, dir.path(), &[("URL", &url)]).text(), "0\n");
@@ -89,7 +91,7 @@ fn nixpkgs_probes_hashed_mirrors_with_head() {
     });
 }
 
-/// What Homebrew gives curl before its own words.
+/// The options that Homebrew puts before those of each call.
 const BREW: &str = r#"brew() {
     curl --disable --cookie /dev/null --globoff --show-error --user-agent "Homebrew/4.6 (Linux) curl/8" \
         --header "Accept-Language: en" --fail --progress-bar --silent --retry 3 "$@"
@@ -102,8 +104,8 @@ fn homebrew_downloads_and_resumes() {
     let goes_on = format!("{BREW}brew --remote-time --output cached --continue-at - --location \"$URL\"; echo $?");
     let heads = format!("{BREW}brew --location --silent --head \"$URL\"; echo $?");
     with_both(|names| {
-        let origin = Faulty::builder().start().unwrap();
-        let url = origin.url(&origin.serve("brew", Plan { size: SIZE, ..Plan::default() }));
+        let origin = FaultyOrigin::builder().start().unwrap();
+        let url = origin.url(&origin.serve("brew", FaultPlan { size: SIZE, ..FaultPlan::default() }));
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("cached");
         assert_eq!(script(&download, names, dir.path(), &[("URL", &url)]).text(), "0\n");
@@ -128,12 +130,15 @@ fn homebrew_downloads_and_resumes() {
 fn homebrew_gets_curls_exit_codes() {
     let line = format!("{BREW}brew --retry 0 --max-time 1 --output cached --location \"$URL\" 2> log; echo $?");
     with_both(|names| {
-        let faulty = Faulty::builder().start().unwrap();
+        let faulty = FaultyOrigin::builder().start().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let ask = |url: &str| script(&line, names, dir.path(), &[("URL", url)]).text();
-        let cut = faulty.serve("cut", Plan { size: SIZE, breaks: vec![Break::close_at(1000)], ..Plan::default() });
-        let reset = faulty.serve("reset", Plan { size: SIZE, breaks: vec![Break::reset_at(1000)], ..Plan::default() });
-        let stall = faulty.serve("stall", Plan { size: SIZE, breaks: vec![Break::stall_at(1000)], ..Plan::default() });
+        let cut = faulty
+            .serve("cut", FaultPlan { size: SIZE, breaks: vec![BodyBreak::close_at(1000)], ..FaultPlan::default() });
+        let reset = faulty
+            .serve("reset", FaultPlan { size: SIZE, breaks: vec![BodyBreak::reset_at(1000)], ..FaultPlan::default() });
+        let stall = faulty
+            .serve("stall", FaultPlan { size: SIZE, breaks: vec![BodyBreak::stall_at(1000)], ..FaultPlan::default() });
         assert_eq!(ask(&faulty.url(&cut)), "18\n");
         assert_eq!(ask(&faulty.url(&reset)), "56\n");
         assert_eq!(ask(&faulty.url(&stall)), "28\n");
@@ -151,9 +156,9 @@ fn portage_fetches_and_resumes() {
     let fetch = r#"haul -s -S -o "${DISTDIR}/${FILE}" "${URI}""#;
     let resume = r#"haul -s -S -C - -o "${DISTDIR}/${FILE}" "${URI}""#;
     let names = names();
-    let origin = Faulty::builder().start().unwrap();
+    let origin = FaultyOrigin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let uri = origin.url(&origin.serve("portage", Plan { size: SIZE, ..Plan::default() }));
+    let uri = origin.url(&origin.serve("portage", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let distdir = dir.path().to_str().unwrap();
     let variables = [("DISTDIR", distdir), ("FILE", "a b.tar"), ("URI", &uri)];
     let file = dir.path().join("a b.tar");
@@ -170,13 +175,13 @@ fn portage_fetches_and_resumes() {
 #[test]
 fn pkgsrc_fetches_and_resumes_a_part_file() {
     let names = names();
-    let origin = Faulty::builder().start().unwrap();
+    let origin = FaultyOrigin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let url = origin.url(&origin.serve("pkgsrc", Plan { size: SIZE, ..Plan::default() }));
+    let url = origin.url(&origin.serve("pkgsrc", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let part = dir.path().join("a.tgz.77.part");
     let fetch = |line: &str| script(line, names.path(), dir.path(), &[("URL", &url)]);
-    // FETCH_USING=custom, FETCH_CMD=haul: CMD BEFORE OUTPUT file url AFTER, and with RESUME behind BEFORE a file that is
-    // there, be it empty.
+    // FETCH_USING=custom, FETCH_CMD=haul: CMD BEFORE OUTPUT file url AFTER, and with RESUME behind
+    // BEFORE a file that is there, be it empty.
     assert_eq!(fetch("haul -s -S -o a.tgz.77.part $URL").text(), "");
     assert!(fs::read(&part).unwrap() == content(SIZE));
     for there in [0, 77_777] {
@@ -198,9 +203,9 @@ fn pkgsrc_fetches_and_resumes_a_part_file() {
 #[test]
 fn freebsd_ports_fetch_checks_the_file_size() {
     let names = names();
-    let origin = Faulty::builder().start().unwrap();
+    let origin = FaultyOrigin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let path = origin.serve("ports.tgz", Plan { size: SIZE, ..Plan::default() });
+    let path = origin.serve("ports.tgz", FaultPlan { size: SIZE, ..FaultPlan::default() });
     let url = origin.url(&path);
     let run_at = |line: &str| script(line, names.path(), dir.path(), &[("URL", &url)]);
     let file = dir.path().join("ports.tgz");
@@ -223,7 +228,8 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     let ran = script("fetch -Fpr -o none $URL", names.path(), dir.path(), &[("URL", &missing)]);
     assert_eq!(ran.failed(1), format!("fetch: {missing}: Not Found"));
     // A server that knows no ranges sends it all.
-    let whole = origin.url(&origin.serve("whole", Plan { size: SIZE, ignore_range: true, ..Plan::default() }));
+    let whole =
+        origin.url(&origin.serve("whole", FaultPlan { size: SIZE, ignore_range: true, ..FaultPlan::default() }));
     fs::write(dir.path().join("whole"), b"other bytes").unwrap();
     assert_eq!(script("fetch -r $URL", names.path(), dir.path(), &[("URL", &whole)]).text(), "");
     assert!(fs::read(dir.path().join("whole")).unwrap() == content(SIZE));
@@ -236,7 +242,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
 }
 
-/// As Emacs' `plz` and `request` write it: options, and behind them the content.
+/// Emacs' `plz` and `request` write the options and then the content to one pipe.
 #[test]
 fn config_and_data_share_one_stdin_pipe() {
     let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
@@ -267,7 +273,7 @@ fn options_for_other_protocols_are_ignored() {
     });
 }
 
-/// So people turn off what they have set for another program.
+/// Users unset variables in this way that they set for another program.
 #[test]
 fn empty_curl_ca_bundle_counts_as_unset() {
     with_both(|names| {

@@ -1,4 +1,5 @@
-//! Real package managers that fetch by haul: apt, pacman. Each with a root of its own, from a mirror on loopback.
+//! apt and pacman, installed from the distribution, fetch with haul: each in a root of its own,
+//! from a mirror on loopback.
 
 use crate::common;
 
@@ -9,7 +10,7 @@ use std::process::Command;
 
 use common::{HAUL, installed, run, skipped};
 
-/// Serves a directory; python's server does no ranges and closes each connection, which is a mirror too.
+/// Python's file server for a directory: a mirror without ranges that closes each connection.
 struct PythonFileServer {
     child: std::process::Child,
     url: String,
@@ -43,7 +44,7 @@ impl Drop for PythonFileServer {
     }
 }
 
-/// A package of Debian's format, that does nothing.
+/// Builds a Debian package that contains one file.
 fn debian_package(dir: &Path, name: &str) {
     let root = dir.join(name);
     fs::create_dir_all(root.join("DEBIAN")).unwrap();

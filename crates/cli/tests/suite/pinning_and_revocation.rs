@@ -1,4 +1,4 @@
-//! Keys that are pinned, and certificates that are revoked, as curl sees them.
+//! `--pinnedpubkey` and `--crlfile`: pinned keys and revoked certificates end as with curl.
 
 use crate::servers;
 
@@ -33,7 +33,7 @@ impl TlsSite {
         path.display().to_string()
     }
 
-    /// How it ends with this option.
+    /// Runs haul and curl with these options and returns the exit code.
     #[track_caller]
     fn ends(&self, args: &[&str]) -> i32 {
         let (ca, url) = (self.dir.path().join("ca").display().to_string(), self.origin.https_url("/small"));

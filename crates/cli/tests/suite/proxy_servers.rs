@@ -1,5 +1,5 @@
-//! Proxies of other people's making before ApacheServer, HTTP/1.1 and HTTP/2: squid, tinyproxy, Dante, microsocks; by option, by
-//! environment, one behind another.
+//! squid, tinyproxy, Dante and microsocks in front of Apache, over HTTP/1.1 and HTTP/2: proxies by
+//! option, by environment, and one behind another.
 
 use crate::common;
 use crate::servers;
@@ -9,13 +9,13 @@ use std::fs;
 use common::{CommandOutput, HAUL, haul, program, run};
 use servers::apache::ApacheServer;
 use servers::compare::{both, both_with, text};
-use servers::proxies::{ProxyAuth, ProxyServer};
+use servers::proxies::{ProxyServer, SquidAuth};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// HTTP/2 in the clear needs a tunnel: a proxy that forwards speaks HTTP/1.1.
+/// Adds `-p` for HTTP/2 without TLS: a forwarding proxy speaks HTTP/1.1, so HTTP/2 needs a tunnel.
 fn tunnel(way: &[String]) -> &'static [&'static str] {
     if way[0] == "--http2-prior-knowledge" { &["-p"] } else { &[] }
 }
@@ -23,29 +23,30 @@ fn tunnel(way: &[String]) -> &'static [&'static str] {
 #[test]
 fn squid_works_without_auth_with_basic_and_digest() {
     let Some(apache) = ApacheServer::start("squid") else { return };
-    for asks in [ProxyAuth::Nothing, ProxyAuth::Basic, ProxyAuth::Digest] {
+    for asks in [SquidAuth::Nothing, SquidAuth::Basic, SquidAuth::Digest] {
         let Some(squid) = ProxyServer::squid("an HTTP proxy", asks) else { return };
         let plain = squid.url("http", "");
         let known = squid.url("http", "me:secret@");
         for (port, way) in apache.ways() {
             let url = apache.url(port, "/open/echo");
             let mut welcome: Vec<Vec<&str>> = match asks {
-                ProxyAuth::Nothing => vec![vec!["-x", &plain]],
-                ProxyAuth::Basic => vec![
+                SquidAuth::Nothing => vec![vec!["-x", &plain]],
+                SquidAuth::Basic => vec![
                     vec!["-x", &known],
                     vec!["-x", &plain, "-U", "me:secret"],
                     vec!["-x", &plain, "--proxy-user", "me:secret", "--proxy-basic"],
                     vec!["-x", &plain, "-U", "me:secret", "--proxy-anyauth"],
                     vec!["--proxy", &known, "-p"],
                 ],
-                ProxyAuth::Digest => vec![
+                SquidAuth::Digest => vec![
                     vec!["-x", &plain, "-U", "me:secret", "--proxy-digest"],
                     vec!["-x", &known, "--proxy-anyauth"],
                     vec!["-x", &known, "--proxy-digest", "-p"],
                 ],
             };
-            if asks == ProxyAuth::Digest {
-                // It reads no more of what it refuses: who sends it at once, and again behind that, waits for ever.
+            if asks == SquidAuth::Digest {
+                // It reads no more of what it refuses: who sends it at once, and again behind that,
+                // waits for ever.
                 let content = "0123456789abcdef\n".repeat(20_000);
                 let (file, there) = (squid.path("content"), apache.url(port, "/dav/open/content"));
                 fs::write(&file, &content).unwrap();
@@ -64,8 +65,9 @@ fn squid_works_without_auth_with_basic_and_digest() {
                 let got = text(&both(&with(&way, &[&options[..], &["-d", "a=1", &*url]].concat())));
                 assert!(got.ends_with("\n\na=1") && !got.contains("PROXY_AUTHORIZATION"), "{way:?} {options:?} {got}");
             }
-            if asks != ProxyAuth::Nothing {
-                // Through a tunnel that is not made nothing comes; what a forwarding proxy answers is an answer.
+            if asks != SquidAuth::Nothing {
+                // Through a tunnel that is not made nothing comes; what a forwarding proxy answers
+                // is an answer.
                 for options in [&["-x", &*plain][..], &["-x", &plain, "-U", "me:wrong"]] {
                     let args = with(
                         &way,
@@ -87,7 +89,7 @@ fn squid_works_without_auth_with_basic_and_digest() {
 #[test]
 fn https_proxy_is_verified_before_credentials() {
     let Some(apache) = ApacheServer::start("an https proxy") else { return };
-    let Some(squid) = ProxyServer::squid("an https proxy", ProxyAuth::Basic) else { return };
+    let Some(squid) = ProxyServer::squid("an https proxy", SquidAuth::Basic) else { return };
     if squid.tls_port == 0 {
         return common::skipped("an https proxy: squid without OpenSSL (squid-openssl has it)");
     }
@@ -166,7 +168,7 @@ fn every_socks_version_works() {
 #[test]
 fn preproxy_reaches_the_proxy_over_socks() {
     let Some(apache) = ApacheServer::start("a proxy before a proxy") else { return };
-    let Some(squid) = ProxyServer::squid("a proxy before a proxy", ProxyAuth::Basic) else { return };
+    let Some(squid) = ProxyServer::squid("a proxy before a proxy", SquidAuth::Basic) else { return };
     let Some(socks) = ProxyServer::microsocks("a proxy before a proxy", true) else { return };
     let (pre, proxy) = (socks.url("socks5h", "me:secret@"), squid.url("http", "me:secret@"));
     for (port, way) in apache.ways() {
@@ -176,7 +178,7 @@ fn preproxy_reaches_the_proxy_over_socks() {
     }
 }
 
-/// By both programs, with these variables.
+/// Runs haul and curl with these environment variables.
 fn in_environment(variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     let args: Vec<&str> = ["-s", "-S", "-f", "-L"].iter().chain(args).copied().collect();
     let ours = run(program(HAUL).envs(variables.iter().copied()).args(&args));
@@ -195,7 +197,7 @@ fn in_environment(variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
 #[test]
 fn proxy_variables_and_no_proxy_match_curl() {
     let Some(apache) = ApacheServer::start("proxies of the environment") else { return };
-    let Some(squid) = ProxyServer::squid("proxies of the environment", ProxyAuth::Nothing) else { return };
+    let Some(squid) = ProxyServer::squid("proxies of the environment", SquidAuth::Nothing) else { return };
     let proxy = squid.url("http", "");
     // Nobody is there: what would go through it fails, so success is proof of going directly.
     let nobody = "http://127.0.0.1:1";

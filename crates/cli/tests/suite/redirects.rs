@@ -1,4 +1,5 @@
-//! Redirects of Apache's, to itself and to another origin of it: methods, content, secrets, limits; as curl follows them.
+//! Redirects by Apache, to itself and to another origin: methods, content, secrets and limits, as
+//! curl follows them.
 
 use crate::common;
 use crate::servers;
@@ -40,7 +41,8 @@ fn redirected_methods_and_content_match_curl() {
                 assert!(got.starts_with(&format!("REQUEST_METHOD={method}\n")), "{way:?} {status} {options:?}: {got}");
                 assert_eq!(got.ends_with("\n\na=1"), content, "{way:?} {status} {options:?}: {got}");
             }
-            // A PUT without its content would empty what it was to fill. curl sends one, RFC 9110 does not know of it.
+            // A PUT without its content would empty what it was to fill. curl sends one, RFC 9110
+            // does not know of it.
             let got = common::run_haul(with(&way, &["-sS", "-X", "PUT", "-d", "a=1", &url])).text();
             assert_eq!(got.ends_with("\n\na=1"), status != "303", "{way:?} {status}: {got}");
         }

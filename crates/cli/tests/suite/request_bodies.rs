@@ -1,4 +1,5 @@
-//! What is sent, by every option that sends it, to Apache: its CGI program says what came, and it is what comes of curl.
+//! Request bodies by every option that sends one, against a CGI program of Apache that echoes them:
+//! the same bytes as from curl.
 
 use crate::common;
 use crate::servers;
@@ -14,7 +15,8 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// Files with line ends, a NUL and quotes in their names.
+/// Creates two files: one with CR LF in its content, one with quotes in its name and a NUL in its
+/// content.
 fn files(dir: &Path) -> (String, String) {
     let (text, odd) = (dir.join("text"), dir.join("a \"b\";c.png"));
     fs::write(&text, "one\r\ntwo\n").unwrap();
@@ -77,7 +79,7 @@ fn data_options_send_the_content_of_curl() {
     }
 }
 
-/// What came, with every boundary called the same.
+/// The echoed form, with `BOUNDARY` for every boundary.
 fn form(ran: &CommandOutput) -> String {
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     let boundaries: Vec<String> =
@@ -131,7 +133,8 @@ fn files_and_pipes_are_uploaded_whole() {
     let discarding = ["-o", "/dev/null", "-w", "%{num_redirects}"];
     for (port, way) in apache.ways() {
         let all: [(&[&str], &str, &str); 4] = [
-            // Of known length; named by the file where the URL ends in a slash; with a wait for the server's word; chunked.
+            // Of known length; named by the file where the URL ends in a slash; with a wait for the
+            // server's word; chunked.
             (&["-T", file], "/dav/open/name", "name"),
             (&["-T", file], "/dav/open/", "big"),
             (&["-T", file, "-H", "Expect: 100-continue"], "/dav/open/expected", "expected"),
@@ -155,7 +158,8 @@ fn files_and_pipes_are_uploaded_whole() {
             assert!(fs::read(&place).unwrap() == content, "{way:?} {option}");
             fs::remove_file(&place).unwrap();
         }
-        // What comes from a pipe has no length that could be said, and over HTTP/1.1 goes out in chunks.
+        // What comes from a pipe has no length that could be said, and over HTTP/1.1 goes out in
+        // chunks.
         let url = apache.url(port, "/open/echo");
         let got = common::bash(common::HAUL, &format!("printf abc | \"$GET\" -sS -T - {} {url}", way.join(" "))).text();
         assert!(got.ends_with("\n\nabc") && !got.contains("CONTENT_LENGTH"), "{way:?} {got}");

@@ -1,4 +1,5 @@
-//! What haul asks of the system, counted by strace: little for one request, very little for each of many.
+//! System calls, counted by strace, and instructions, counted by callgrind: few for one request,
+//! very few for each of many.
 
 use crate::common;
 
@@ -9,22 +10,24 @@ use common::{HAUL, can_trace, list, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 
-/// Calls that a start and an end may cost: the loader, allocators, threads of the standard library.
+/// The system calls that starting and ending may cost: loader, allocator, the standard library's
+/// threads.
 const STARTUP: u64 = 150;
 
-/// The report of strace over a run of haul.
+/// Runs haul under strace and returns the report.
 fn traced(options: &[&str], args: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
     let mut command = program("strace");
-    // Cargo sets it for tests, and the loader then looks for the C library in each of its directories.
+    // Cargo sets it for tests, and the loader then looks for the C library in each of its
+    // directories.
     command.env_remove("LD_LIBRARY_PATH");
     command.arg("-f").args(options).arg("-o").arg(&report).arg(HAUL).args(args);
     run(&mut command).ok();
     std::fs::read_to_string(report).unwrap()
 }
 
-/// All calls of a `strace -c`.
+/// The total number of calls in a report of `strace -c`.
 fn calls(report: &str) -> u64 {
     let row = |line: &str| {
         let mut fields = line.split_whitespace();
@@ -84,14 +87,14 @@ fn output_to_device_probes_no_partial_files() {
     let about: Vec<&str> = report.lines().filter(|line| line.contains("null")).collect();
     // Those of the first body, and of those that begin before it has opened the device.
     assert!(!about.is_empty() && about.len() <= 20, "{about:#?}");
-    // What is kept open is known, too: nobody asks for each body what it is, or where it lies. (Those that are left are of
-    // the start.)
+    // What is kept open is known, too: nobody asks for each body what it is, or where it lies.
+    // (Those that are left are of the start.)
     let asking = ["-e", "trace=readlink,fcntl,fstat,newfstatat,statx"];
     let report = traced(&asking, &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
     assert!(report.lines().count() < 150, "{report}");
 }
 
-/// A program under callgrind: a count that no other load of the machine changes.
+/// A program under callgrind, whose count does not depend on the machine's load.
 fn callgrind(program: &str, args: &[&str]) -> Command {
     let mut command = common::program("valgrind");
     command
@@ -101,7 +104,7 @@ fn callgrind(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Its instructions from start to end.
+/// Runs the command and returns its instruction count.
 fn counted(command: &mut Command) -> Option<u64> {
     let ran = run(command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -109,7 +112,8 @@ fn counted(command: &mut Command) -> Option<u64> {
     line.split_whitespace().last()?.parse().ok()
 }
 
-/// The origin's certificate and 150 others, as a system has them. (They have one name, and are tried in their order.)
+/// A bundle of the origin's certificate and 150 others, like a system's bundle. All have the same
+/// subject, so they are tried in order.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
     let others = (0..150).map(|_| Identity::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");
@@ -151,7 +155,8 @@ fn cold_start_is_cheap_and_gathers_no_entropy() {
     let secure = ["-s", "-o", "/dev/null", "--cacert", ca.to_str().unwrap(), &origin.https_url("/small")];
     let count = |program, args: &[&str]| counted(&mut callgrind(program, args)).expect("callgrind says how many");
     let (small, large) = (count(HAUL, &plain), count(HAUL, &secure));
-    // A million and a half each as of 2026. The jitter entropy of aws-lc would be a hundred million more.
+    // A million and a half each as of 2026. The jitter entropy of aws-lc would be a hundred million
+    // more.
     assert!(small <= 4_000_000, "{small} instructions for a plain request");
     assert!(large <= 12_000_000, "{large} instructions for one by TLS");
     let trusted = ["-s", "-o", "/dev/null", "-k", &origin.https_url("/small")];

@@ -1,4 +1,4 @@
-//! The shell recipes that people have for thousands of pages, with haul in curl's place.
+//! Common shell recipes for thousands of pages (xargs, config files), with haul in curl's place.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use testkit::site::Site;
 
 const PAGES: usize = 120;
 
-/// What a recipe prints by curl, if it is installed, and by haul.
+/// Runs a recipe with curl, if it is installed, and with haul.
 fn both(what: &str, script: &str) -> (Option<CommandOutput>, CommandOutput) {
     let curl = installed("curl", what).map(|curl| bash(curl, script));
     (curl, bash(HAUL, script))
@@ -20,7 +20,7 @@ fn origin() -> Origin {
     Origin::builder().site(Site::scaled(7, PAGES).cached()).start().unwrap()
 }
 
-/// The script with the numbers of the site's pages, sorted, on `xargs`'s input.
+/// A script that extracts the site's page names, sorted, and pipes them into `fetch`.
 fn recipe(origin: &Origin, fetch: &str) -> String {
     format!(
         "set -o pipefail; H={}; for i in 1 2 3; do $GET -s http://$H/$i; done | grep -oE 'AS[0-9]{{1,9}}' | sort -u | {fetch}",
@@ -45,7 +45,7 @@ fn same_as_curl(what: &str, fetch: &str) {
     }
 }
 
-/// Parallel processes weave their outputs into each other, whoever they are: no byte is lost, and that is all.
+/// Asserts that no byte is lost: the outputs of parallel processes mix, with curl as with haul.
 #[track_caller]
 fn as_much_as_curl(what: &str, fetch: &str) {
     let origin = origin();

@@ -1,5 +1,5 @@
-//! What an option does to one URL it does to each of many: one is fetched by the blocking driver, several by the fleet, and what is
-//! decided for the one has to be decided for the others.
+//! Options with one URL and with several: the blocking driver fetches one URL, the fleet several,
+//! and every option has to act alike in both.
 
 use crate::common;
 
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use common::{HAUL, page, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
-/// Options. `-O` is said once more for the second URL. A file `there` is there, as long as a part of the first.
+/// The options to compare. `-O` is repeated for the second URL. A file `there` of two bytes
+/// exists.
 const LINES: &[&str] = &[
     "",
     "-i",
@@ -66,11 +67,11 @@ const LINES: &[&str] = &[
     "-c nodir/jar",
 ];
 
-/// What is told behind each body.
+/// The format for `-w` after each body.
 const TOLD: &str =
     "[%{url_effective} %{http_code} %{exitcode} %{method} %{filename_effective} %{size_download} %{num_headers}]\n";
 
-/// Answers that know nothing of conditions and ranges, a connection each.
+/// A peer that ignores conditions and ranges and closes each connection.
 fn peer(name: &str) -> RawPeer {
     let head =
         "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\nConnection: close\r\n";
@@ -78,7 +79,7 @@ fn peer(name: &str) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
 
-/// What there is of files beside `second`, with their content, dates and permissions.
+/// The files except `second`, with their content, age and permissions.
 fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name() != "second");
     let told = |entry: fs::DirEntry| {
@@ -127,7 +128,7 @@ fn compare(line: &str) {
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
 }
 
-/// The time that a run takes is at least that of its pauses, however slow the machine is.
+/// A run takes at least as long as its pauses, however slow the machine is.
 #[test]
 fn rate_holds_for_arguments_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");

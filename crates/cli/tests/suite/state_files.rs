@@ -1,4 +1,5 @@
-//! What is kept from one run to the next: cookies, HSTS, Alt-Svc, against ApacheServer; and a jar that many processes write.
+//! State between runs: cookies, HSTS and Alt-Svc against Apache, and a cookie jar that many
+//! processes write.
 
 use crate::common;
 use crate::servers;
@@ -34,7 +35,8 @@ fn cookies_pass_between_runs_and_redirects() {
         assert_eq!(cookie(&text(&both(&with(&way, &["-b", "a=1; b=2", &url])))), "a=1; b=2", "{way:?}");
         let got = text(&both(&with(&way, &["-b", "", "-Z", "--parallel-max", "1", &set("n=1;+Path=/"), &url])));
         assert_eq!(cookie(&got), "n=1", "{way:?} {got}");
-        // Into a file, out of it, by another run; session cookies are junk with -j. curl reads what haul has written.
+        // Into a file, out of it, by another run; session cookies are junk with -j. curl reads what
+        // haul has written.
         let jar = dir.path().join(format!("jar{number}"));
         let path = jar.to_str().unwrap();
         let urls = [set("kept=1;+Path=/;+Max-Age=600"), set("session=1;+Path=/")];
@@ -147,7 +149,7 @@ fn alt_svc_file_matches_curls() {
     assert_eq!(lines(&ours).len(), 1);
 }
 
-/// Sets a cookie named by each path.
+/// Starts a server that sets a cookie named after each request's path; returns its port.
 fn cookie_setter() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -178,7 +180,7 @@ fn set_cookies(stream: &TcpStream) {
     }
 }
 
-/// The names in a jar's file, which must be whole.
+/// The cookie names in a jar file; asserts that the file is complete.
 fn names(jar: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(jar).unwrap();
     assert!(text.starts_with("# Netscape HTTP Cookie File") && text.ends_with('\n'), "it is torn");
@@ -198,7 +200,8 @@ fn concurrent_processes_share_a_jar_without_loss() {
     let port = cookie_setter();
     let jar = dir.path().join("jar");
     let path = jar.to_str().unwrap().to_owned();
-    // A domain's list has room for 180: so each process is a host of its own to the server, as an address of loopback.
+    // A domain's list has room for 180: so each process is a host of its own to the server, as an
+    // address of loopback.
     let processes: Vec<RunningCommand> = (0..20)
         .map(|process| {
             let urls = (0..100).map(|n| format!("http://127.0.1.{}:{port}/p{process}-{n}", process + 1));

@@ -1,4 +1,4 @@
-//! `--stats=json`: the figures are those that the other side counted.
+//! `--stats=json`: its figures equal those that the server counted.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// The figures of a run, and its exit code.
+/// The figures of a run and its exit code.
 fn stats(args: &[&str]) -> (Value, i32) {
     let ran = run_haul(["--stats=json"].iter().chain(args));
     let line = ran.stderr.lines().last().expect("the figures come last");
@@ -98,7 +98,8 @@ fn interrupted_run_prints_figures_and_sorted_values() {
     for (options, values) in [(&extracts[..], "a\nb\n"), (&[], "")] {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
             let hanging = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
-            // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
+            // What a shell runs in the background ignores SIGINT, and so do its children: the
+            // tests, and haul.
             let mut command = program("env");
             command.args(["--default-signal=INT", HAUL, "--stats=json"]).args(options).arg(hanging.url("/"));
             let running = RunningCommand::start(&mut command);

@@ -1,5 +1,5 @@
-//! The system refuses a call that it mostly grants, which strace plays: what can be done without is done without, and what was
-//! asked for and cannot be done is told.
+//! System calls that fail, injected by strace: optional ones are done without; a failure of what
+//! the user asked for is reported.
 
 use crate::common;
 
@@ -11,13 +11,13 @@ use common::agent::TestAgent;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
 
-/// The command, in this directory, where the system answers so (`setsockopt:error=ENOPROTOOPT:when=1`); nothing where strace
-/// may not trace.
+/// Runs haul in this directory while a system call fails (`setsockopt:error=ENOPROTOOPT:when=1`);
+/// `None` if strace may not trace.
 fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
     Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
-/// What starts a program where the system answers so.
+/// The strace command that makes the system call fail.
 fn refusing(how: &str) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
@@ -41,7 +41,8 @@ fn unsupported_socket_options_fail_no_transfer() {
     }
 }
 
-/// gVisor grants any option that it does not know, so that one of Linux 5.1's would set nothing there, and a silent server be waited for for ever.
+/// gVisor accepts unknown socket options without effect: a time limit set by an option of Linux 5.1
+/// would never end the wait for a silent server.
 #[test]
 fn timeouts_use_only_widely_known_socket_options() {
     if !can_trace("how limits of time are set") {
@@ -200,7 +201,7 @@ fn body_for_closed_stdout_exits_23() {
     closed(">/dev/null", &[&small]).ok();
 }
 
-/// The command with its standard descriptors as the shell is told to put them.
+/// Runs haul with the standard descriptors redirected as `closing` says.
 fn closed(closing: &str, args: &[&str]) -> CommandOutput {
     let script = format!("exec {closing}; exec \"$0\" \"$@\"");
     run(program("sh").args(["-c", &script, HAUL]).args(args))

@@ -39,7 +39,7 @@ fn certificates_are_verified() {
     assert!(log.iter().all(|request| request.tls));
 }
 
-/// The server shows the right certificate to who asks for that name alone.
+/// The server sends the right certificate only to clients that ask for that name.
 #[test]
 fn https_host_with_edge_hyphens_is_fetched() {
     const HOST: &str = "a-.-b.test";

@@ -1,6 +1,6 @@
-//! The classes of flaws that are about one's own machine: names that servers choose, links that others laid, files that others
-//! may read, bytes that reach a terminal, secrets in what is printed; one test each, named for it. `docs/design/trust.md` has the
-//! list of all.
+//! Flaws that concern the user's own machine, one test for each class: file names chosen by
+//! servers, planted links, files that others can read, bytes that reach a terminal, secrets in
+//! output. `docs/design/trust.md` lists all classes.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
-/// A peer that names its body so.
+/// A peer whose Content-Disposition has this file name.
 fn naming(disposition: &str) -> RawPeer {
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\
@@ -107,8 +107,8 @@ fn server_chosen_name_never_opens_fifo_or_device() {
     }
 }
 
-/// The kernel refuses other users' links in directories such as /tmp (`fs.protected_symlinks`), which strace plays: an open
-/// through the link, and a look through it, fail.
+/// The kernel refuses to follow other users' links in directories such as /tmp
+/// (`fs.protected_symlinks`). strace injects that: opening the link or its metadata fails.
 #[test]
 fn symlink_refused_by_kernel_is_not_followed() {
     if !can_trace("links that the kernel refuses") {

@@ -1,4 +1,4 @@
-//! What `-v`, `--trace-ascii` and `-#` say, for the programs that read it.
+//! Output of `-v`, `--trace-ascii` and `-#`, for programs that parse it.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What is told of transfers: their heads (`-i`, `-I`, `-D`) and facts (`-w`), as by curl.
+//! Heads (`-i`, `-I`, `-D`) and the values of `-w`, compared with curl.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use std::thread;
 use common::{HAUL, answering, as_curl, haul, installed, list, names, origin, page, run, run_haul, run_in};
 use testkit::raw::{RawPeer, Step};
 
-/// A head without what differs from call to call or from program to program.
+/// The lines of a head without Date, which differs from call to call.
 fn head(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let lines = text.lines().filter(|line| !line.to_ascii_lowercase().starts_with("date:"));

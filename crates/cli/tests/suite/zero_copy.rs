@@ -1,17 +1,17 @@
-//! A body on its way from a plain connection into a pipe never enters haul's memory, but for what came with the head:
-//! every call that could carry it is counted by strace.
+//! Bodies that never enter haul's memory: strace counts every call that could carry body bytes.
+//! Only what arrives with the response head is read.
 #![cfg(target_os = "linux")]
 
 use crate::common;
 
 use common::{HAUL, bash, can_trace};
-use testkit::faulty::{Faulty, Plan};
+use testkit::faulty::{FaultPlan, FaultyOrigin};
 
 const SIZE: u64 = 64 << 20;
-/// What may come with the head: one read buffer.
+/// The most bytes read together with the head: one read buffer.
 const WITH_HEAD: u64 = 128 << 10;
 
-/// Call, first argument and result of each line of a report.
+/// The call, first argument and result of each line of a report.
 fn calls(report: &str) -> Vec<(String, String, u64)> {
     let parse = |line: &str| {
         let (_, call) = line.split_once(' ')?;
@@ -24,8 +24,8 @@ fn calls(report: &str) -> Vec<(String, String, u64)> {
 }
 
 fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
-    let origin = Faulty::builder().start().unwrap();
-    let url = origin.url(&origin.serve("body", Plan { size: SIZE, ..Plan::default() }));
+    let origin = FaultyOrigin::builder().start().unwrap();
+    let url = origin.url(&origin.serve("body", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
     // -y tells sockets from files; whoever calls by io_uring or sendfile is seen too.
@@ -37,13 +37,14 @@ fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
     calls(&std::fs::read_to_string(report).unwrap())
 }
 
-/// Bytes that these calls carried where the first argument is such a descriptor.
+/// The bytes that these calls carried to or from descriptors of this kind.
 fn carried(calls: &[(String, String, u64)], names: &[&str], kind: &str) -> u64 {
     let fits = |call: &&(String, String, u64)| names.contains(&call.0.as_str()) && call.1.contains(kind);
     calls.iter().filter(fits).map(|call| call.2).sum()
 }
 
-/// On a machine that is busy with other things further connections can look worth while, and their parts are read.
+/// Splitting is off: on a busy machine haul may open more connections, and their parts are read
+/// into memory.
 const ALONE: &str = "--split 1";
 
 const READS: [&str; 8] = ["read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"];

@@ -1,10 +1,11 @@
 use std::io::Write;
 
-use testkit::coding::Coding;
+use testkit::coding::ContentCoding;
 
 use super::*;
 
-const ALL: [Coding; 5] = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Br, Coding::Zstd];
+const ALL: [ContentCoding; 5] =
+    [ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::RawDeflate, ContentCoding::Br, ContentCoding::Zstd];
 
 fn decode(field: &str, pieces: &[&[u8]], limits: DecodeLimits) -> Result<Vec<u8>> {
     let mut decoder = BodyDecoder::new(field.as_bytes(), limits)?.expect("a coding");
@@ -64,7 +65,7 @@ fn bodies_around_the_buffer_size_decode_completely() {
 #[test]
 fn stacked_codings_are_decoded_in_reverse_order() {
     let text = sample(5000);
-    let coded = Coding::Zstd.encode(&Coding::Br.encode(&Coding::Gzip.encode(&text)));
+    let coded = ContentCoding::Zstd.encode(&ContentCoding::Br.encode(&ContentCoding::Gzip.encode(&text)));
     for field in ["gzip, br, zstd", "X-GZIP,identity ,, Br\t,ZSTD"] {
         assert_eq!(decode(field, &[&coded], DecodeLimits::default()).unwrap(), text);
         let bytes: Vec<&[u8]> = coded.chunks(1).collect();
@@ -77,7 +78,7 @@ fn stacked_codings_are_decoded_in_reverse_order() {
 fn more_than_five_codings_are_refused() {
     let mut coded = sample(100);
     for _ in 0..5 {
-        coded = Coding::Gzip.encode(&coded);
+        coded = ContentCoding::Gzip.encode(&coded);
     }
     let five = ["gzip"; 5].join(",");
     assert_eq!(decode(&five, &[&coded], DecodeLimits::default()).unwrap(), sample(100));
@@ -126,8 +127,8 @@ fn truncated_body_is_an_error_at_every_length() {
 
 #[test]
 fn truncated_inner_coding_is_an_error() {
-    let inner = Coding::Br.encode(&sample(400));
-    let coded = Coding::Gzip.encode(&inner[..inner.len() - 1]);
+    let inner = ContentCoding::Br.encode(&sample(400));
+    let coded = ContentCoding::Gzip.encode(&inner[..inner.len() - 1]);
     let error = decode("br, gzip", &[&coded], DecodeLimits::default()).unwrap_err();
     assert!(error.to_string().starts_with("brotli body is cut short"), "{error}");
 }
@@ -149,7 +150,7 @@ fn trailing_bytes_are_an_error() {
 #[test]
 fn trailing_bytes_are_ignored_on_request() {
     let lenient = DecodeLimits { passes_over_rest: true, ..DecodeLimits::default() };
-    for coding in [Coding::Gzip, Coding::Deflate] {
+    for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
         let mut coded = coding.encode(&sample(400));
         let end = coded.len();
         coded.extend_from_slice(b"\0\0trailing");
@@ -165,13 +166,13 @@ fn trailing_bytes_are_ignored_on_request() {
         assert_eq!(kind(decode(coding.token(), &[&coded], lenient)), ErrorKind::ContentCoding, "{coding:?}");
         assert_eq!(kind(decode(coding.token(), &[b"no such thing"], lenient)), ErrorKind::ContentCoding, "{coding:?}");
     }
-    let two = [Coding::Gzip.encode(b"one "), Coding::Gzip.encode(b"two")].concat();
-    assert_eq!(decode(Coding::Gzip.token(), &[&two, b"\0"], lenient).unwrap(), b"one two");
+    let two = [ContentCoding::Gzip.encode(b"one "), ContentCoding::Gzip.encode(b"two")].concat();
+    assert_eq!(decode(ContentCoding::Gzip.token(), &[&two, b"\0"], lenient).unwrap(), b"one two");
 }
 
 #[test]
 fn gzip_members_and_zstd_frames_are_concatenated() {
-    for coding in [Coding::Gzip, Coding::Zstd] {
+    for coding in [ContentCoding::Gzip, ContentCoding::Zstd] {
         let mut coded = coding.encode(b"one ");
         coded.extend(coding.encode(b""));
         coded.extend(coding.encode(b"two"));
@@ -187,7 +188,7 @@ fn gzip_members_and_zstd_frames_are_concatenated() {
 #[test]
 fn checksum_detects_every_changed_byte() {
     let text = sample(300);
-    for coding in [Coding::Gzip, Coding::Deflate] {
+    for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
         let coded = coding.encode(&text);
         for at in 0..coded.len() {
             let mut broken = coded.clone();
@@ -240,11 +241,11 @@ fn decompression_bombs_are_stopped_in_every_coding() {
     let zeros = vec![0; 64 << 20];
     let gzip = testkit::coding::bomb(64).concat();
     let raw = gzip[10..gzip.len() - 8].to_vec();
-    let once_more = Coding::Gzip.encode(&gzip);
+    let once_more = ContentCoding::Gzip.encode(&gzip);
     let bombs = [
         ("gzip", gzip),
-        ("br", Coding::Br.encode(&zeros)),
-        ("zstd", Coding::Zstd.encode(&zeros)),
+        ("br", ContentCoding::Br.encode(&zeros)),
+        ("zstd", ContentCoding::Zstd.encode(&zeros)),
         ("deflate", raw),
         ("gzip, gzip", once_more),
     ];
@@ -259,8 +260,9 @@ fn decompression_bombs_are_stopped_in_every_coding() {
 #[test]
 fn bomb_in_an_inner_coding_is_stopped() {
     // Empty gzip members: the outer coding makes much of little, the inner one nothing of much.
-    let empty = Coding::Gzip.encode(b"").repeat(1 << 20);
-    let (delivered, error) = delivered_of_a_bomb("gzip, zstd", &Coding::Zstd.encode(&empty), DecodeLimits::default());
+    let empty = ContentCoding::Gzip.encode(b"").repeat(1 << 20);
+    let (delivered, error) =
+        delivered_of_a_bomb("gzip, zstd", &ContentCoding::Zstd.encode(&empty), DecodeLimits::default());
     assert_eq!((delivered, error.kind()), (0, ErrorKind::TooLarge));
 }
 
@@ -288,7 +290,7 @@ fn repetitive_logs_pass_the_expansion_guard() {
 
 #[test]
 fn max_output_is_exact() {
-    let coded = Coding::Gzip.encode(&sample(1000));
+    let coded = ContentCoding::Gzip.encode(&sample(1000));
     let limits = |most| DecodeLimits { max_output: Some(most), ..DecodeLimits::default() };
     assert_eq!(decode("gzip", &[&coded], limits(1000)).unwrap().len(), 1000);
     let error = decode("gzip", &[&coded], limits(999)).unwrap_err();
@@ -301,7 +303,7 @@ fn max_output_is_exact() {
 #[test]
 fn ratio_zero_turns_the_guard_off() {
     let limits = DecodeLimits { max_ratio: 0, ..DecodeLimits::default() };
-    let coded = Coding::Zstd.encode(&vec![0; 20 << 20]);
+    let coded = ContentCoding::Zstd.encode(&vec![0; 20 << 20]);
     assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
 }
 
@@ -321,7 +323,7 @@ fn zstd_window_above_the_limit_is_refused() {
 #[test]
 fn decoder_returns_the_error_of_its_receiver() {
     let mut decoder = BodyDecoder::new(b"gzip", DecodeLimits::default()).unwrap().unwrap();
-    let coded = Coding::Gzip.encode(&sample(200_000));
+    let coded = ContentCoding::Gzip.encode(&sample(200_000));
     let error = decoder.push(&coded, &mut |_| Err(Error::new(ErrorKind::Write, "full"))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Write);
 }

@@ -23,40 +23,66 @@ use haul::{Client, RequestOptions};
 use ranges::{NonRestartableSink, exit, fetch, origin};
 use seeds::{each, one_of};
 use tempfile::TempDir;
-use testkit::faulty::{Break, Change, Etag, Faulty, How, Lie, Place, Plan};
+use testkit::faulty::{
+    BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
+};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
 /// Rates of one connection in bytes a second: fast enough for a test, slow enough to be split.
 const RATES: [u64; 3] = [512 << 10, 2 << 20, 8 << 20];
 
-fn a_break(rng: &mut Rng, size: u64) -> Break {
-    let how = one_of(rng, &[How::Reset, How::Close, How::Stall, How::Rst, How::GoAway, How::GoAwayCut]);
+fn a_break(rng: &mut Rng, size: u64) -> BodyBreak {
+    let how = one_of(
+        rng,
+        &[
+            BreakKind::Reset,
+            BreakKind::Close,
+            BreakKind::Stall,
+            BreakKind::Rst,
+            BreakKind::GoAway,
+            BreakKind::GoAwayCut,
+        ],
+    );
     let place = rng.below(size.max(1));
-    let place = if rng.below(3) == 0 { Place::After(place / 4) } else { Place::At(place) };
-    Break { how, place, times: one_of(rng, &[Some(1), Some(1), Some(2), Some(5), None]) }
+    let place = if rng.below(3) == 0 { BreakOffset::After(place / 4) } else { BreakOffset::At(place) };
+    BodyBreak { how, place, times: one_of(rng, &[Some(1), Some(1), Some(2), Some(5), None]) }
 }
 
-fn a_lie(rng: &mut Rng) -> Lie {
-    one_of(rng, &[Lie::Start(1), Lie::Start(-1), Lie::End(-1), Lie::End(3), Lie::Total(5), Lie::Unit, Lie::Missing])
+fn a_lie(rng: &mut Rng) -> WrongContentRange {
+    one_of(
+        rng,
+        &[
+            WrongContentRange::Start(1),
+            WrongContentRange::Start(-1),
+            WrongContentRange::End(-1),
+            WrongContentRange::End(3),
+            WrongContentRange::Total(5),
+            WrongContentRange::Unit,
+            WrongContentRange::Missing,
+        ],
+    )
 }
 
-fn a_change(rng: &mut Rng, size: u64) -> Change {
+fn a_change(rng: &mut Rng, size: u64) -> ContentChange {
     match rng.below(3) {
-        0 => Change::Bytes(rng.below(size.max(1))),
-        1 => Change::Requests(1 + rng.below(8)),
-        _ => Change::Time(Duration::from_millis(rng.below(1500))),
+        0 => ContentChange::Bytes(rng.below(size.max(1))),
+        1 => ContentChange::Requests(1 + rng.below(8)),
+        _ => ContentChange::Time(Duration::from_millis(rng.below(1500))),
     }
 }
 
 /// A random plan of faults for a body.
-fn a_plan(rng: &mut Rng) -> Plan {
+fn a_plan(rng: &mut Rng) -> FaultPlan {
     let size = one_of(rng, &[0, 1, 5_000, 200_000, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000]);
-    let mut plan = Plan { size, seed: 1 + rng.below(1 << 40), ..Plan::default() };
+    let mut plan = FaultPlan { size, seed: 1 + rng.below(1 << 40), ..FaultPlan::default() };
     plan.rate = one_of(rng, &[None, Some(RATES[0]), Some(RATES[1]), Some(RATES[1]), Some(RATES[2])]);
     plan.breaks = (0..one_of(rng, &[0, 0, 1, 2, 6])).map(|_| a_break(rng, size)).collect();
     plan.stall = Some(Duration::from_millis(one_of(rng, &[50, 700])));
-    plan.etag = one_of(rng, &[Etag::Strong, Etag::Strong, Etag::Strong, Etag::Strong, Etag::Weak, Etag::None]);
+    plan.etag = one_of(
+        rng,
+        &[EtagKind::Strong, EtagKind::Strong, EtagKind::Strong, EtagKind::Strong, EtagKind::Weak, EtagKind::None],
+    );
     if rng.below(4) == 0 {
         plan.change = Some(a_change(rng, size));
         plan.new_size = one_of(rng, &[None, Some(size / 2), Some(size + 7_777)]);
@@ -81,7 +107,7 @@ fn a_plan(rng: &mut Rng) -> Plan {
 }
 
 /// Returns the versions of the content that a plan may serve.
-fn versions(plan: &Plan) -> Vec<Vec<u8>> {
+fn versions(plan: &FaultPlan) -> Vec<Vec<u8>> {
     let version = |number, size| Pattern::new(plan.seed + number).slice(0, size as usize);
     let mut all = vec![version(0, plan.size)];
     if plan.change.is_some() {
@@ -90,7 +116,11 @@ fn versions(plan: &Plan) -> Vec<Vec<u8>> {
     all
 }
 
-fn way_to_fetch(rng: &mut Rng, origin: &Faulty, plan: &Plan) -> (bool, RequestOptions, tempfile::NamedTempFile) {
+fn way_to_fetch(
+    rng: &mut Rng,
+    origin: &FaultyOrigin,
+    plan: &FaultPlan,
+) -> (bool, RequestOptions, tempfile::NamedTempFile) {
     let (trusting, ca) = trusting(origin.ca_pem());
     let (is_secure, options) = match rng.below(6) {
         0 => (true, trusting),
@@ -141,10 +171,10 @@ fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, ver
 }
 
 /// Returns whether the fetch must succeed in spite of the plan's faults.
-fn must_succeed(plan: &Plan, options: &RequestOptions, can_restart: bool) -> bool {
-    let is_provable = plan.etag == Etag::Strong && plan.change.is_none();
-    let is_honest = Plan { breaks: Vec::new(), ..plan.clone() }
-        == Plan { size: plan.size, seed: plan.seed, rate: plan.rate, stall: plan.stall, ..Plan::default() };
+fn must_succeed(plan: &FaultPlan, options: &RequestOptions, can_restart: bool) -> bool {
+    let is_provable = plan.etag == EtagKind::Strong && plan.change.is_none();
+    let is_honest = FaultPlan { breaks: Vec::new(), ..plan.clone() }
+        == FaultPlan { size: plan.size, seed: plan.seed, rate: plan.rate, stall: plan.stall, ..FaultPlan::default() };
     options.retry.max == 100 && is_honest && (is_provable || can_restart)
 }
 
@@ -184,8 +214,8 @@ fn try_one(seed: u64) {
             check_file(&outcome, &file, before.as_deref(), &versions);
             if exit(&outcome) != 0 {
                 // A repaired server: the same content, or another if its validator says so.
-                let seed = plan.seed + if plan.etag == Etag::Strong { rng.below(2) } else { 0 };
-                let well = Plan { size: plan.size, seed, etag: plan.etag, ..Plan::default() };
+                let seed = plan.seed + if plan.etag == EtagKind::Strong { rng.below(2) } else { 0 };
+                let well = FaultPlan { size: plan.size, seed, etag: plan.etag, ..FaultPlan::default() };
                 let path = origin.serve("body", well.clone());
                 outcome = fetch(&client, &url(&path), &options, FileSink::new(&file));
                 assert_eq!(exit(&outcome), 0, "{:?}", outcome.result);

@@ -30,7 +30,7 @@ fn content_codings_are_decoded() {
 
 #[test]
 fn broken_content_coding_is_an_error() {
-    let coded = testkit::coding::Coding::Gzip.encode(&testkit::pattern::text(1, 100_000));
+    let coded = testkit::coding::ContentCoding::Gzip.encode(&testkit::pattern::text(1, 100_000));
     let head = |length: usize, coding: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Encoding: {coding}\r\n\r\n").into_bytes()
     };

@@ -14,23 +14,23 @@ use common::{fetching, item, knowing, offering, retrying, run_reading, trusting}
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use seeds::{each, one_of};
-use testkit::faulty::{Break, Faulty, Plan};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
 
 /// Creates a page, and returns its path and content.
-fn page(rng: &mut Rng, origin: &Faulty, number: u64) -> (String, Vec<u8>) {
+fn page(rng: &mut Rng, origin: &FaultyOrigin, number: u64) -> (String, Vec<u8>) {
     let size = one_of(rng, &[0, 40, 3_000, 3_000, 20_000, 70_000, 300_000]);
     let place = rng.below(size.max(1));
     let breaks = match rng.below(12) {
-        0 => vec![Break::rst_at(place).times(1)],
-        1 => vec![Break::close_at(place).times(1)],
-        2 => vec![Break::reset_at(place).times(1)],
+        0 => vec![BodyBreak::rst_at(place).times(1)],
+        1 => vec![BodyBreak::close_at(place).times(1)],
+        2 => vec![BodyBreak::reset_at(place).times(1)],
         _ => Vec::new(),
     };
     let chunked = rng.below(3) == 0;
     let refuse = u64::from(rng.below(12) == 0);
-    let plan = Plan { size, seed: number + 1, chunked, breaks, refuse, ..Plan::default() };
+    let plan = FaultPlan { size, seed: number + 1, chunked, breaks, refuse, ..FaultPlan::default() };
     (origin.serve(&number.to_string(), plan), Pattern::new(number + 1).slice(0, size as usize))
 }
 
@@ -71,7 +71,7 @@ fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
 
 fn try_one(seed: u64) {
     let mut rng = Rng::new(seed);
-    let origin = Faulty::builder().http2().start().unwrap();
+    let origin = FaultyOrigin::builder().http2().start().unwrap();
     let (trusting, _ca) = trusting(origin.ca_pem());
     let count = one_of(&mut rng, &[1, 3, 10, 40, 130]);
     let (paths, bodies): (Vec<_>, Vec<_>) = (0..count).map(|number| page(&mut rng, &origin, number)).unzip();

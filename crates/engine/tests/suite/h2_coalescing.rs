@@ -8,21 +8,21 @@ use std::io;
 use common::{DRIVERS, fetching, offering, one_thread, run, trusting};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use testkit::frames::{Asked, Conn, FramePeer, data, headers};
+use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
 use testkit::identity::Identity;
 
 /// Answers with the requested host and path.
-fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let body = format!("{}{} ", host(asked), asked.path());
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &body.len().to_string())]))?;
     conn.send(data(asked.stream, true, body.as_bytes()))
 }
 
-fn host(asked: &Asked) -> String {
+fn host(asked: &FrameRequest) -> String {
     asked.get(":authority").and_then(|authority| authority.split(':').next()).unwrap_or_default().to_owned()
 }
 
-fn misdirected(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+fn misdirected(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "421"), ("content-length", "5")]))?;
     conn.send(data(asked.stream, true, b"wrong"))
 }

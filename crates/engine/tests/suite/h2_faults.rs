@@ -17,7 +17,7 @@ use http2::{
     answer_all, body, defaults, send_from,
 };
 use testkit::frames::{
-    Conn, Frame, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
+    Frame, FrameConnection, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
 };
 use testkit::identity::Identity;
 
@@ -461,7 +461,7 @@ fn response_before_upload_end_is_delivered() {
 /// again, and does not fail with 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
-    let serve = |number: usize, conn: &mut Conn| {
+    let serve = |number: usize, conn: &mut FrameConnection| {
         conn.greet(&[])?;
         if number > 0 {
             return answer_all(conn);

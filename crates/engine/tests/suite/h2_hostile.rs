@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use common::{DRIVERS, fetching, item, knowing, one_thread, run_reading};
 use haul::{Client, RequestOptions};
 use testkit::frames::{
-    Conn, Frame, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings,
-    window_update,
+    Frame, FrameConnection, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst,
+    settings, window_update,
 };
 
 const OK: (&str, &str) = (":status", "200");
 const FOREVER: u64 = 200_000;
 
 /// A peer that attacks as soon as it has read the request on stream 1.
-fn after_request(worst: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
+fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
     FramePeer::start(move |_, conn| {
         conn.greet(&[])?;
         conn.request()?;
@@ -89,7 +89,7 @@ fn endless_header_block_ends_the_connection() {
     ends("full CONTINUATION", &peer, 16, "limit", b"");
 }
 
-fn counted_flood(conn: &mut Conn, field: &[u8]) -> io::Result<()> {
+fn counted_flood(conn: &mut FrameConnection, field: &[u8]) -> io::Result<()> {
     let sent = conn.flood(Frame::CONTINUATION, 0, 1, field, FOREVER);
     if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
 }
@@ -125,7 +125,7 @@ fn endless_interim_responses_are_refused() {
 
 #[test]
 fn protocol_violations_end_the_connection() {
-    type Worst = fn(&mut Conn) -> io::Result<()>;
+    type Worst = fn(&mut FrameConnection) -> io::Result<()>;
     let cases: [(&str, Worst, &str); 22] = [
         ("a window above 2^31-1", |conn| conn.send(window_update(0, 0x7fff_ffff)), "window"),
         ("a window raised by nothing", |conn| conn.send(window_update(0, 0)), "nothing"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{PATIENCE, fetching, http2_origin, item, knowing, offering, one_thread, run, run_reading, trusting};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, headers, rst, settings};
+use testkit::frames::{Frame, FrameConnection, FramePeer, FrameRequest, data, headers, rst, settings};
 use testkit::identity::Identity;
 use testkit::pattern::Pattern;
 
@@ -25,12 +25,12 @@ fn side_by_side(max_memory: u64) -> FleetOptions {
     FleetOptions { per_host: 64, max_memory, ..one_thread() }
 }
 
-fn head(conn: &mut Conn, asked: &Asked, length: usize) -> io::Result<()> {
+fn head(conn: &mut FrameConnection, asked: &FrameRequest, length: usize) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
 /// Sends bytes of a body in DATA frames; `ends` ends the stream with the last.
-fn pieces(conn: &mut Conn, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
+fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
     let mut left = bytes.len();
     bytes.chunks(10_000).try_for_each(|piece| {
         left -= piece.len();
@@ -39,20 +39,20 @@ fn pieces(conn: &mut Conn, stream: u32, bytes: &[u8], ends: bool) -> io::Result<
 }
 
 /// Answers with the request's path as the body.
-fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     head(conn, asked, asked.path().len())?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
 /// Answers every request with its path.
-fn answer_all(conn: &mut Conn) -> io::Result<()> {
+fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
         answer(conn, &asked)?;
     }
 }
 
-fn requests(conn: &mut Conn, count: usize) -> io::Result<Vec<Asked>> {
+fn requests(conn: &mut FrameConnection, count: usize) -> io::Result<Vec<FrameRequest>> {
     (0..count).map(|_| conn.request()).collect()
 }
 
@@ -92,7 +92,7 @@ fn refused_requests_wait_for_a_free_stream() {
 
 /// Refuses the first two of four requests, and sends the others more than the client accepts before
 /// it has the refused ones.
-fn holds_the_later_ones(connection: usize, conn: &mut Conn, body: &[u8]) -> io::Result<()> {
+fn holds_the_later_ones(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;
     if connection > 0 {
@@ -125,7 +125,7 @@ fn first_body_in_output_gets_own_connection() {
     // With TLS, the full connection could be shared, because certificate and address match.
     for is_secure in [false, true] {
         let served = body.clone();
-        let script = move |connection, conn: &mut Conn| holds_the_later_ones(connection, conn, &served);
+        let script = move |connection, conn: &mut FrameConnection| holds_the_later_ones(connection, conn, &served);
         let (trusting, _ca) = trusting(identity.ca_pem());
         let limit = Some(Duration::from_secs(20));
         let (peer, options) = match is_secure {

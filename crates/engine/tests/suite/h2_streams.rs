@@ -13,7 +13,9 @@ use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
 use http2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
-use testkit::frames::{Conn, Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
+use testkit::frames::{
+    Frame, FrameConnection, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack,
+};
 
 #[test]
 fn http2_interim_responses_are_skipped() {
@@ -204,8 +206,8 @@ fn rate_limited_window_is_updated_before_receiving() {
     }
 }
 
-/// As [`Conn::greet`]; returns the initial window of the client's streams.
-fn greet(conn: &mut Conn) -> io::Result<u32> {
+/// As [`FrameConnection::greet`]; returns the initial window of the client's streams.
+fn greet(conn: &mut FrameConnection) -> io::Result<u32> {
     conn.preface()?;
     let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
     conn.send([settings(&[]), settings_ack()].concat())?;

@@ -22,7 +22,7 @@ use haul_policy::range::checkpoint::{self, SLOT};
 use haul_policy::range::validator::Validator;
 use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
-use testkit::faulty::{Break, Change, Faulty, Plan};
+use testkit::faulty::{BodyBreak, ContentChange, FaultPlan, FaultyOrigin};
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
@@ -31,7 +31,7 @@ fn options() -> RequestOptions {
 }
 
 fn all() -> Vec<u8> {
-    content(&Plan::default(), 0)
+    content(&FaultPlan::default(), 0)
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -75,7 +75,7 @@ fn rewrite_note(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint))
 
 /// Fetches into the file, which must be complete afterwards, and returns the requested ranges.
 #[track_caller]
-fn completes(origin: &Faulty, name: &str, file: &Path) -> Vec<String> {
+fn completes(origin: &FaultyOrigin, name: &str, file: &Path) -> Vec<String> {
     went_well(&fetch(&Client::new(), &origin.url(&format!("/f/{name}")), &options(), FileSink::new(file)));
     assert_same(&fs::read(file).unwrap(), &all());
     ranges(&origin.seen(name))
@@ -85,8 +85,8 @@ fn completes(origin: &Faulty, name: &str, file: &Path) -> Vec<String> {
 fn broken_download_is_completed_by_next_run() {
     let origin = origin();
     let (dir, file, _) = place();
-    let breaks = vec![Break::close_at(MIB + 300).times(1)];
-    let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
+    let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
+    let path = origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() });
     let outcome = fetch(&Client::new(), &origin.url(&path), &options(), FileSink::new(&file));
     assert_eq!(exit(&outcome), 18);
     assert_eq!(names(dir.path()), [".file.haul-part"], "a file has its name only when it is whole");
@@ -99,7 +99,7 @@ fn broken_download_is_completed_by_next_run() {
 fn only_missing_ranges_are_requested() {
     let origin = origin();
     let (dir, file, beside) = place();
-    let path = origin.serve("holes", Plan::default());
+    let path = origin.serve("holes", FaultPlan::default());
     let spans = [1..1000, MIB..2 * MIB, 3 * MIB..3 * MIB + 7];
     leave(&beside, &origin.url(&path), "\"1-0\"", &spans);
     let asked = completes(&origin, "holes", &file);
@@ -113,7 +113,7 @@ fn only_missing_ranges_are_requested() {
 fn complete_partial_file_is_only_renamed() {
     let origin = origin();
     let (dir, file, beside) = place();
-    let path = origin.serve("there", Plan::default());
+    let path = origin.serve("there", FaultPlan::default());
     leave(&beside, &origin.url(&path), "\"1-0\"", &[0..SIZE]);
     assert_eq!(completes(&origin, "there", &file), [format!("bytes={SIZE}-")]);
     assert_eq!((origin.seen("there").requests[0].status, origin.seen("there").sent()), (416, 0));
@@ -124,8 +124,8 @@ fn complete_partial_file_is_only_renamed() {
 fn redirected_download_resumes_its_partial_file() {
     let origin = origin();
     let (dir, file, _) = place();
-    let breaks = vec![Break::close_at(MIB + 300).times(1)];
-    let path = origin.serve("moved", Plan { breaks, ..Plan::default() });
+    let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
+    let path = origin.serve("moved", FaultPlan { breaks, ..FaultPlan::default() });
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", origin.url(&path));
     let entry = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
     let follow = common::following();
@@ -160,7 +160,7 @@ fn partial_file_of_unsure_origin_is_discarded() {
     ];
     for (name, make) in cases {
         let (dir, file, beside) = place();
-        let path = origin.serve(name, Plan::default());
+        let path = origin.serve(name, FaultPlan::default());
         make(&beside, &origin.url(&path));
         assert_eq!(completes(&origin, name, &file), [""; 0], "{name}");
         assert_eq!(names(dir.path()), ["file"], "{name}");
@@ -171,7 +171,7 @@ fn partial_file_of_unsure_origin_is_discarded() {
 fn synced_bytes_survive_a_reboot() {
     let origin = origin();
     let (_dir, file, beside) = place();
-    let path = origin.serve("synced", Plan::default());
+    let path = origin.serve("synced", FaultPlan::default());
     leave(&beside, &origin.url(&path), "\"1-0\"", &[0..MIB]);
     rewrite_note(&beside, |note| {
         note.boot = b"another".to_vec();
@@ -184,18 +184,18 @@ fn synced_bytes_survive_a_reboot() {
 fn changed_etag_restarts_the_download() {
     let origin = origin();
     let (dir, file, beside) = place();
-    let path = origin.serve("changed", Plan::default());
+    let path = origin.serve("changed", FaultPlan::default());
     leave(&beside, &origin.url(&path), "\"0-0\"", &[0..MIB]);
     assert_eq!(completes(&origin, "changed", &file), [format!("bytes={MIB}-")]);
     assert_eq!(origin.seen("changed").requests.len(), 1, "the answer is the new start");
     assert_eq!(names(dir.path()), ["file"]);
     // The content changes between two runs.
     let (_dir, file, _) = place();
-    let plan = Plan {
-        breaks: vec![Break::close_at(MIB).times(1)],
-        change: Some(Change::Requests(1)),
+    let plan = FaultPlan {
+        breaks: vec![BodyBreak::close_at(MIB).times(1)],
+        change: Some(ContentChange::Requests(1)),
         new_size: Some(SIZE - 5),
-        ..Plan::default()
+        ..FaultPlan::default()
     };
     let url = origin.url(&origin.serve("between", plan.clone()));
     assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::new(&file))), 18);
@@ -207,7 +207,7 @@ fn changed_etag_restarts_the_download() {
 fn partial_file_in_use_is_left_alone() {
     let origin = origin();
     let (dir, file, beside) = place();
-    let url = origin.url(&origin.serve("locked", Plan::default()));
+    let url = origin.url(&origin.serve("locked", FaultPlan::default()));
     leave(&beside, &url, "\"1-0\"", &[0..MIB]);
     let held = PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).unwrap();
     assert!(PartialFile::open(&beside, &Target::parse(&url).unwrap(), false).is_none());
@@ -226,18 +226,18 @@ fn partial_file_is_not_written_through_links() {
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, &beside).unwrap();
-    origin.serve("link", Plan::default());
+    origin.serve("link", FaultPlan::default());
     assert_eq!(completes(&origin, "link", &file), [""; 0]);
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
 
     let (_dir, file, beside) = place();
     fs::create_dir(&beside).unwrap();
-    origin.serve("directory", Plan::default());
+    origin.serve("directory", FaultPlan::default());
     assert_eq!(completes(&origin, "directory", &file), [""; 0]);
 
     // A hard link of a partial file may belong to somebody else.
     let (dir, file, beside) = place();
-    let url = origin.url(&origin.serve("twin", Plan::default()));
+    let url = origin.url(&origin.serve("twin", FaultPlan::default()));
     leave(&beside, &url, "\"1-0\"", &[0..MIB]);
     let twin = dir.path().join("twin");
     fs::hard_link(&beside, &twin).unwrap();
@@ -251,7 +251,7 @@ fn partial_file_is_not_written_through_links() {
 fn too_small_disk_fails_before_fetching() {
     let origin = origin();
     let (dir, file, _) = place();
-    let path = origin.serve("huge", Plan { size: 1 << 62, rate: Some(MIB), ..Plan::default() });
+    let path = origin.serve("huge", FaultPlan { size: 1 << 62, rate: Some(MIB), ..FaultPlan::default() });
     let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
     assert_eq!((exit(&outcome), outcome.facts.body_bytes), (23, 0), "{:?}", outcome.result);
     assert_eq!((names(dir.path()).len(), origin.seen("huge").requests.len()), (0, 1));
@@ -310,7 +310,7 @@ fn clobber_numbers_stop_at_one_hundred() {
     let numbered = || FileSink::with(&file, FileOptions { clobber: Clobber::Number, ..FileOptions::default() });
     // A download with a checkpoint, and one without.
     for (size, code) in [(MIB * 2, 0), (10, 23)] {
-        let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
+        let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
         assert_eq!(exit(&fetch(&Client::new(), &url, &options(), numbered())), code);
     }
     assert_eq!(fs::metadata(dir.path().join("file.100")).unwrap().len(), MIB * 2);
@@ -326,7 +326,7 @@ fn file_with_wrong_checksum_is_not_renamed() {
     let origin = origin();
     for size in [SIZE, 100] {
         let bytes = &all()[..size as usize];
-        let url = origin.url(&origin.serve(&size.to_string(), Plan { size, ..Plan::default() }));
+        let url = origin.url(&origin.serve(&size.to_string(), FaultPlan { size, ..FaultPlan::default() }));
         let (dir, file, _) = place();
         let with = |checksum, remove_on_error| {
             let options = FileOptions { checksum: Some(checksum), remove_on_error, ..FileOptions::default() };
@@ -347,7 +347,7 @@ fn file_with_wrong_checksum_is_not_renamed() {
 fn checksum_covers_resumed_split_and_appended_files() {
     let origin = origin();
     let (_dir, file, beside) = place();
-    let url = origin.url(&origin.serve("resumed", Plan::default()));
+    let url = origin.url(&origin.serve("resumed", FaultPlan::default()));
     leave(&beside, &url, "\"1-0\"", &[5..MIB]);
     let with = |checksum| FileOptions { checksum: Some(checksum), ..FileOptions::default() };
     went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, with(checksum(&all())))));
@@ -356,7 +356,7 @@ fn checksum_covers_resumed_split_and_appended_files() {
     went_well(&fetch(&Client::new(), &url, &ranges::splitting(), FileSink::with(&file, with(checksum(&all())))));
     assert!(!ranges(&origin.seen("split")).is_empty());
 
-    let url = origin.url(&origin.serve("added", Plan::default()));
+    let url = origin.url(&origin.serve("added", FaultPlan::default()));
     let adding = |sum: &[u8]| FileOptions { append: Some(Append::AtEnd), ..with(checksum(sum)) };
     for there in [1000, SIZE as usize] {
         fs::write(&file, &all()[..there]).unwrap();
@@ -371,7 +371,7 @@ fn checksum_covers_resumed_split_and_appended_files() {
 #[test]
 fn checksum_is_verified_for_pipes_and_devices() {
     let origin = origin();
-    let url = origin.url(&origin.serve("passing", Plan::default()));
+    let url = origin.url(&origin.serve("passing", FaultPlan::default()));
     for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
         let once = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &url, &options(), Verified::new(once.clone(), sum.clone()));
@@ -386,8 +386,8 @@ fn checksum_is_verified_for_pipes_and_devices() {
 #[test]
 fn remove_on_error_leaves_no_files() {
     let origin = origin();
-    let breaks = vec![Break::close_at(MIB + 300)];
-    let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
+    let breaks = vec![BodyBreak::close_at(MIB + 300)];
+    let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
     let (dir, file, beside) = place();
     let removing = FileOptions { remove_on_error: true, ..FileOptions::default() };
     assert_eq!(exit(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, removing.clone()))), 18);
@@ -400,8 +400,8 @@ fn remove_on_error_leaves_no_files() {
 #[test]
 fn old_file_stays_until_replacement_is_whole() {
     let origin = origin();
-    let breaks = vec![Break::close_at(MIB + 300).times(1)];
-    let url = origin.url(&origin.serve("broken", Plan { breaks, ..Plan::default() }));
+    let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
+    let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
     let (dir, file, _) = place();
     fs::write(&file, "old").unwrap();
     let syncing = || FileSink::with(&file, FileOptions { sync: true, ..FileOptions::default() });

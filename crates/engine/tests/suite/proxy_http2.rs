@@ -9,14 +9,18 @@ use common::{DRIVERS, FetchOutcome};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, RequestOptions};
 use haul_policy::proxy::Proxy;
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, frame, goaway, headers, rst, window_update};
+use testkit::frames::{
+    Frame, FrameConnection, FramePeer, FrameRequest, data, frame, goaway, headers, rst, window_update,
+};
 use testkit::identity::Identity;
 
 const OK: (&str, &str) = (":status", "200");
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// Starts a proxy that serves each connection by `serve`.
-fn proxy(serve: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) -> (FramePeer, tempfile::TempDir) {
+fn proxy(
+    serve: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
+) -> (FramePeer, tempfile::TempDir) {
     let identity = Identity::generate();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ca"), identity.ca_pem()).unwrap();
@@ -24,7 +28,7 @@ fn proxy(serve: impl Fn(&mut Conn) -> io::Result<()> + Send + Sync + 'static) ->
 }
 
 /// Accepts a CONNECT and reads a request head from the tunnel.
-fn opened(conn: &mut Conn) -> io::Result<Asked> {
+fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
     let asked = conn.request()?;
     conn.send(headers(asked.stream, false, &[OK]))?;
     let mut head = Vec::new();
@@ -176,7 +180,7 @@ fn proxy_challenge_is_answered_on_the_same_connection() {
 #[test]
 fn broken_tunnel_is_an_error() {
     let half: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
-    let cut = |end: fn(&mut Conn, u32) -> io::Result<()>| {
+    let cut = |end: fn(&mut FrameConnection, u32) -> io::Result<()>| {
         proxy(move |conn| {
             conn.greet(&[])?;
             let asked = opened(conn)?;

@@ -14,7 +14,7 @@ use common::{DRIVERS, FleetRunResult, fetching, knowing, one_thread, retrying, r
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
-use testkit::frames::{Conn, FramePeer, goaway, settings};
+use testkit::frames::{FrameConnection, FramePeer, goaway, settings};
 
 const MANY: usize = 2000;
 
@@ -35,7 +35,7 @@ fn once(mut options: RequestOptions) -> RequestOptions {
 }
 
 /// Answers `count` requests one at a time; `says` announces the last by GOAWAY.
-fn answer_few(conn: &mut Conn, at_once: u32, count: usize, says: bool) -> io::Result<()> {
+fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
         let asked = conn.request()?;

@@ -8,14 +8,14 @@ use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
-use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
+use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange};
 use testkit::raw::{RawPeer, Step};
 
-fn after(bytes: u64) -> Break {
-    Break { how: How::Close, place: Place::After(bytes), times: None }
+fn after(bytes: u64) -> BodyBreak {
+    BodyBreak { how: BreakKind::Close, place: BreakOffset::After(bytes), times: None }
 }
 
-fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {
+fn once(origin: &FaultyOrigin, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {
     let sink = NonRestartableSink::default();
     let outcome = fetch(&Client::new(), &origin.url(path), options, sink.clone());
     let got = sink.taken();
@@ -27,7 +27,10 @@ fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) 
 fn broken_body_resumes_at_the_exact_byte() {
     let origin = origin();
     let places = [1, 70_001, MIB + 17, SIZE - 1];
-    let plan = Plan { breaks: places.iter().map(|&at| Break::close_at(at).times(1)).collect(), ..Plan::default() };
+    let plan = FaultPlan {
+        breaks: places.iter().map(|&at| BodyBreak::close_at(at).times(1)).collect(),
+        ..FaultPlan::default()
+    };
     let expected: Vec<String> = places.iter().map(|at| format!("bytes={at}-")).collect();
 
     let path = origin.serve("once", plan.clone());
@@ -59,14 +62,14 @@ fn broken_body_resumes_at_the_exact_byte() {
 #[test]
 fn progress_restores_all_retries() {
     let origin = origin();
-    let plan = Plan { breaks: vec![after(400 << 10)], ..Plan::default() };
+    let plan = FaultPlan { breaks: vec![after(400 << 10)], ..FaultPlan::default() };
     let path = origin.serve("far", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(1));
     assert_eq!(code, 0);
     assert_same(&got, &content(&plan, 0));
     assert_eq!(origin.seen("far").requests.len(), 11, "each brings 400 KiB of 4 MiB");
 
-    let plan = Plan { breaks: vec![after(100 << 10)], ..Plan::default() };
+    let plan = FaultPlan { breaks: vec![after(100 << 10)], ..FaultPlan::default() };
     let path = origin.serve("near", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(2));
     assert_eq!(code, 18);
@@ -77,7 +80,8 @@ fn progress_restores_all_retries() {
 #[test]
 fn full_response_is_skipped_to_resume_offset() {
     let origin = origin();
-    let plan = Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let plan =
+        FaultPlan { ignore_range: true, breaks: vec![BodyBreak::close_at(MIB + 3).times(1)], ..FaultPlan::default() };
     let path = origin.serve("whole", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(1));
     assert_eq!(code, 0);
@@ -89,8 +93,11 @@ fn full_response_is_skipped_to_resume_offset() {
 #[test]
 fn changed_content_is_an_error_or_restart() {
     let origin = origin();
-    let plan =
-        Plan { change: Some(Change::Requests(1)), breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let plan = FaultPlan {
+        change: Some(ContentChange::Requests(1)),
+        breaks: vec![BodyBreak::close_at(MIB + 3).times(1)],
+        ..FaultPlan::default()
+    };
     let path = origin.serve("once", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(3));
     assert_eq!(code, 36);
@@ -109,13 +116,19 @@ fn changed_content_is_an_error_or_restart() {
 
 #[test]
 fn wrong_part_is_never_delivered() {
-    let lies = [Lie::Start(1), Lie::End(-1), Lie::Total(5), Lie::Unit, Lie::Missing];
-    let cut = |plan: Plan| Plan { breaks: vec![Break::close_at(MIB + 3).times(1)], ..plan };
+    let lies = [
+        WrongContentRange::Start(1),
+        WrongContentRange::End(-1),
+        WrongContentRange::Total(5),
+        WrongContentRange::Unit,
+        WrongContentRange::Missing,
+    ];
+    let cut = |plan: FaultPlan| FaultPlan { breaks: vec![BodyBreak::close_at(MIB + 3).times(1)], ..plan };
     let mut plans: Vec<_> =
-        lies.map(|lie| cut(Plan { content_range: Some(lie), ..Plan::default() })).into_iter().collect();
-    plans.push(cut(Plan { part_length: 7, ..Plan::default() }));
-    plans.push(cut(Plan { gzip: true, ..Plan::default() }));
-    plans.push(cut(Plan { refuse_416: u64::MAX / 2, ..Plan::default() }));
+        lies.map(|lie| cut(FaultPlan { content_range: Some(lie), ..FaultPlan::default() })).into_iter().collect();
+    plans.push(cut(FaultPlan { part_length: 7, ..FaultPlan::default() }));
+    plans.push(cut(FaultPlan { gzip: true, ..FaultPlan::default() }));
+    plans.push(cut(FaultPlan { refuse_416: u64::MAX / 2, ..FaultPlan::default() }));
     for (number, plan) in plans.into_iter().enumerate() {
         let origin = origin();
         let path = origin.serve("once", plan.clone());
@@ -134,7 +147,8 @@ fn wrong_part_is_never_delivered() {
 #[test]
 fn status_503_while_resuming_is_retried() {
     let origin = origin();
-    let plan = Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let plan =
+        FaultPlan { unavailable: 2, breaks: vec![BodyBreak::close_at(MIB + 3).times(1)], ..FaultPlan::default() };
     let path = origin.serve("busy", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(3));
     assert_eq!(code, 0);
@@ -147,8 +161,8 @@ fn status_503_while_resuming_is_retried() {
 fn resume_from_delivers_the_rest() {
     let origin = origin();
     let from = |offset| RequestOptions { resume_from: Some(offset), fail: true, ..retrying(1) };
-    let path = origin.serve("from", Plan::default());
-    let all = content(&Plan::default(), 0);
+    let path = origin.serve("from", FaultPlan::default());
+    let all = content(&FaultPlan::default(), 0);
     let (code, got) = once(&origin, &path, &from(MIB + 5));
     assert_eq!(code, 0);
     assert_same(&got, &all[MIB as usize + 5..]);
@@ -156,14 +170,14 @@ fn resume_from_delivers_the_rest() {
     assert_eq!(once(&origin, &path, &from(SIZE + 1)), (33, Vec::new()), "there is no such byte");
     assert_eq!(ranges(&origin.seen("from")), ["bytes=1048581-", "bytes=4194304-", "bytes=4194305-"]);
 
-    let path = origin.serve("whole", Plan { ignore_range: true, ..Plan::default() });
+    let path = origin.serve("whole", FaultPlan { ignore_range: true, ..FaultPlan::default() });
     assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
-    let path = origin.serve("refused", Plan { refuse_416: 100, ..Plan::default() });
+    let path = origin.serve("refused", FaultPlan { refuse_416: 100, ..FaultPlan::default() });
     assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
 
     // A broken body resumes within the requested part.
-    let breaks = vec![Break::close_at(2 * MIB).times(1)];
-    let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
+    let breaks = vec![BodyBreak::close_at(2 * MIB).times(1)];
+    let path = origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() });
     let (code, got) = once(&origin, &path, &from(MIB));
     assert_eq!(code, 0);
     assert_same(&got, &all[MIB as usize..]);

@@ -20,7 +20,7 @@ use haul::{Client, Error, RequestBuilder, RequestOptions};
 use route::{ProxyLogin, RouteKind, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
-use testkit::faulty::{Break, Faulty, How, Place, Plan};
+use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
 use testkit::pattern::{self, Pattern};
 use testkit::rng::Rng;
@@ -267,7 +267,7 @@ impl SessionRequest for Http2Request {
 
 fn try_http2(seed: u64) {
     let mut rng = Rng::new(seed);
-    let faulty = Faulty::builder().http2().start().unwrap();
+    let faulty = FaultyOrigin::builder().http2().start().unwrap();
     let honest = Origin::builder().http2(one_of(&mut rng, &[1, 3, 100])).start().unwrap();
     let is_secure = rng.below(2) == 0;
     let pem = [faulty.ca_pem(), honest.ca_pem()].concat();
@@ -288,13 +288,17 @@ fn try_http2(seed: u64) {
             };
         }
         let size = one_of(&mut rng, &[0, 40, 3_000, 20_000, 70_000, 300_000]);
-        let how = one_of(&mut rng, &[How::Rst, How::Close, How::Reset, How::GoAway, How::GoAwayCut]);
+        let how = one_of(
+            &mut rng,
+            &[BreakKind::Rst, BreakKind::Close, BreakKind::Reset, BreakKind::GoAway, BreakKind::GoAwayCut],
+        );
         let breaks = if rng.below(8) == 0 {
-            vec![Break { how, place: Place::At(rng.below(size.max(1))), times: Some(1) }]
+            vec![BodyBreak { how, place: BreakOffset::At(rng.below(size.max(1))), times: Some(1) }]
         } else {
             Vec::new()
         };
-        let plan = Plan { size, seed: number + 1, refuse: u64::from(rng.below(12) == 0), breaks, ..Plan::default() };
+        let plan =
+            FaultPlan { size, seed: number + 1, refuse: u64::from(rng.below(12) == 0), breaks, ..FaultPlan::default() };
         let path = faulty.serve(&number.to_string(), plan);
         let url = if is_secure { faulty.https_url(&path) } else { faulty.url(&path) };
         // Bytes that the program has read cannot restart.

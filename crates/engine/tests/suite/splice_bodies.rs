@@ -190,7 +190,7 @@ fn chunked_body_is_copied_not_spliced() {
 #[test]
 fn decoded_body_is_copied_not_spliced() {
     let text = testkit::pattern::text(3, 4 * MIB);
-    let coded = testkit::coding::Coding::Gzip.encode(&text);
+    let coded = testkit::coding::ContentCoding::Gzip.encode(&text);
     assert!(coded.len() > 100_000);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", coded.len());
     let script = vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::Send(coded)];

@@ -20,7 +20,7 @@ use haul::sink::output::{Output, Waiting};
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
 use tempfile::TempDir;
-use testkit::faulty::{Break, Faulty, Lie, Plan, Seen};
+use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRecord, WrongContentRange};
 use testkit::origin::Origin;
 use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
@@ -29,7 +29,7 @@ use testkit::relay::Relay;
 /// Asserts that the body was split, and that each part was requested as a closed range with
 /// If-Range.
 #[track_caller]
-fn was_split(seen: &Seen) {
+fn was_split(seen: &FaultyRecord) {
     assert_eq!(seen.requests[0].range, None, "the first request is a plain GET");
     let parts = &seen.requests[1..];
     assert!(!parts.is_empty(), "it was not split");
@@ -86,7 +86,7 @@ fn split_bytes_are_equal_in_every_sink() {
 #[test]
 fn single_connection_requests_no_range() {
     let origin = origin();
-    let path = origin.serve("one", Plan { size: MIB, ..held() });
+    let path = origin.serve("one", FaultPlan { size: MIB, ..held() });
     let once = NonRestartableSink::default();
     let options = RequestOptions { split: Split::default(), ..splitting() };
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
@@ -95,26 +95,26 @@ fn single_connection_requests_no_range() {
 }
 
 /// Faulty answers to ranges. The first stream delivers the whole body, and it is sent once.
-fn refusals() -> Vec<(&'static str, Plan)> {
+fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
-        ("ignores Range", Plan { ignore_range: true, ..held() }),
-        ("another start", Plan { content_range: Some(Lie::Start(1)), ..held() }),
-        ("another end", Plan { content_range: Some(Lie::End(-1)), ..held() }),
-        ("another total", Plan { content_range: Some(Lie::Total(5)), ..held() }),
-        ("another unit", Plan { content_range: Some(Lie::Unit), ..held() }),
-        ("no Content-Range", Plan { content_range: Some(Lie::Missing), ..held() }),
-        ("a longer part", Plan { part_length: 10, ..held() }),
-        ("a shorter part", Plan { part_length: -10, ..held() }),
-        ("a coded part", Plan { gzip: true, ..held() }),
-        ("416", Plan { refuse_416: u64::MAX / 2, ..held() }),
-        ("503", Plan { unavailable: u64::MAX / 2, ..held() }),
+        ("ignores Range", FaultPlan { ignore_range: true, ..held() }),
+        ("another start", FaultPlan { content_range: Some(WrongContentRange::Start(1)), ..held() }),
+        ("another end", FaultPlan { content_range: Some(WrongContentRange::End(-1)), ..held() }),
+        ("another total", FaultPlan { content_range: Some(WrongContentRange::Total(5)), ..held() }),
+        ("another unit", FaultPlan { content_range: Some(WrongContentRange::Unit), ..held() }),
+        ("no Content-Range", FaultPlan { content_range: Some(WrongContentRange::Missing), ..held() }),
+        ("a longer part", FaultPlan { part_length: 10, ..held() }),
+        ("a shorter part", FaultPlan { part_length: -10, ..held() }),
+        ("a coded part", FaultPlan { gzip: true, ..held() }),
+        ("416", FaultPlan { refuse_416: u64::MAX / 2, ..held() }),
+        ("503", FaultPlan { unavailable: u64::MAX / 2, ..held() }),
         // A pause of a host does not stop a stream in progress.
-        ("503 for an hour", Plan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..held() }),
-        ("resets all but one", Plan { connections: Some(1), ..held() }),
+        ("503 for an hour", FaultPlan { unavailable: u64::MAX / 2, retry_after: Some(3600), ..held() }),
+        ("resets all but one", FaultPlan { connections: Some(1), ..held() }),
     ]
 }
 
-fn one_stream_does_it(name: &str, plan: &Plan, origin: &Faulty, way: &str) {
+fn one_stream_does_it(name: &str, plan: &FaultPlan, origin: &FaultyOrigin, way: &str) {
     let path = origin.serve(name, plan.clone());
     let (options, _file) = ranges::splitting_over_tls(origin);
     let url = if way == "tls" { origin.https_url(&path) } else { origin.url(&path) };
@@ -183,8 +183,8 @@ fn broken_part_resumes_at_its_exact_byte() {
     let dir = TempDir::new().unwrap();
     for to_file in [false, true] {
         let origin = origin();
-        let breaks = places.iter().map(|&at| Break::close_at(at).times(1)).collect();
-        let plan = Plan { breaks, ..held() };
+        let breaks = places.iter().map(|&at| BodyBreak::close_at(at).times(1)).collect();
+        let plan = FaultPlan { breaks, ..held() };
         let path = origin.serve("broken", plan.clone());
         let got = if to_file {
             let file = dir.path().join("file");
@@ -210,8 +210,8 @@ fn broken_part_resumes_at_its_exact_byte() {
 #[test]
 fn reset_parts_refetch_only_bytes_in_flight() {
     let origin = origin();
-    let breaks = (1..8).map(|at| Break::reset_at(at * MIB / 2 + 99).times(1)).collect();
-    let plan = Plan { breaks, ..held() };
+    let breaks = (1..8).map(|at| BodyBreak::reset_at(at * MIB / 2 + 99).times(1)).collect();
+    let plan = FaultPlan { breaks, ..held() };
     let path = origin.serve("reset", plan.clone());
     let once = NonRestartableSink::default();
     went_well(&fetch(&Client::new(), &origin.url(&path), &splitting(), once.clone()));
@@ -224,7 +224,8 @@ fn stalled_part_or_first_stream_is_refetched() {
     let threads = [2 * MIB + 5, 700 << 10].map(|at| {
         thread::spawn(move || {
             let origin = origin();
-            let plan = Plan { breaks: vec![Break::stall_at(at).times(1)], range_rate: Some(RATE / 4), ..held() };
+            let plan =
+                FaultPlan { breaks: vec![BodyBreak::stall_at(at).times(1)], range_rate: Some(RATE / 4), ..held() };
             let path = origin.serve("stalled", plan.clone());
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("file");
@@ -242,7 +243,7 @@ fn stalled_part_or_first_stream_is_refetched() {
 
 #[test]
 fn changed_content_is_an_error_or_restart() {
-    let plan = Plan { change: Some(testkit::faulty::Change::Bytes(MIB)), ..held() };
+    let plan = FaultPlan { change: Some(testkit::faulty::ContentChange::Bytes(MIB)), ..held() };
     let origin = origin();
     let path = origin.serve("pipe", plan.clone());
     let once = NonRestartableSink::default();
@@ -269,7 +270,7 @@ fn changed_content_is_an_error_or_restart() {
 #[test]
 fn parts_use_all_addresses_of_a_host() {
     let origin = origin();
-    let path = origin.serve("spread", Plan { size: SIZE, ..Plan::default() });
+    let path = origin.serve("spread", FaultPlan { size: SIZE, ..FaultPlan::default() });
     let one = Relay::to(origin.http_addr()).rate(RATE).start().unwrap();
     let port = one.addr().port();
     let other = SocketAddr::from(([127, 0, 0, 2], port));
@@ -332,7 +333,7 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
 /// A sink that checks how far ahead of the output parts are requested.
 struct ReadAheadSink {
     once: NonRestartableSink,
-    origin: Arc<Faulty>,
+    origin: Arc<FaultyOrigin>,
     memory: u64,
     most: Arc<Mutex<u64>>,
 }
@@ -391,7 +392,7 @@ fn pausing_reader_does_not_trigger_speed_limit() {
 #[test]
 fn limit_rate_covers_all_connections_together() {
     let origin = origin();
-    let path = origin.serve("limited", Plan { rate: Some(RATE / 4), size: 2 * MIB, ..held() });
+    let path = origin.serve("limited", FaultPlan { rate: Some(RATE / 4), size: 2 * MIB, ..held() });
     let once = NonRestartableSink::default();
     let options = RequestOptions { limit_rate: Some(RATE / 4), ..splitting() };
     let outcome = fetch(&Client::new(), &origin.url(&path), &options, once.clone());

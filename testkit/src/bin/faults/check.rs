@@ -5,18 +5,18 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use aws_lc_rs::digest::{Context, Digest, SHA256};
-use testkit::faulty::Plan;
+use testkit::faulty::FaultPlan;
 use testkit::pattern::Pattern;
 
 /// Takes output piece by piece and compares it with every content that the source ever had.
-pub(crate) struct Checker {
-    contents: Vec<Content>,
+pub(crate) struct ContentChecker {
+    contents: Vec<SourceContent>,
     len: u64,
     digest: Context,
     scratch: Vec<u8>,
 }
 
-struct Content {
+struct SourceContent {
     pattern: Pattern,
     size: u64,
     /// True if all bytes received so far are a prefix of the source.
@@ -24,7 +24,7 @@ struct Content {
 }
 
 /// The result of a comparison.
-pub(crate) struct Found {
+pub(crate) struct CheckResult {
     pub(crate) sha256: Digest,
     /// A prefix of one of the contents, which may be all of it.
     pub(crate) prefix: bool,
@@ -32,10 +32,13 @@ pub(crate) struct Found {
     pub(crate) whole: bool,
 }
 
-impl Checker {
-    pub(crate) fn of(plan: &Plan) -> Checker {
-        let content =
-            |version: u64, size| Content { pattern: Pattern::new(plan.seed.wrapping_add(version)), size, prefix: true };
+impl ContentChecker {
+    pub(crate) fn of(plan: &FaultPlan) -> ContentChecker {
+        let content = |version: u64, size| SourceContent {
+            pattern: Pattern::new(plan.seed.wrapping_add(version)),
+            size,
+            prefix: true,
+        };
         let mut contents = vec![content(0, plan.size)];
         if plan.change.is_some() {
             contents.push(content(1, plan.new_size.unwrap_or(plan.size)));
@@ -44,7 +47,7 @@ impl Checker {
         if plan.whole_length < 0 {
             contents.push(content(0, plan.size.saturating_add_signed(plan.whole_length)));
         }
-        Checker { contents, len: 0, digest: Context::new(&SHA256), scratch: Vec::new() }
+        ContentChecker { contents, len: 0, digest: Context::new(&SHA256), scratch: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
@@ -68,8 +71,8 @@ impl Checker {
         }
     }
 
-    pub(crate) fn finish(self) -> Found {
-        Found {
+    pub(crate) fn finish(self) -> CheckResult {
+        CheckResult {
             sha256: self.digest.finish(),
             prefix: self.contents.iter().any(|content| content.prefix && self.len <= content.size),
             whole: self.contents.iter().any(|content| content.prefix && self.len == content.size),
@@ -78,7 +81,7 @@ impl Checker {
 }
 
 /// SHA-256 of the source itself.
-pub(crate) fn source(plan: &Plan) -> Digest {
+pub(crate) fn source(plan: &FaultPlan) -> Digest {
     let pattern = Pattern::new(plan.seed);
     let mut digest = Context::new(&SHA256);
     let mut buffer = vec![0; 256 << 10];
@@ -98,20 +101,21 @@ pub(crate) fn hex(digest: &Digest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use testkit::faulty::Change;
+    use testkit::faulty::ContentChange;
 
     use super::*;
 
-    fn found(plan: &Plan, bytes: &[u8]) -> (bool, bool) {
-        let mut checker = Checker::of(plan);
+    fn found(plan: &FaultPlan, bytes: &[u8]) -> (bool, bool) {
+        let mut checker = ContentChecker::of(plan);
         bytes.chunks(7).for_each(|piece| checker.add(piece));
         let found = checker.finish();
         (found.prefix, found.whole)
     }
 
     #[test]
-    fn prefixes_and_wholes_are_told_from_mixtures() {
-        let plan = Plan { size: 100, change: Some(Change::Bytes(5)), new_size: Some(90), ..Plan::default() };
+    fn checker_tells_prefixes_and_wholes_from_mixtures() {
+        let plan =
+            FaultPlan { size: 100, change: Some(ContentChange::Bytes(5)), new_size: Some(90), ..FaultPlan::default() };
         let (old, new) = (Pattern::new(1).slice(0, 100), Pattern::new(2).slice(0, 100));
         assert_eq!(found(&plan, &old), (true, true));
         assert_eq!(found(&plan, &old[..99]), (true, false));
@@ -119,9 +123,9 @@ mod tests {
         assert_eq!(found(&plan, &new[..91]), (false, false), "more than there is");
         assert_eq!(found(&plan, &[&old[..50], &new[50..90]].concat()), (false, false));
         assert_eq!(found(&plan, &[]), (true, false));
-        assert_eq!(found(&Plan { change: None, ..plan.clone() }, &new[..90]), (false, false));
+        assert_eq!(found(&FaultPlan { change: None, ..plan.clone() }, &new[..90]), (false, false));
         assert_eq!(found(&plan, &[&old[..50], &old[51..]].concat()), (false, false));
-        let mut checker = Checker::of(&plan);
+        let mut checker = ContentChecker::of(&plan);
         checker.add(&old);
         assert_eq!(hex(&checker.finish().sha256), hex(&source(&plan)));
     }

@@ -5,13 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use testkit::child::Outcome;
+pub(crate) use testkit::child::ChildOutcome;
 use testkit::child::run;
 
 use crate::Result;
 
 /// The program and its settings.
-pub(crate) struct Haul {
+pub(crate) struct HaulProgram {
     path: PathBuf,
     home: PathBuf,
     ca: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Haul {
 
 /// A command line.
 #[derive(Clone)]
-pub(crate) struct Job {
+pub(crate) struct HaulCommand {
     pub(crate) url: String,
     /// `-o`; without it the body goes to a pipe.
     pub(crate) file: Option<PathBuf>,
@@ -40,8 +40,8 @@ pub(crate) struct Job {
     pub(crate) reader: Option<u64>,
 }
 
-impl Haul {
-    pub(crate) fn probe(path: &Path, work: &Path, ca_pem: &str) -> Result<Haul> {
+impl HaulProgram {
+    pub(crate) fn probe(path: &Path, work: &Path, ca_pem: &str) -> Result<HaulProgram> {
         let path = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
         let said = |arguments: &[&str]| -> Result<String> {
             let output = Command::new(&path).args(arguments).stdin(Stdio::null()).output()?;
@@ -52,10 +52,10 @@ impl Haul {
         let (home, ca) = (work.join("home"), work.join("ca.pem"));
         std::fs::create_dir(&home)?;
         std::fs::write(&ca, ca_pem)?;
-        Ok(Haul { path, home, ca, version, splits })
+        Ok(HaulProgram { path, home, ca, version, splits })
     }
 
-    fn command(&self, job: &Job) -> Command {
+    fn command(&self, job: &HaulCommand) -> Command {
         let mut command = Command::new(&self.path);
         // Without the proxy, config file and language of the user who runs this.
         command.env_clear().env("HOME", &self.home).env("LC_ALL", "C");
@@ -85,12 +85,12 @@ impl Haul {
     }
 
     /// Starts it without waiting for it.
-    pub(crate) fn spawn(&self, job: &Job) -> Result<Child> {
+    pub(crate) fn spawn(&self, job: &HaulCommand) -> Result<Child> {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
     /// Runs it to its end; `take` gets its output.
-    pub(crate) fn run(&self, job: &Job, mut take: impl FnMut(&[u8])) -> Result<Outcome> {
+    pub(crate) fn run(&self, job: &HaulCommand, mut take: impl FnMut(&[u8])) -> Result<ChildOutcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {
             take(bytes);

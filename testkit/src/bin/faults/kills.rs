@@ -15,13 +15,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::faulty::{Plan, Seen};
+use testkit::faulty::{FaultPlan, FaultyRecord};
 use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
-use crate::check::{self, Checker};
-use crate::haul::Job;
-use crate::{Bench, Result};
+use crate::check::{self, ContentChecker};
+use crate::haul::HaulCommand;
+use crate::{FaultRunner, Result};
 
 /// The most that a part may hold.
 const PART: u64 = 16 << 20;
@@ -39,7 +39,7 @@ const MANY: u64 = 8;
 
 /// The results of all kills.
 #[derive(Default)]
-pub(crate) struct Kills {
+pub(crate) struct KillTally {
     pub(crate) tried: u64,
     /// The number of tries of each kind, and of those that survived.
     kinds: [(u64, u64); KINDS.len()],
@@ -59,7 +59,7 @@ pub(crate) struct Kills {
     pub(crate) failures: Vec<String>,
 }
 
-impl Kills {
+impl KillTally {
     pub(crate) fn right(&self) -> bool {
         self.survived == self.tried && self.over_bound == 0
     }
@@ -84,7 +84,7 @@ impl Kills {
 }
 
 /// The result of one try.
-struct Tried {
+struct KillTry {
     kind: usize,
     killed: u64,
     connections: u64,
@@ -95,10 +95,10 @@ struct Tried {
     told: String,
 }
 
-pub(crate) fn all(bench: &Bench) -> Result<Kills> {
+pub(crate) fn all(bench: &FaultRunner) -> Result<KillTally> {
     let count = bench.options.kills;
     if count == 0 {
-        return Ok(Kills::default());
+        return Ok(KillTally::default());
     }
     // A link without a rate may hold 16 MiB for a program that gets no CPU time: that would count
     // as fetched.
@@ -106,7 +106,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).rate(rate).start();
     let (plain, tls) = (relay(bench.origin.http_addr())?, relay(bench.origin.https_addr())?);
     let next = AtomicU64::new(0);
-    let kills = Mutex::new(Kills::default());
+    let kills = Mutex::new(KillTally::default());
     let work = || -> Result<()> {
         loop {
             let number = next.fetch_add(1, SeqCst);
@@ -129,23 +129,23 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
 }
 
 /// The files of one try, and what happened to each.
-struct Files<'a> {
-    bench: &'a Bench,
-    files: Vec<(String, Plan, PathBuf)>,
+struct KilledFiles<'a> {
+    bench: &'a FaultRunner,
+    files: Vec<(String, FaultPlan, PathBuf)>,
 }
 
-impl Files<'_> {
-    fn seen(&self) -> impl Iterator<Item = Seen> {
+impl KilledFiles<'_> {
+    fn seen(&self) -> impl Iterator<Item = FaultyRecord> {
         self.files.iter().map(|(name, ..)| self.bench.origin.seen(name))
     }
 
-    fn sum(&self, count: fn(&Seen) -> u64) -> u64 {
+    fn sum(&self, count: fn(&FaultyRecord) -> u64) -> u64 {
         self.seen().map(|seen| count(&seen)).sum()
     }
 
     fn are_equal(&self) -> Result<bool> {
         for (_, plan, file) in &self.files {
-            let mut checker = Checker::of(plan);
+            let mut checker = ContentChecker::of(plan);
             if !file.exists() {
                 return Ok(false);
             }
@@ -158,30 +158,30 @@ impl Files<'_> {
     }
 }
 
-impl Drop for Files<'_> {
+impl Drop for KilledFiles<'_> {
     fn drop(&mut self) {
         self.files.iter().for_each(|(name, ..)| self.bench.origin.forget(name));
     }
 }
 
-fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
+fn one(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     let options = &bench.options;
     let mut rng = Rng::new(mix(options.seed ^ 0x6b69_6c6c, number));
     let kind = (number % KINDS.len() as u64) as usize;
     let count = if kind == 2 { MANY } else { 1 };
     let size = options.kill_body / count;
     let dir = tempfile::tempdir_in(bench.work.path())?;
-    let mut files = Files { bench, files: Vec::new() };
+    let mut files = KilledFiles { bench, files: Vec::new() };
     let mut targets = Vec::new();
     for file in 0..count {
         let name = format!("kill-{number}-{file}");
-        let plan = Plan { size, rate: Some(options.kill_rate), seed: number << 3 | file, ..Plan::default() };
+        let plan = FaultPlan { size, rate: Some(options.kill_rate), seed: number << 3 | file, ..FaultPlan::default() };
         let path = dir.path().join(format!("out{file}"));
         targets.push((format!("{base}{}", bench.origin.serve(&name, plan.clone())), path.clone()));
         files.files.push((name, plan, path));
     }
     let (url, file) = targets.remove(0);
-    let job = Job {
+    let job = HaulCommand {
         url,
         file: Some(file),
         more: targets,
@@ -194,9 +194,9 @@ fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
     let (mut killed, mut connections, mut seen_before) = (0, 0, 0);
     let kills = 1 + u64::from(rng.below(4) == 0);
     for _ in 0..kills {
-        let sent = files.sum(Seen::sent);
+        let sent = files.sum(FaultyRecord::sent);
         let moment = sent + rng.below((size * count).saturating_sub(sent).max(1));
-        let hit = kill_at(bench, &job, moment, || files.sum(Seen::sent))?;
+        let hit = kill_at(bench, &job, moment, || files.sum(FaultyRecord::sent))?;
         let now = files.sum(|seen| seen.connections);
         if hit {
             killed += 1;
@@ -215,13 +215,13 @@ fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
         told = format!("exit {}: {}", outcome.code.unwrap_or(-1), outcome.said);
     }
     let part = files.seen().filter_map(|seen| seen.longest_part()).max().unwrap_or(PART).min(PART).min(size);
-    Ok(Tried {
+    Ok(KillTry {
         kind,
         killed,
         connections,
         done,
         equal: done && files.are_equal()?,
-        twice: files.sum(Seen::twice),
+        twice: files.sum(FaultyRecord::twice),
         bound: connections * part + files.sum(|seen| seen.connections) * UNDER_WAY,
         told: format!(
             "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",
@@ -231,7 +231,7 @@ fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
 }
 
 /// Starts the program and kills it once so many bytes were sent; false if it ended before.
-fn kill_at(bench: &Bench, job: &Job, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
+fn kill_at(bench: &FaultRunner, job: &HaulCommand, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;
     loop {
@@ -247,8 +247,8 @@ fn kill_at(bench: &Bench, job: &Job, moment: u64, sent: impl Fn() -> u64) -> Res
     }
 }
 
-impl Kills {
-    fn add(&mut self, tried: Tried) {
+impl KillTally {
+    fn add(&mut self, tried: KillTry) {
         self.tried += 1;
         self.kinds[tried.kind].0 += 1;
         self.kinds[tried.kind].1 += u64::from(tried.equal);

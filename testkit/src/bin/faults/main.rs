@@ -9,28 +9,28 @@
 //! command again) and *sizes* (SHA-256 and peak memory).
 
 mod check;
+mod fault_table;
 mod haul;
 mod kills;
 mod options;
 mod report;
 mod rows;
 mod sizes;
-mod table;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use serde_json::json;
-use testkit::faulty::Faulty;
+use testkit::faulty::FaultyOrigin;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The state shared by all parts.
-struct Bench {
+struct FaultRunner {
     options: options::FaultOptions,
-    haul: haul::Haul,
-    origin: Faulty,
-    origin_h2: Faulty,
+    haul: haul::HaulProgram,
+    origin: FaultyOrigin,
+    origin_h2: FaultyOrigin,
     work: tempfile::TempDir,
 }
 
@@ -40,32 +40,32 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     if options.list {
-        table::list();
+        fault_table::list();
         return Ok(ExitCode::SUCCESS);
     }
     let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;
-    let origin = Faulty::builder().start()?;
-    let origin_h2 = Faulty::builder().http2().start()?;
+    let origin = FaultyOrigin::builder().start()?;
+    let origin_h2 = FaultyOrigin::builder().http2().start()?;
     let trusted = [origin.ca_pem(), origin_h2.ca_pem()].concat();
-    let haul = haul::Haul::probe(&options.haul, work.path(), &trusted)?;
+    let haul = haul::HaulProgram::probe(&options.haul, work.path(), &trusted)?;
     println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
     if !haul.splits {
         println!("this haul has no --split: the rows of it are run as it is");
     }
-    let bench = Bench { options, haul, origin, origin_h2, work };
+    let bench = FaultRunner { options, haul, origin, origin_h2, work };
 
-    // First, while this process is small: see `haul::Outcome::rss`.
+    // First, while this process is small: see `haul::ChildOutcome::rss`.
     let sizes = sizes::all(&bench)?;
     let rows = rows::all(&bench)?;
     let kills = kills::all(&bench)?;
-    let right = sizes.iter().all(sizes::Size::right) && rows.iter().all(rows::RowTally::right) && kills.right();
+    let right = sizes.iter().all(sizes::SizeRun::right) && rows.iter().all(rows::RowTally::right) && kills.right();
     let value = json!({
         "haul": bench.haul.version,
         "split": bench.haul.splits,
         "seed": bench.options.seed,
         "body": bench.options.body,
         "rate": bench.options.rate,
-        "sizes": sizes.iter().map(sizes::Size::to_json).collect::<Vec<_>>(),
+        "sizes": sizes.iter().map(sizes::SizeRun::to_json).collect::<Vec<_>>(),
         "rows": rows.iter().map(rows::RowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,

@@ -154,7 +154,7 @@ mod tests {
     use super::bytes;
 
     #[test]
-    fn sizes_have_units() {
+    fn byte_counts_accept_units() {
         for (text, expected) in [("1", 1), ("4.6M", 4_600_000), ("5Gi", 5 << 30), ("64K", 64_000), ("0", 0)] {
             assert_eq!(bytes(text), Ok(expected));
         }

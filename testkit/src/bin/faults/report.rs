@@ -6,10 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Result;
-use crate::kills::Kills;
+use crate::kills::KillTally;
 use crate::options::FaultOptions;
 use crate::rows::RowTally;
-use crate::sizes::Size;
+use crate::sizes::SizeRun;
 
 pub(crate) fn head() {
     println!(
@@ -40,7 +40,7 @@ pub(crate) fn row(tally: &RowTally, quiet: bool) {
     }
 }
 
-pub(crate) fn size(size: &Size, quiet: bool) {
+pub(crate) fn size(size: &SizeRun, quiet: bool) {
     if quiet && size.right() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn size(size: &Size, quiet: bool) {
     );
 }
 
-pub(crate) fn summary(rows: &[RowTally], kills: &Kills, sizes: &[Size], right: bool) {
+pub(crate) fn summary(rows: &[RowTally], kills: &KillTally, sizes: &[SizeRun], right: bool) {
     if kills.tried > 0 {
         println!(
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",

@@ -9,13 +9,13 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::faulty::Plan;
+use testkit::faulty::FaultPlan;
 use testkit::rng::{Rng, mix};
 
-use crate::check::{self, Checker};
-use crate::haul::{Job, Outcome};
-use crate::table::{Chance, FAULTS, Fault};
-use crate::{Bench, Result, report};
+use crate::check::{self, ContentChecker};
+use crate::fault_table::{FAULTS, FaultCase, TryChoices};
+use crate::haul::{ChildOutcome, HaulCommand};
+use crate::{FaultRunner, Result, report};
 
 /// The earlier contents of the file, in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
@@ -25,8 +25,8 @@ const HTTP2: u64 = 1 << 32;
 const SHOWN: usize = 5;
 
 /// One row.
-struct Row {
-    fault: &'static Fault,
+struct FaultRow {
+    fault: &'static FaultCase,
     /// The place of the fault in the table: random choices do not depend on which rows are run.
     number: u64,
     http2: bool,
@@ -97,7 +97,7 @@ struct RowTry {
     told: String,
 }
 
-pub(crate) fn all(bench: &Bench) -> Result<Vec<RowTally>> {
+pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<RowTally>> {
     let rows = rows(&bench.options.rows);
     let tries = bench.options.offsets;
     if tries == 0 {
@@ -130,13 +130,13 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<RowTally>> {
     Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
 }
 
-fn rows(wanted: &[String]) -> Vec<Row> {
+fn rows(wanted: &[String]) -> Vec<FaultRow> {
     let mut rows = Vec::new();
     for (number, fault) in (0..).zip(FAULTS) {
         for bits in 0..16 {
             let (http2, tls) = (bits & 8 != 0, bits & 4 != 0);
             if fault.over.is(http2) {
-                rows.push(Row { fault, number, http2, tls, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
+                rows.push(FaultRow { fault, number, http2, tls, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
             }
         }
     }
@@ -144,7 +144,7 @@ fn rows(wanted: &[String]) -> Vec<Row> {
     rows
 }
 
-impl Row {
+impl FaultRow {
     fn name(&self) -> String {
         let choose = |set, yes, no| if set { yes } else { no };
         let (link, sink) = (choose(self.tls, "tls", "plain"), choose(self.file, "file", "pipe"));
@@ -153,13 +153,14 @@ impl Row {
     }
 
     /// The try of this number: the same for the same seed, whatever else is run.
-    fn run(&self, bench: &Bench, number: u64) -> Result<RowTry> {
+    fn run(&self, bench: &FaultRunner, number: u64) -> Result<RowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
         let version = if self.http2 { HTTP2 } else { 0 };
         let seed = mix(options.seed, mix((self.number << 3 | bits) + version, number));
-        let mut plan = Plan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..Plan::default() };
-        let mut chance = Chance::new(Rng::new(seed), plan.size);
+        let mut plan =
+            FaultPlan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..FaultPlan::default() };
+        let mut chance = TryChoices::new(Rng::new(seed), plan.size);
         (self.fault.make)(&mut chance, &mut plan);
 
         let name = format!("{}-{number}", self.name().replace('/', "-"));
@@ -171,7 +172,7 @@ impl Row {
         if self.file && before {
             std::fs::write(&file, BEFORE)?;
         }
-        let job = Job {
+        let job = HaulCommand {
             url: if self.tls { origin.https_url(&path) } else { origin.url(&path) },
             file: self.file.then(|| file.clone()),
             more: Vec::new(),
@@ -182,7 +183,7 @@ impl Row {
             limit: options.limit,
             reader: None,
         };
-        let mut checker = Checker::of(&plan);
+        let mut checker = ContentChecker::of(&plan);
         let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
         let verdict = if self.file {
             self.judge_file(&outcome, checker, &plan, &file, before)?
@@ -200,7 +201,7 @@ impl Row {
         })
     }
 
-    fn judge_pipe(&self, outcome: &Outcome, checker: Checker, plan: &Plan) -> RowVerdict {
+    fn judge_pipe(&self, outcome: &ChildOutcome, checker: ContentChecker, plan: &FaultPlan) -> RowVerdict {
         let found = checker.finish();
         let right = found.whole && (!one_content(plan) || found.sha256.as_ref() == check::source(plan).as_ref());
         self.judge(outcome, right, found.prefix)
@@ -208,9 +209,9 @@ impl Row {
 
     fn judge_file(
         &self,
-        outcome: &Outcome,
-        mut checker: Checker,
-        plan: &Plan,
+        outcome: &ChildOutcome,
+        mut checker: ContentChecker,
+        plan: &FaultPlan,
         file: &Path,
         before: bool,
     ) -> Result<RowVerdict> {
@@ -222,7 +223,7 @@ impl Row {
         Ok(self.judge(outcome, false, untouched))
     }
 
-    fn judge(&self, outcome: &Outcome, right: bool, harmless: bool) -> RowVerdict {
+    fn judge(&self, outcome: &ChildOutcome, right: bool, harmless: bool) -> RowVerdict {
         match outcome.code {
             _ if outcome.hung => RowVerdict::Hung,
             Some(0) if right => RowVerdict::Survived,
@@ -235,20 +236,21 @@ impl Row {
 }
 
 /// With several contents, or one cut by its announced length, the comparison byte by byte decides.
-fn one_content(plan: &Plan) -> bool {
+fn one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
 /// Returns `true` if parts were requested beside a first body, and not only after it broke.
-fn overlapped(seen: &testkit::faulty::Seen) -> bool {
+fn overlapped(seen: &testkit::faulty::FaultyRecord) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.
     ends.filter(|range| !range.ends_with('-')).count() > 0
 }
 
-fn asked(seen: &testkit::faulty::Seen) -> String {
-    let one =
-        |asking: &testkit::faulty::Asking| format!("{}={}", asking.range.as_deref().unwrap_or("all"), asking.status);
+fn asked(seen: &testkit::faulty::FaultyRecord) -> String {
+    let one = |asking: &testkit::faulty::AnsweredRequest| {
+        format!("{}={}", asking.range.as_deref().unwrap_or("all"), asking.status)
+    };
     seen.requests.iter().take(12).map(one).collect::<Vec<_>>().join(" ")
 }
 

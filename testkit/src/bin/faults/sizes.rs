@@ -4,11 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::faulty::Plan;
+use testkit::faulty::FaultPlan;
 
-use crate::check::{self, Checker};
-use crate::haul::Job;
-use crate::{Bench, Result, report};
+use crate::check::{self, ContentChecker};
+use crate::haul::HaulCommand;
+use crate::{FaultRunner, Result, report};
 
 /// The most memory that a run may have at its peak.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
@@ -16,7 +16,7 @@ pub(crate) const MOST_RSS: u64 = 32 << 20;
 const SLOW: u64 = 1_000_000;
 
 /// One run.
-pub(crate) struct Size {
+pub(crate) struct SizeRun {
     pub(crate) name: String,
     pub(crate) equal: bool,
     pub(crate) code: Option<i32>,
@@ -26,7 +26,7 @@ pub(crate) struct Size {
     said: String,
 }
 
-impl Size {
+impl SizeRun {
     pub(crate) fn right(&self) -> bool {
         self.equal && self.code == Some(0) && self.rss <= MOST_RSS
     }
@@ -44,10 +44,10 @@ impl Size {
     }
 }
 
-pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
+pub(crate) fn all(bench: &FaultRunner) -> Result<Vec<SizeRun>> {
     let mut out = Vec::new();
     for &size in &bench.options.sizes {
-        let plan = Plan { size, seed: size, ..Plan::default() };
+        let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
         let source = check::hex(&check::source(&plan));
         for bits in 0..8 {
             let size = one(bench, &plan, &source, bits, None)?;
@@ -56,7 +56,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
         }
     }
     if bench.options.slow_body > 0 {
-        let plan = Plan { size: bench.options.slow_body, seed: bench.options.slow_body, ..Plan::default() };
+        let plan = FaultPlan { size: bench.options.slow_body, seed: bench.options.slow_body, ..FaultPlan::default() };
         let source = check::hex(&check::source(&plan));
         // At the same time: they only wait.
         let slow = thread::scope(|scope| {
@@ -72,7 +72,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
 }
 
 /// Bits: 4 TLS, 2 a file, 1 one stream.
-fn one(bench: &Bench, plan: &Plan, source: &str, bits: u8, reader: Option<u64>) -> Result<Size> {
+fn one(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<SizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));
     let path = bench.origin.serve(&name, plan.clone());
@@ -80,7 +80,7 @@ fn one(bench: &Bench, plan: &Plan, source: &str, bits: u8, reader: Option<u64>) 
     let file = dir.path().join("out");
     // A loaded machine moves 10 MB/s.
     let max_time = Duration::from_secs(60 + plan.size / reader.map_or(10_000_000, |rate| rate / 3));
-    let job = Job {
+    let job = HaulCommand {
         url: if tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
         file: to_file.then(|| file.clone()),
         more: Vec::new(),
@@ -90,14 +90,14 @@ fn one(bench: &Bench, plan: &Plan, source: &str, bits: u8, reader: Option<u64>) 
         limit: max_time + Duration::from_secs(10),
         reader,
     };
-    let mut checker = Checker::of(plan);
+    let mut checker = ContentChecker::of(plan);
     let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
     if to_file && file.exists() {
         checker.add_file(&file)?;
     }
     let sha256 = check::hex(&checker.finish().sha256);
     bench.origin.forget(&name);
-    Ok(Size {
+    Ok(SizeRun {
         name: format!(
             "{} bytes/{}/{}/{}{}",
             plan.size,

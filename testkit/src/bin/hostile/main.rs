@@ -9,7 +9,7 @@
 //! both from one seed; there must be no panic, signal or hang, no more memory than allowed, no
 //! success with other bytes than the reply's, and no success if the reply breaks a rule.
 
-mod lines;
+mod command_lines;
 mod options;
 mod tally;
 
@@ -20,11 +20,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use testkit::child::{self, Outcome};
-use testkit::hostile::{Promise, Reply, Server};
+use testkit::child::{self, ChildOutcome};
+use testkit::hostile::{AllowedResult, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 
-use lines::{BodyPlace, Line};
+use command_lines::{BodyPlace, HostileCommand};
 use options::HostileOptions;
 use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
@@ -68,13 +68,13 @@ fn main() -> Result<ExitCode> {
 /// The try of this number: the same for the same seed.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
-    let reply = Reply::of(seed);
-    let server = Server::start(reply.clone())?;
+    let reply = HostileReply::of(seed);
+    let server = HostileServer::start(reply.clone())?;
     // Files that a server can make it write must stay in the inner directory.
     let outer = tempfile::tempdir_in(work)?;
     let inner = outer.path().join("inner");
     std::fs::create_dir(&inner)?;
-    let line = lines::line(&mut Rng::new(mix(seed, 1)), reply.protocol, &server.url(), &inner)?;
+    let line = command_lines::line(&mut Rng::new(mix(seed, 1)), reply.protocol, &server.url(), &inner)?;
     let max_time = if reply.may_stall() || line.may_stall { SHORT } else { LONG };
     let mut command = Command::new(&options.haul);
     command.env_clear().env("HOME", &inner).env("LC_ALL", "C").current_dir(&inner);
@@ -100,14 +100,20 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
         line.args.join(" "),
     );
     let promise = match &reply.promise {
-        Promise::Body(_) => "whole",
-        Promise::Failure => "broken",
-        Promise::Nothing => "unsure",
+        AllowedResult::Body(_) => "whole",
+        AllowedResult::Failure => "broken",
+        AllowedResult::Nothing => "unsure",
     };
     Ok(ReplyTry { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, told })
 }
 
-fn judge(options: &HostileOptions, reply: &Reply, line: &Line, outcome: &Outcome, printed: &[u8]) -> ReplyVerdict {
+fn judge(
+    options: &HostileOptions,
+    reply: &HostileReply,
+    line: &HostileCommand,
+    outcome: &ChildOutcome,
+    printed: &[u8],
+) -> ReplyVerdict {
     let Some(code) = outcome.code else {
         return if outcome.hung { ReplyVerdict::Hung } else { ReplyVerdict::Signal };
     };
@@ -124,9 +130,9 @@ fn judge(options: &HostileOptions, reply: &Reply, line: &Line, outcome: &Outcome
     };
     match &reply.promise {
         _ if matches!(line.place, BodyPlace::Nowhere) => ReplyVerdict::Survived,
-        Promise::Body(body) if code != 0 => ReplyVerdict::Refused(body.len()),
-        Promise::Body(body) if !is_right(body) => ReplyVerdict::WrongBytes,
-        Promise::Failure if code == 0 => ReplyVerdict::FalseSuccess,
+        AllowedResult::Body(body) if code != 0 => ReplyVerdict::Refused(body.len()),
+        AllowedResult::Body(body) if !is_right(body) => ReplyVerdict::WrongBytes,
+        AllowedResult::Failure if code == 0 => ReplyVerdict::FalseSuccess,
         _ => ReplyVerdict::Survived,
     }
 }

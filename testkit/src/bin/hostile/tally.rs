@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Map, Value, json};
-use testkit::hostile::Protocol;
+use testkit::hostile::HostileProtocol;
 
 use crate::Result;
 use crate::options::HostileOptions;
@@ -53,7 +53,7 @@ pub(crate) struct ReplyTry {
     pub(crate) verdict: ReplyVerdict,
     pub(crate) code: Option<i32>,
     pub(crate) rss: u64,
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: HostileProtocol,
     pub(crate) promise: &'static str,
     pub(crate) told: String,
 }

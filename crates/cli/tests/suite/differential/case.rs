@@ -13,18 +13,18 @@ use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DifferentialCase {
-    /// File and line, for messages.
+    /// The file and line of the case, for messages.
     pub(crate) place: String,
     pub(crate) words: Vec<String>,
     pub(crate) stdin: Vec<u8>,
     pub(crate) env: Vec<(String, String)>,
-    /// Parts that differ, and why.
+    /// The parts that may differ, each with the reason.
     pub(crate) allowed: Vec<(String, String)>,
-    /// What is in the directory when it begins.
+    /// The files in the directory at the start: name and content.
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
-/// The cases of a file.
+/// Parses the cases of a file.
 pub(crate) fn read(path: &Path) -> Vec<DifferentialCase> {
     let text = std::fs::read_to_string(path).expect("a case file");
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -67,7 +67,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t").replace("\\0", "\0").into_bytes()
 }
 
-/// Splits as a shell does: blanks, quotes of both kinds; a backslash is nothing special.
+/// Splits a line into words as a shell does, with quotes of both kinds; a backslash has no meaning.
 fn words(line: &str) -> Vec<String> {
     let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

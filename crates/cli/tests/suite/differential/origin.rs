@@ -1,4 +1,5 @@
-//! The origin that both commands talk to: it answers as the request's own path says, and keeps every byte that it was sent.
+//! The origin that both commands talk to: it answers as the request's own path says, and keeps
+//! every byte that it was sent.
 //!
 //! | path | answer |
 //! |---|---|
@@ -14,7 +15,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What came over one connection: its number, counted from the last [`ScriptedOrigin::take`], and a request's bytes.
+/// A received request: the number of its connection, counted from the last
+/// [`ScriptedOrigin::take`], and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedBytes {
     pub(crate) connection: usize,
@@ -51,7 +53,7 @@ impl ScriptedOrigin {
         self.port
     }
 
-    /// What was asked since the last time.
+    /// Takes the requests received since the last call.
     pub(crate) fn take(&self) -> Vec<LoggedBytes> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
@@ -135,7 +137,7 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// An answer as it is sent.
+/// A response as it is sent.
 pub(crate) struct ScriptedAnswer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) closes: bool,
@@ -189,7 +191,7 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     }
 }
 
-/// `/hello` and everything else.
+/// Answers `/hello` and every path without a route of its own.
 fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
@@ -223,7 +225,7 @@ fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> 
     ScriptedAnswer::of(bytes, false)
 }
 
-/// The first range of a Range field; none that can be had is none.
+/// The first range of a Range field; `None` if it cannot be satisfied.
 fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let first = asked.split(',').next()?;
     let (from, to) = first.split_once('-')?;
@@ -236,8 +238,9 @@ fn asked_range(asked: &str, length: usize) -> Option<std::ops::Range<usize>> {
     (range.start < range.end && range.start < length).then_some(range)
 }
 
-/// `s` status (200), `v` version (1.1), `h` a field each, `b` the body; `chunked`, `nolen` (until it closes), `close`, `cut`
-/// (half the body), `i` an interim status before.
+/// Builds the response that the query of `/r` describes: `s` status (200), `v` version (1.1), `h` a
+/// field each, `b` the body, `chunked`, `nolen` (no length, up to the close), `close`, `cut` (half
+/// the body), `i` an interim response before it.
 fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     let (mut status, mut version) = ("200".to_owned(), "1.1".to_owned());
     let (mut fields, mut body, mut interim) = (String::new(), Vec::new(), String::new());
@@ -287,7 +290,7 @@ fn scripted(query: &str, port: u16, is_head: bool) -> ScriptedAnswer {
     ScriptedAnswer::of(bytes, nolen || closes || cut)
 }
 
-/// A gzip member with one stored block: no compressor is needed to make it.
+/// Encodes a gzip member with one stored block, which needs no compressor.
 fn gzip(content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
     let length = u16::try_from(content.len()).expect("a small body");

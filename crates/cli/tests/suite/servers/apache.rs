@@ -1,4 +1,5 @@
-//! Apache with Basic and Digest, a CGI program that says what it was sent, DAV for uploads, HTTP/2 with and without TLS.
+//! Apache with Basic and Digest, a CGI program that echoes requests, DAV for uploads, and HTTP/2
+//! with and without TLS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, make_ope
 use crate::common::skipped;
 use testkit::identity::Identity;
 
-/// User and password of everything here: those of RFC 7616's example would need quoting in a shell.
+/// The user and password of all protected paths.
 pub const LOGIN: &str = "me:secret";
 
 /// A running Apache; dropping it stops the server and removes its files.
@@ -17,11 +18,11 @@ pub struct ApacheServer {
     dir: tempfile::TempDir,
     pub port: u16,
     pub tls_port: u16,
-    /// Another origin of the same server.
+    /// The port of another origin of the same server.
     pub other: u16,
 }
 
-/// What the CGI program says: a line for each thing, then an empty one and the content.
+/// The CGI program: prints a line for each request variable, an empty line, and the content.
 const ECHO: &str = "#!/bin/sh
 printf 'Content-Type: text/plain\\r\\n'
 case \"$QUERY_STRING\" in
@@ -39,7 +40,7 @@ cat
 ";
 
 impl ApacheServer {
-    /// Starts one; `None` where it cannot be, which is said.
+    /// Starts ApacheServer; if it or a module is missing, reports that and returns `None`.
     pub fn start(what: &str) -> Option<ApacheServer> {
         let apache = found("apache2", what)?;
         let modules = Path::new("/usr/lib/apache2/modules");
@@ -103,13 +104,13 @@ impl ApacheServer {
         self.dir.path().join(name)
     }
 
-    /// The URL of a path over this port: TLS if it is the one for that.
+    /// The URL of a path on this port: https on the TLS port, http otherwise.
     pub fn url(&self, port: u16, path: &str) -> String {
         let scheme = if port == self.tls_port { "https" } else { "http" };
         format!("{scheme}://localhost:{port}{path}")
     }
 
-    /// Ways to talk to it: the port, and options.
+    /// The protocols to test: a port, and the options that select the protocol.
     pub fn ways(&self) -> [(u16, Vec<String>); 4] {
         let ca = self.path("ca").display().to_string();
         let with_ca = |option: &str| vec![option.to_owned(), "--cacert".to_owned(), ca.clone()];

@@ -1,17 +1,17 @@
-//! The same command line, by haul and by curl.
+//! Runs the same command line with haul and with curl.
 
 use std::ffi::OsStr;
 
 use crate::common::{CommandOutput, installed, program, run, run_haul};
 
-/// Runs haul with these arguments, and curl too where it is installed: both must end so and print the same. `-L` and `-f`
-/// are haul's defaults, and given to both.
+/// Runs haul and, where it is installed, curl with these arguments: both must have the same exit
+/// code and output. Both get `-L` and `-f`, which are haul's defaults.
 #[track_caller]
 pub fn both<A: AsRef<OsStr>>(args: &[A]) -> CommandOutput {
     both_with(args, |ran| String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
-/// The same, where not all of what they print has to be the same.
+/// Like [`both`], comparing only the part of the output that `look` returns.
 #[track_caller]
 pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> String) -> CommandOutput {
     let all: Vec<&OsStr> =
@@ -19,7 +19,8 @@ pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> S
     let ours = run_haul(&all);
     if let Some(curl) = installed("curl", "the comparison with curl") {
         let theirs = run(program(curl).args(&all));
-        // Debian 12's curl breaks on a second request of a connection of HTTP/2; then there is nothing to compare with.
+        // Debian 12's curl breaks on a second request of a connection of HTTP/2; then there is
+        // nothing to compare with.
         let is_h2 = all.iter().any(|arg| arg.as_encoded_bytes().starts_with(b"--http2"));
         if is_h2 && matches!(theirs.code, 16 | 52 | 92) {
             return ours;
@@ -35,7 +36,7 @@ pub fn both_with<A: AsRef<OsStr>>(args: &[A], look: impl Fn(&CommandOutput) -> S
     ours
 }
 
-/// Its standard output, of a success.
+/// Asserts success and returns standard output.
 #[track_caller]
 pub fn text(ran: &CommandOutput) -> String {
     assert_eq!(ran.code, 0, "{}", ran.stderr);

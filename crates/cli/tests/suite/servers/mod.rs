@@ -1,4 +1,4 @@
-//! How Debian's servers and proxies are set up for these tests.
+//! Debian's servers and proxies, configured for these tests.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 pub mod apache;

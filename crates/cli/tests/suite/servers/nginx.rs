@@ -1,4 +1,4 @@
-//! nginx with Basic, with client certificates, on a Unix socket; each over HTTP/1.1 and HTTP/2 where that can be.
+//! nginx with Basic, client certificates and a Unix socket, over HTTP/1.1 and HTTP/2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,22 @@ use std::process::Command;
 
 use crate::common::servers::{ExternalServer, found, free_port, is_root, open_directory};
 
-/// A running nginx; all of it is gone when dropped.
+/// A running nginx; dropping it stops the server and removes its files.
 pub struct NginxServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
-    /// HTTP/1.1 in the clear.
+    /// The port for HTTP/1.1 without TLS.
     pub port: u16,
-    /// HTTP/2 in the clear.
+    /// The port for HTTP/2 without TLS.
     pub h2_port: u16,
-    /// Both over TLS; a certificate of the client's is wanted under `/mine`.
+    /// The port for both over TLS; `/mine` requires a client certificate.
     pub tls_port: u16,
 }
 
 impl NginxServer {
-    /// Starts one with the files `leaf` and `key` for TLS, and `clients` of who may sign clients' certificates, which
-    /// `prepare` puts into the directory. `None` where there is no nginx, which is said.
+    /// Starts nginx with files that `prepare` writes: `leaf` and `key` for TLS, and `clients`, the
+    /// authority of client certificates. If nginx is not installed, reports that and returns
+    /// `None`.
     pub fn start(what: &str, prepare: impl FnOnce(&Path)) -> Option<NginxServer> {
         let nginx = found("nginx", what)?;
         let dir = open_directory();

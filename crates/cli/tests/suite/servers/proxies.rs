@@ -9,29 +9,29 @@ use crate::common::servers::{ExternalServer, found, free_port, is_root, make_ope
 use crate::common::skipped;
 use testkit::identity::Identity;
 
-/// A running proxy that lets requests to this machine through.
+/// A running proxy that allows requests to this machine.
 pub struct ProxyServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
     pub port: u16,
-    /// Where it speaks TLS; 0 where it does not.
+    /// The port for TLS; 0 without TLS.
     pub tls_port: u16,
 }
 
-/// What squid asks its clients for; `me` and `secret` are welcome.
+/// The authentication that squid requires; `me` with `secret` is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyAuth {
+pub enum SquidAuth {
     Nothing,
     Basic,
     Digest,
 }
 
-/// Answers squid's question about a user and a password.
+/// The helper program with which squid checks users and passwords.
 const BASIC_HELPER: &str = "#!/bin/sh\nwhile read -r user password\ndo\n[ \"$user $password\" = \"me secret\" ] && echo OK || echo ERR\ndone\n";
 
 impl ProxyServer {
-    /// squid; TLS too where it can.
-    pub fn squid(what: &str, asks: ProxyAuth) -> Option<ProxyServer> {
+    /// Starts squid, with TLS if it was built with it.
+    pub fn squid(what: &str, asks: SquidAuth) -> Option<ProxyServer> {
         let squid = found("squid", what)?;
         let scratch = open_directory();
         let dir = scratch.path();
@@ -45,17 +45,17 @@ impl ProxyServer {
         fs::write(dir.join("users"), "me:secret\n").unwrap();
         ["leaf", "key", "helper", "users"].iter().for_each(|name| make_open(&dir.join(name)));
         let digest = "/usr/lib/squid/digest_file_auth";
-        if asks == ProxyAuth::Digest && !Path::new(digest).exists() {
+        if asks == SquidAuth::Digest && !Path::new(digest).exists() {
             skipped(&format!("{what}: squid has no helper for Digest"));
             return None;
         }
         let rules = match asks {
-            ProxyAuth::Nothing => "http_access allow all\n".to_owned(),
-            ProxyAuth::Basic => format!(
+            SquidAuth::Nothing => "http_access allow all\n".to_owned(),
+            SquidAuth::Basic => format!(
                 "auth_param basic program {at}/helper\nauth_param basic realm proxy\nacl known proxy_auth REQUIRED\n\
                  http_access allow known\nhttp_access deny all\n"
             ),
-            ProxyAuth::Digest => format!(
+            SquidAuth::Digest => format!(
                 "auth_param digest program {digest} {at}/users\nauth_param digest realm proxy\n\
                  acl known proxy_auth REQUIRED\nhttp_access allow known\nhttp_access deny all\n"
             ),
@@ -80,7 +80,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir: scratch, port, tls_port: if has_tls { tls_port } else { 0 } })
     }
 
-    /// tinyproxy, which asks for `me` and `secret` by Basic.
+    /// Starts tinyproxy, which requires `me` and `secret` by Basic.
     pub fn tinyproxy(what: &str) -> Option<ProxyServer> {
         let tinyproxy = found("tinyproxy", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -91,7 +91,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Dante: SOCKS 4 and 5 for everybody on this machine.
+    /// Starts Dante: SOCKS 4 and 5 for everybody on this machine.
     pub fn dante(what: &str) -> Option<ProxyServer> {
         let danted = found("danted", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -109,7 +109,7 @@ impl ProxyServer {
         Some(ProxyServer { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// microsocks: SOCKS 5 for `me` with `secret`, or for everybody.
+    /// Starts microsocks: SOCKS 5, for everybody or for `me` with `secret`.
     pub fn microsocks(what: &str, asks: bool) -> Option<ProxyServer> {
         let microsocks = found("microsocks", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -126,7 +126,7 @@ impl ProxyServer {
         self.dir.path().join(name)
     }
 
-    /// Its URL for `-x`, with this in front of the host (`me:secret@` or nothing).
+    /// The proxy's URL for `-x`; `userinfo` is `me:secret@` or empty.
     pub fn url(&self, scheme: &str, userinfo: &str) -> String {
         let port = if scheme == "https" { self.tls_port } else { self.port };
         format!("{scheme}://{userinfo}localhost:{port}")

@@ -2,7 +2,7 @@
 use std::io;
 
 use haul::RequestOptions;
-use testkit::frames::{Asked, Conn, data, headers};
+use testkit::frames::{FrameConnection, FrameRequest, data, headers};
 use testkit::pattern::Pattern;
 
 use crate::common::knowing;
@@ -23,14 +23,14 @@ pub(crate) fn defaults() -> RequestOptions {
 }
 
 /// Answers with the request's path as the body.
-pub(crate) fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+pub(crate) fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let length = asked.path().len().to_string();
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
 /// Answers every request with its path.
-pub(crate) fn answer_all(conn: &mut Conn) -> io::Result<()> {
+pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
         answer(conn, &asked)?;
@@ -38,7 +38,7 @@ pub(crate) fn answer_all(conn: &mut Conn) -> io::Result<()> {
 }
 
 /// Sends the body from the requested offset up to `to`. The stream ends only with the whole body.
-pub(crate) fn send_from(conn: &mut Conn, asked: &Asked, all: &[u8], to: usize) -> io::Result<()> {
+pub(crate) fn send_from(conn: &mut FrameConnection, asked: &FrameRequest, all: &[u8], to: usize) -> io::Result<()> {
     let from = asked.get("range").map_or(0, |range| {
         range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")
     });

@@ -6,7 +6,7 @@ use haul::request::Split;
 use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
-use testkit::faulty::{Faulty, Plan, Seen};
+use testkit::faulty::{FaultPlan, FaultyOrigin, FaultyRecord};
 use testkit::pattern::Pattern;
 
 use crate::common::{BufferSink, bounded, retrying, trusting};
@@ -17,17 +17,17 @@ pub(crate) const SIZE: u64 = 4 * MIB;
 /// The rate of one connection, in bytes a second.
 pub(crate) const RATE: u64 = 2 * MIB;
 
-pub(crate) fn origin() -> Faulty {
-    Faulty::builder().start().expect("an origin")
+pub(crate) fn origin() -> FaultyOrigin {
+    FaultyOrigin::builder().start().expect("an origin")
 }
 
 /// A plan with a rate limit for each connection.
-pub(crate) fn held() -> Plan {
-    Plan { size: SIZE, rate: Some(RATE), ..Plan::default() }
+pub(crate) fn held() -> FaultPlan {
+    FaultPlan { size: SIZE, rate: Some(RATE), ..FaultPlan::default() }
 }
 
 /// Returns the content of a plan, before its change (0) or after it (1).
-pub(crate) fn content(plan: &Plan, version: u64) -> Vec<u8> {
+pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
     Pattern::new(plan.seed + version).slice(0, plan.size as usize)
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn splitting() -> RequestOptions {
 }
 
 /// As [`splitting`], for the origin's TLS port, with the CA file, which must outlive them.
-pub(crate) fn splitting_over_tls(origin: &Faulty) -> (RequestOptions, tempfile::NamedTempFile) {
+pub(crate) fn splitting_over_tls(origin: &FaultyOrigin) -> (RequestOptions, tempfile::NamedTempFile) {
     let (trusting, file) = trusting(origin.ca_pem());
     (RequestOptions { tls: trusting.tls, ..splitting() }, file)
 }
@@ -85,7 +85,7 @@ pub(crate) fn went_well(outcome: &TransferOutcome) {
 }
 
 /// Returns the requested ranges, in order of arrival.
-pub(crate) fn ranges(seen: &Seen) -> Vec<String> {
+pub(crate) fn ranges(seen: &FaultyRecord) -> Vec<String> {
     seen.requests.iter().filter_map(|request| request.range.clone()).collect()
 }
 

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::card::{Card, Check, Contestant, Role, Unit, What};
 use crate::cores::OneCore;
-use crate::digest::Print;
-use crate::jobs::Bench;
-use crate::measure::{self, Figures, Out};
-use crate::record::{Entry, Run, Sheet};
+use crate::digest::OutputDigest;
+use crate::job_part::{AnswerCheck, Contestant, ContestantRole, FigureKind, JobPart, WorkUnit};
+use crate::jobs::JobEnvironment;
+use crate::measure::{self, RunFigures, RunOutput};
+use crate::record::{ContestantRuns, CountedRun, PartResult};
 use crate::{Result, report};
 
 /// Fewer rounds than this only for lack of time.
@@ -31,14 +31,14 @@ const TRACED: Duration = Duration::from_secs(5);
 
 /// The time that a card may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Time {
+pub(crate) struct TimeBudget {
     /// The most rounds that count.
     pub(crate) rounds: usize,
     /// The time after which no further round begins, unless there were too few.
     pub(crate) until: Option<Instant>,
 }
 
-impl Time {
+impl TimeBudget {
     /// Returns `true` if another round follows `done` counted ones that take `each`: at least one,
     /// whatever the time, and [`FEW`] if that takes at most twice the time.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
@@ -49,15 +49,16 @@ impl Time {
 }
 
 /// Runs the rounds of a card.
-pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
-    let Card { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
+pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: TimeBudget) -> Result<PartResult> {
+    let JobPart { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
     let _turns = one_core.then(OneCore::hold).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
-    let is_proven = |contestant: &Contestant| matches!(contestant.check, Check::Proof(..) | Check::Told(Some(_), _));
+    let is_proven =
+        |contestant: &Contestant| matches!(contestant.check, AnswerCheck::Proof(..) | AnswerCheck::Told(Some(_), _));
     let is_cold = !bench.options.smoke && !contestants.iter().any(is_proven);
     let warm_up = warm_up && is_cold;
-    let mut sheet = Sheet {
+    let mut sheet = PartResult {
         job: bench.job.name.to_owned(),
         part: part.to_owned(),
         about: bench.job.about.to_owned(),
@@ -74,9 +75,9 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     let mut proofs = Vec::new();
     for contestant in &contestants {
         proofs.push(prove(bench, contestant)?);
-        sheet.entries.push(Entry {
+        sheet.entries.push(ContestantRuns {
             name: contestant.name.to_owned(),
-            role: Role::of(contestant.name, limit),
+            role: ContestantRole::of(contestant.name, limit),
             command: contestant.argv.clone(),
             system_calls: None,
             runs: Vec::new(),
@@ -103,9 +104,9 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
         warm = true;
     }
     if calls && !bench.options.smoke {
-        let is_quick = |entry: &Entry| {
-            let wall = entry.median(What::Wall);
-            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != Unit::Run
+        let is_quick = |entry: &ContestantRuns| {
+            let wall = entry.median(FigureKind::Wall);
+            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != WorkUnit::Run
         };
         for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
             entry.system_calls = count_calls(bench, contestant)?;
@@ -118,11 +119,11 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
 /// One run of each contestant that does not rest; returns how long each took. Without `entries` the
 /// round does not count.
 fn round(
-    bench: &Bench,
+    bench: &JobEnvironment,
     contestants: &[Contestant],
     proofs: &mut [Result<(), String>],
     rests: &[bool],
-    mut entries: Option<&mut Vec<Entry>>,
+    mut entries: Option<&mut Vec<ContestantRuns>>,
 ) -> Result<Vec<Duration>> {
     let mut took = Vec::new();
     for (at, (contestant, proof)) in contestants.iter().zip(proofs).enumerate() {
@@ -136,7 +137,7 @@ fn round(
             *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
             report::progress(contestant, &ran);
             if let Some(entries) = &mut entries {
-                entries[at].runs.push(Run::new(ran, contestant.check.len()));
+                entries[at].runs.push(CountedRun::new(ran, contestant.check.len()));
             }
         }
         took.push(began.elapsed());
@@ -147,53 +148,56 @@ fn round(
 /// Returns `true` for the contestants that run only one round if time is short: those that take
 /// twice as long as the quickest peer, and more than [`LONG`]. Never the first contestant (the
 /// subject of the card) or the limit.
-fn resting(sheet: &Sheet) -> Vec<bool> {
-    let wall = |entry: &Entry| entry.median(What::Wall);
-    let peers = sheet.entries.iter().filter(|entry| entry.role == Role::Peer);
+fn resting(sheet: &PartResult) -> Vec<bool> {
+    let wall = |entry: &ContestantRuns| entry.median(FigureKind::Wall);
+    let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
     let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
     let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG));
-    let is_long = |entry: &Entry| entry.role != Role::Limit && wall(entry).is_some_and(|wall| wall > enough);
+    let is_long =
+        |entry: &ContestantRuns| entry.role != ContestantRole::Limit && wall(entry).is_some_and(|wall| wall > enough);
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
 /// Checks that the proof, if the check has one, prints the right bytes. They are digested as they
 /// arrive, since there may be gigabytes.
-fn prove(bench: &Bench, contestant: &Contestant) -> Result<Result<(), String>> {
-    let (Check::Proof(shell, expected) | Check::Told(Some(shell), expected)) = &contestant.check else {
+fn prove(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
+    let (AnswerCheck::Proof(shell, expected) | AnswerCheck::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
     };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
     let (mut reader, writer) = io::pipe()?;
-    let digest = thread::spawn(move || Print::of_reader(&mut reader));
-    let ran = measure::run(bench, &argv, Out::To(OwnedFd::from(writer).into()))?;
+    let digest = thread::spawn(move || OutputDigest::of_reader(&mut reader));
+    let ran = measure::run(bench, &argv, RunOutput::To(OwnedFd::from(writer).into()))?;
     let print = digest.join().map_err(|_| "the digest panicked")??;
     Ok(ran.and_then(|_| compare(&print, expected)))
 }
 
-fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, String>> {
+fn compete(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunFigures, String>> {
     let run = |out| measure::run(bench, &contestant.argv, out);
     match &contestant.check {
-        Check::Proof(..) if contestant.piped => run(Out::Cat),
-        Check::Proof(..) => run(Out::InARow(File::create("/dev/null")?, contestant.times)),
-        Check::Told(_, expected) => {
+        AnswerCheck::Proof(..) if contestant.piped => run(RunOutput::Cat),
+        AnswerCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, contestant.times)),
+        AnswerCheck::Told(_, expected) => {
             let path = bench.work.join("output");
-            let ran = run(Out::To(File::create(&path)?))?;
+            let ran = run(RunOutput::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
             Ok(ran.and_then(|figures| told(&said, expected).map(|()| figures)))
         }
-        Check::Watched(expected) => {
+        AnswerCheck::Watched(expected) => {
             let path = bench.work.join("seen");
-            let ran = run(Out::Watch(path.clone()))?;
+            let ran = run(RunOutput::Watch(path.clone()))?;
             let seen = std::fs::read_to_string(path).unwrap_or_default();
-            Ok(ran.and_then(|figures| compare(&Print::parse(&seen).ok_or("nothing seen")?, expected).map(|()| figures)))
+            Ok(ran.and_then(|figures| {
+                compare(&OutputDigest::parse(&seen).ok_or("nothing seen")?, expected).map(|()| figures)
+            }))
         }
-        Check::Output(expected) => {
+        AnswerCheck::Output(expected) => {
             let path = bench.work.join("output");
-            let ran = run(Out::To(File::create(&path)?))?;
+            let ran = run(RunOutput::To(File::create(&path)?))?;
             digest_and_remove(&path, ran, expected)
         }
-        Check::File(name, expected) => {
-            let ran = run(Out::To(File::create("/dev/null")?))?;
+        AnswerCheck::File(name, expected) => {
+            let ran = run(RunOutput::To(File::create("/dev/null")?))?;
             digest_and_remove(&bench.work.join(name), ran, expected)
         }
     }
@@ -201,9 +205,13 @@ fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, Str
 
 /// Checks the written file and removes it: the next contestant must not find a file to overwrite,
 /// nor the disk busy with this one's pages.
-fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print) -> Result<Result<Figures, String>> {
+fn digest_and_remove(
+    path: &Path,
+    ran: Result<RunFigures, String>,
+    expected: &OutputDigest,
+) -> Result<Result<RunFigures, String>> {
     let answered = ran.and_then(|figures| {
-        let print = Print::of_file(path).map_err(|error| error.to_string())?;
+        let print = OutputDigest::of_file(path).map_err(|error| error.to_string())?;
         compare(&print, expected).map(|()| figures)
     });
     match std::fs::remove_file(path) {
@@ -213,7 +221,7 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
 }
 
 /// Checks that a client prints the right number of bytes, in one line or in one for each transfer.
-fn told(said: &str, expected: &Print) -> Result<(), String> {
+fn told(said: &str, expected: &OutputDigest) -> Result<(), String> {
     let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
     match lines {
         Ok(lines) if lines.iter().sum::<u64>() == expected.len => Ok(()),
@@ -224,16 +232,16 @@ fn told(said: &str, expected: &Print) -> Result<(), String> {
 
 /// Returns the number of system calls of the contestant; `None` without strace, and for a shell
 /// line, whose other programs would count too.
-fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
+fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
         return Ok(None);
     };
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
-    let out = if contestant.piped { Out::Cat } else { Out::To(File::create("/dev/null")?) };
+    let out = if contestant.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
     let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACED)?;
-    if let Check::File(written, _) = contestant.check {
+    if let AnswerCheck::File(written, _) = contestant.check {
         // Missing if the run failed, which the next line notices.
         let _ = std::fs::remove_file(bench.work.join(written));
     }
@@ -247,11 +255,11 @@ fn total_calls(table: &str) -> Option<u64> {
     total.split_whitespace().nth(3)?.parse().ok()
 }
 
-fn compare(print: &Print, expected: &Print) -> Result<(), String> {
+fn compare(print: &OutputDigest, expected: &OutputDigest) -> Result<(), String> {
     if print == expected {
         return Ok(());
     }
-    let short = |print: &Print| format!("{} bytes {}…", print.len, &print.sha256[..12]);
+    let short = |print: &OutputDigest| format!("{} bytes {}…", print.len, &print.sha256[..12]);
     Err(format!("wrong answer: {}, not {}", short(print), short(expected)))
 }
 
@@ -261,13 +269,13 @@ mod tests {
     use crate::record::tests::{entry, figures, sheet};
 
     #[test]
-    fn rounds_end_with_the_time() {
+    fn rounds_stop_when_time_runs_out() {
         let start = Instant::now();
         let second = Duration::from_secs(1);
-        let free = Time { rounds: 7, until: None };
+        let free = TimeBudget { rounds: 7, until: None };
         assert!(free.another(0, second, start, start) && free.another(6, second, start, start + 1000 * second));
         assert!(!free.another(7, second, start, start));
-        let held = Time { rounds: 7, until: Some(start + 10 * second) };
+        let held = TimeBudget { rounds: 7, until: Some(start + 10 * second) };
         assert!(held.another(0, second, start, start + 100 * second), "one there must be");
         assert!(held.another(3, second, start, start + 9 * second));
         assert!(!held.another(3, 2 * second, start, start + 9 * second), "it would not end in time");
@@ -292,7 +300,7 @@ mod tests {
 
     #[test]
     fn printed_length_must_match() {
-        let expected = Print::of(b"ab");
+        let expected = OutputDigest::of(b"ab");
         for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
             assert_eq!(told(right, &expected), Ok(()));
         }
@@ -302,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_total_of_strace() {
+    fn strace_total_is_parsed() {
         let table = "% time     seconds  usecs/call     calls    errors syscall\n\
                      100.00    0.000000           0         1           write\n\
                      ------ ----------- ----------- --------- --------- ----------------\n\
@@ -312,8 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_compared_by_length_and_digest() {
-        assert!(compare(&Print::of(b"ab"), &Print::of(b"ab")).is_ok());
-        assert!(compare(&Print::of(b"ab"), &Print::of(b"ba")).unwrap_err().starts_with("wrong answer: 2 bytes"));
+    fn answers_are_compared_by_length_and_digest() {
+        assert!(compare(&OutputDigest::of(b"ab"), &OutputDigest::of(b"ab")).is_ok());
+        assert!(
+            compare(&OutputDigest::of(b"ab"), &OutputDigest::of(b"ba"))
+                .unwrap_err()
+                .starts_with("wrong answer: 2 bytes")
+        );
     }
 }

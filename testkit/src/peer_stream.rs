@@ -11,28 +11,28 @@ use std::time::Duration;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::SockRef;
 
-pub(crate) enum Wire {
+pub(crate) enum PeerStream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
 }
 
-impl Wire {
+impl PeerStream {
     /// A TLS handshake happens with the first read or write.
-    pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Wire> {
+    pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<PeerStream> {
         stream.set_nodelay(true)?;
         Ok(match tls {
-            None => Wire::Plain(stream),
+            None => PeerStream::Plain(stream),
             Some(config) => {
                 let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-                Wire::Tls(Box::new(StreamOwned::new(session, stream)))
+                PeerStream::Tls(Box::new(StreamOwned::new(session, stream)))
             }
         })
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
-            Wire::Plain(stream) => stream,
-            Wire::Tls(stream) => &stream.sock,
+            PeerStream::Plain(stream) => stream,
+            PeerStream::Tls(stream) => &stream.sock,
         }
     }
 
@@ -65,7 +65,7 @@ impl Wire {
     }
 
     fn notify(&mut self) -> io::Result<()> {
-        if let Wire::Tls(stream) = self {
+        if let PeerStream::Tls(stream) = self {
             stream.conn.send_close_notify();
             stream.flush()?;
         }
@@ -73,27 +73,27 @@ impl Wire {
     }
 }
 
-impl Read for Wire {
+impl Read for PeerStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Wire::Plain(stream) => stream.read(buffer),
-            Wire::Tls(stream) => stream.read(buffer),
+            PeerStream::Plain(stream) => stream.read(buffer),
+            PeerStream::Tls(stream) => stream.read(buffer),
         }
     }
 }
 
-impl Write for Wire {
+impl Write for PeerStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Wire::Plain(stream) => stream.write(bytes),
-            Wire::Tls(stream) => stream.write(bytes),
+            PeerStream::Plain(stream) => stream.write(bytes),
+            PeerStream::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Wire::Plain(stream) => stream.flush(),
-            Wire::Tls(stream) => stream.flush(),
+            PeerStream::Plain(stream) => stream.flush(),
+            PeerStream::Tls(stream) => stream.flush(),
         }
     }
 }

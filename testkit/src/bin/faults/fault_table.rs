@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use testkit::faulty::{Break, Change, Etag, How, Lie, Place, Plan};
+use testkit::faulty::{BodyBreak, BreakKind, BreakOffset, ContentChange, EtagKind, FaultPlan, WrongContentRange};
 use testkit::rng::Rng;
 
 /// One fault.
-pub(crate) struct Fault {
+pub(crate) struct FaultCase {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     /// Acceptable exit codes besides 0; if there are none, the fault has to be survived.
@@ -14,29 +14,29 @@ pub(crate) struct Fault {
     /// The row's own time limit, if that ends the run; otherwise two thirds of the runner's limit
     /// apply.
     pub(crate) max_time: Option<Duration>,
-    pub(crate) over: Over,
-    pub(crate) make: fn(&mut Chance, &mut Plan),
+    pub(crate) over: HttpVersions,
+    pub(crate) make: fn(&mut TryChoices, &mut FaultPlan),
 }
 
 /// Over which versions of HTTP a fault can happen.
 #[derive(Clone, Copy)]
-pub(crate) enum Over {
+pub(crate) enum HttpVersions {
     Both,
     Http1,
     Http2,
 }
 
-impl Over {
+impl HttpVersions {
     pub(crate) fn is(self, http2: bool) -> bool {
         match self {
-            Over::Both => true,
-            Over::Http1 => !http2,
-            Over::Http2 => http2,
+            HttpVersions::Both => true,
+            HttpVersions::Http1 => !http2,
+            HttpVersions::Http2 => http2,
         }
     }
 }
 
-impl Fault {
+impl FaultCase {
     /// For a fault that need not be survived, HTTP/2 has two more exit codes: for a connection (16)
     /// and for a stream (92).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
@@ -46,16 +46,16 @@ impl Fault {
 }
 
 /// The random choices of a try.
-pub(crate) struct Chance {
+pub(crate) struct TryChoices {
     pub(crate) rng: Rng,
     /// The offset where this try breaks, below the size.
     pub(crate) offset: u64,
 }
 
-impl Chance {
+impl TryChoices {
     /// An offset of the source: half of them anywhere, the others at or next to the places where
     /// programs split.
-    pub(crate) fn new(mut rng: Rng, size: u64) -> Chance {
+    pub(crate) fn new(mut rng: Rng, size: u64) -> TryChoices {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
             1..=3 => {
@@ -65,7 +65,7 @@ impl Chance {
             }
             _ => rng.below(size),
         };
-        Chance { rng, offset: offset.min(size - 1) }
+        TryChoices { rng, offset: offset.min(size - 1) }
     }
 
     /// From 1 up to `most`.
@@ -80,8 +80,8 @@ impl Chance {
     }
 
     /// The first stream ends once at the offset, so that even one stream has to ask for a range.
-    fn cut(&self, plan: &mut Plan) {
-        plan.breaks.push(Break::close_at(self.offset).times(1));
+    fn cut(&self, plan: &mut FaultPlan) {
+        plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }
 }
 
@@ -102,56 +102,58 @@ const fn fault(
     name: &'static str,
     about: &'static str,
     codes: &'static [i32],
-    make: fn(&mut Chance, &mut Plan),
-) -> Fault {
-    Fault { name, about, codes, max_time: None, over: Over::Both, make }
+    make: fn(&mut TryChoices, &mut FaultPlan),
+) -> FaultCase {
+    FaultCase { name, about, codes, max_time: None, over: HttpVersions::Both, make }
 }
 
-const fn quick(fault: Fault) -> Fault {
-    Fault { max_time: Some(SHORT_TIME), ..fault }
+const fn quick(fault: FaultCase) -> FaultCase {
+    FaultCase { max_time: Some(SHORT_TIME), ..fault }
 }
 
-const fn over(over: Over, fault: Fault) -> Fault {
-    Fault { over, ..fault }
+const fn over(over: HttpVersions, fault: FaultCase) -> FaultCase {
+    FaultCase { over, ..fault }
 }
 
-pub(crate) const FAULTS: &[Fault] = &[
+pub(crate) const FAULTS: &[FaultCase] = &[
     fault("honest", "nothing is wrong", MUST, |_, _| {}),
     // Breaks.
-    fault("reset-once", "one reset at the offset", MUST, |c, p| p.breaks.push(Break::reset_at(c.offset).times(1))),
-    fault("reset-twice", "two resets at the offset", MUST, |c, p| p.breaks.push(Break::reset_at(c.offset).times(2))),
+    fault("reset-once", "one reset at the offset", MUST, |c, p| p.breaks.push(BodyBreak::reset_at(c.offset).times(1))),
+    fault("reset-twice", "two resets at the offset", MUST, |c, p| {
+        p.breaks.push(BodyBreak::reset_at(c.offset).times(2))
+    }),
     fault("reset-always", "a reset whenever the offset is reached", BROKEN, |c, p| {
-        p.breaks.push(Break::reset_at(c.offset));
+        p.breaks.push(BodyBreak::reset_at(c.offset));
     }),
     fault("reset-each", "every body is reset after some bytes", BROKEN, |c, p| {
-        let place = Place::After(p.size / 4 + c.offset / 2);
-        p.breaks.push(Break { place, ..Break::reset_at(0) });
+        let place = BreakOffset::After(p.size / 4 + c.offset / 2);
+        p.breaks.push(BodyBreak { place, ..BodyBreak::reset_at(0) });
     }),
     fault("close-once", "one early close at the offset", MUST, |c, p| c.cut(p)),
     fault("close-twice", "two early closes at the offset", MUST, |c, p| {
-        p.breaks.push(Break::close_at(c.offset).times(2));
+        p.breaks.push(BodyBreak::close_at(c.offset).times(2));
     }),
     fault("close-always", "an early close whenever the offset is reached", BROKEN, |c, p| {
-        p.breaks.push(Break::close_at(c.offset));
+        p.breaks.push(BodyBreak::close_at(c.offset));
     }),
     fault("close-each", "every body is closed after some bytes", BROKEN, |c, p| {
-        let place = Place::After(p.size / 4 + c.offset / 2);
-        p.breaks.push(Break { place, ..Break::close_at(0) });
+        let place = BreakOffset::After(p.size / 4 + c.offset / 2);
+        p.breaks.push(BodyBreak { place, ..BodyBreak::close_at(0) });
     }),
     fault("stall-short", "200 ms of nothing at the offset", MUST, |c, p| {
-        p.breaks.push(Break::stall_at(c.offset).times(1));
+        p.breaks.push(BodyBreak::stall_at(c.offset).times(1));
         p.stall = Some(Duration::from_millis(200));
     }),
     quick(fault("stall-once", "nothing more, for ever, for the first body at the offset", LATE, |c, p| {
-        p.breaks.push(Break::stall_at(c.offset).times(1));
+        p.breaks.push(BodyBreak::stall_at(c.offset).times(1));
     })),
     quick(fault("stall-always", "nothing more, for ever, at the offset", LATE, |c, p| {
-        p.breaks.push(Break::stall_at(c.offset));
+        p.breaks.push(BodyBreak::stall_at(c.offset));
     })),
     fault("storm", "a reset, a stall, a close and a 503 at several places", &[18, 22, 33, 36, 52, 55, 56], |c, p| {
-        p.breaks.push(Break::reset_at(c.offset).times(1));
-        p.breaks.push(Break::stall_at(c.rng.below(p.size)).times(2));
-        p.breaks.push(Break::close_at(c.rng.below(p.size)).times(1));
+        p.breaks.push(BodyBreak::reset_at(c.offset).times(1));
+        p.breaks.push(BodyBreak::stall_at(c.rng.below(p.size)).times(2));
+        p.breaks.push(BodyBreak::close_at(c.rng.below(p.size)).times(1));
         p.stall = Some(Duration::from_millis(50));
         (p.unavailable, p.retry_after) = (1, Some(0));
     }),
@@ -162,23 +164,23 @@ pub(crate) const FAULTS: &[Fault] = &[
     }),
     fault("range-start", "Content-Range begins elsewhere", RANGE, |c, p| {
         c.cut(p);
-        p.content_range = Some(Lie::Start(c.off(1000)));
+        p.content_range = Some(WrongContentRange::Start(c.off(1000)));
     }),
     fault("range-end", "Content-Range ends elsewhere", RANGE, |c, p| {
         c.cut(p);
-        p.content_range = Some(Lie::End(c.off(1000)));
+        p.content_range = Some(WrongContentRange::End(c.off(1000)));
     }),
     fault("range-total", "Content-Range has another total", RANGE, |c, p| {
         c.cut(p);
-        p.content_range = Some(Lie::Total(c.off(1000)));
+        p.content_range = Some(WrongContentRange::Total(c.off(1000)));
     }),
     fault("range-unit", "Content-Range has another unit", RANGE, |c, p| {
         c.cut(p);
-        p.content_range = Some(Lie::Unit);
+        p.content_range = Some(WrongContentRange::Unit);
     }),
     fault("range-missing", "a 206 without Content-Range", RANGE, |c, p| {
         c.cut(p);
-        p.content_range = Some(Lie::Missing);
+        p.content_range = Some(WrongContentRange::Missing);
     }),
     fault("part-short", "every part ends early", RANGE, |c, p| {
         c.cut(p);
@@ -230,9 +232,12 @@ pub(crate) const FAULTS: &[Fault] = &[
     }),
     fault("connections-1", "one body at a time, the others are reset", MUST, |_, p| p.connections = Some(1)),
     fault("connections-2", "two bodies at a time, the others are reset", MUST, |_, p| p.connections = Some(2)),
-    over(Over::Http1, fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100))),
     over(
-        Over::Http1,
+        HttpVersions::Http1,
+        fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100)),
+    ),
+    over(
+        HttpVersions::Http1,
         fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
             c.cut(p);
             p.garbage = c.some(100);
@@ -252,85 +257,85 @@ pub(crate) const FAULTS: &[Fault] = &[
     // Other content.
     fault("change", "other content after the offset, said by 200", RANGE, |c, p| {
         c.cut(p);
-        p.change = Some(Change::Bytes(c.offset));
+        p.change = Some(ContentChange::Bytes(c.offset));
     }),
     fault("change-206", "other content after the offset, sent as a part with the new ETag", RANGE, |c, p| {
         c.cut(p);
-        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
     }),
     fault("change-size", "other content of another size, said by 200", RANGE, |c, p| {
         c.cut(p);
-        p.change = Some(Change::Bytes(c.offset));
+        p.change = Some(ContentChange::Bytes(c.offset));
         p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
     }),
     fault("change-size-206", "other content of another size, sent as a part", RANGE, |c, p| {
         c.cut(p);
-        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
         p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
     }),
     fault("change-at-once", "other content from the second request on, nothing breaks", RANGE, |_, p| {
-        p.change = Some(Change::Requests(1));
+        p.change = Some(ContentChange::Requests(1));
     }),
     fault("change-in-time", "other content after a moment, and a cut", RANGE, |c, p| {
         c.cut(p);
-        p.change = Some(Change::Time(Duration::from_millis(c.some(400))));
+        p.change = Some(ContentChange::Time(Duration::from_millis(c.some(400))));
         p.ignore_if_range = c.rng.below(2) == 0;
     }),
     fault("change-weak", "the same with weak ETags", RANGE, |c, p| {
         c.cut(p);
-        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
-        p.etag = Etag::Weak;
+        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        p.etag = EtagKind::Weak;
     }),
     fault("change-dated", "the same with Last-Modified alone", RANGE, |c, p| {
         c.cut(p);
-        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
-        p.etag = Etag::None;
+        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        p.etag = EtagKind::None;
     }),
     // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM.
     fault("refused-once", "the first request is refused", MUST, |_, p| p.refuse = 1),
     fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
     // What only HTTP/2 can express.
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("rst-once", "RST_STREAM at the offset, once", MUST, |c, p| {
-            p.breaks.push(Break::rst_at(c.offset).times(1));
+            p.breaks.push(BodyBreak::rst_at(c.offset).times(1));
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("rst-twice", "RST_STREAM at the offset, twice", MUST, |c, p| {
-            p.breaks.push(Break::rst_at(c.offset).times(2));
+            p.breaks.push(BodyBreak::rst_at(c.offset).times(2));
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("rst-always", "RST_STREAM whenever the offset is reached", BROKEN, |c, p| {
-            p.breaks.push(Break::rst_at(c.offset));
+            p.breaks.push(BodyBreak::rst_at(c.offset));
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("goaway", "GOAWAY at the offset; what is under way goes on", MUST, |c, p| {
-            p.breaks.push(Break { how: How::GoAway, ..Break::rst_at(c.offset) });
+            p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("goaway-rst", "GOAWAY at the offset, RST_STREAM at another", MUST, |c, p| {
-            p.breaks.push(Break { how: How::GoAway, ..Break::rst_at(c.offset) }.times(1));
-            p.breaks.push(Break::rst_at(c.rng.below(p.size)).times(1));
+            p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) }.times(1));
+            p.breaks.push(BodyBreak::rst_at(c.rng.below(p.size)).times(1));
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", MUST, |c, p| {
-            p.breaks.push(Break { how: How::GoAwayCut, ..Break::rst_at(c.offset) }.times(1));
+            p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) }.times(1));
         }),
     ),
     over(
-        Over::Http2,
+        HttpVersions::Http2,
         fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN, |c, p| {
-            p.breaks.push(Break { how: How::GoAwayCut, ..Break::rst_at(c.offset) });
+            p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
 ];

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use testkit::hostile::Protocol;
+use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
 /// One of them.
-pub(crate) struct Line {
+pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: BodyPlace,
     /// True if the command sends more requests than most replies answer.
@@ -70,7 +70,7 @@ const OTHER: &[&[&str]] = &[
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> io::Result<Line> {
+pub(crate) fn line(rng: &mut Rng, protocol: HostileProtocol, url: &str, dir: &Path) -> io::Result<HostileCommand> {
     std::fs::write(dir.join("partial"), b"a part of something\n")?;
     let mut args: Vec<String> = Vec::new();
     if rng.below(5) == 0 {
@@ -78,7 +78,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
     }
     let fixed = ["-q", "-sS", "-A", "x", "--retry-delay", "0.01", "--retry-max-time", "1"];
     args.extend(fixed.map(str::to_owned));
-    let prior = if protocol == Protocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
+    let prior = if protocol == HostileProtocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
     args.push(prior.to_owned());
     let own = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
     let mut place = BodyPlace::Nowhere;
@@ -100,7 +100,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
             args.extend([url, url, url].map(str::to_owned));
             may_stall = true;
         }
-        7 if protocol == Protocol::Http1 => {
+        7 if protocol == HostileProtocol::Http1 => {
             // A forwarding proxy may send the same; one that is asked for a tunnel may send
             // anything.
             let proxy = url.trim_end_matches("/file");
@@ -123,5 +123,5 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
             may_stall = args.iter().any(|arg| arg == "-T" || arg == "--then" || arg == "--split");
         }
     }
-    Ok(Line { args, place, may_stall })
+    Ok(HostileCommand { args, place, may_stall })
 }

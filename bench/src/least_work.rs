@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_is_taken_from_a_200_alone() {
+    fn content_length_is_read_only_from_200() {
         assert_eq!(content_length("HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length: 7\r\n\r\n").ok(), Some(7));
         for head in [
             "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_sealed_with_any_last_record() {
+    fn sealing_accepts_any_length_of_last_record() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
             assert!(seal(bytes).is_ok());
         }
@@ -227,7 +227,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_body_arrives_whole_by_splice() {
+    fn spliced_body_arrives_whole() {
         let origin = testkit::origin::Origin::builder().start().unwrap();
         let dir = std::env::temp_dir().join(format!("haul-bench-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();

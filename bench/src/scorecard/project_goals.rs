@@ -4,10 +4,10 @@
 //! these are what was promised, in the words of the promise, and a row is here whether its job
 //! exists or not.
 
-use crate::card::What;
+use crate::job_part::FigureKind;
 
 /// A goal.
-pub(super) struct Anchor {
+pub(super) struct ProjectGoal {
     /// Section and number; causes of misses are found by it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
@@ -17,13 +17,13 @@ pub(super) struct Anchor {
 /// The proof that a goal is met.
 pub(super) enum Proof {
     /// By the figure `what` of the contestant `of` on a sheet.
-    Figure { sheet: &'static str, of: &'static str, what: What, bound: AnchorBound },
+    Figure { sheet: &'static str, of: &'static str, what: FigureKind, bound: ProjectGoalBound },
     /// By tests, which these are.
     Tests(&'static str),
 }
 
 /// The bound for a figure.
-pub(super) enum AnchorBound {
+pub(super) enum ProjectGoalBound {
     /// At most so much of the same figure of that contestant in the same round.
     Of(&'static str, f64),
     /// The same, of the peer that is best in it.
@@ -50,21 +50,21 @@ const fn figure(
     goal: &'static str,
     sheet: &'static str,
     of: &'static str,
-    what: What,
-    bound: AnchorBound,
-) -> Anchor {
-    Anchor { id, goal, proof: Proof::Figure { sheet, of, what, bound } }
+    what: FigureKind,
+    bound: ProjectGoalBound,
+) -> ProjectGoal {
+    ProjectGoal { id, goal, proof: Proof::Figure { sheet, of, what, bound } }
 }
 
-const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Anchor {
-    Anchor { id, goal, proof: Proof::Tests(tests) }
+const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> ProjectGoal {
+    ProjectGoal { id, goal, proof: Proof::Tests(tests) }
 }
 
-use AnchorBound::{Micros, Most, Of, OfBest, Speed};
-use What::{Client, Cpu, FirstByte, Rss, Wall};
+use FigureKind::{Client, Cpu, FirstByte, Rss, Wall};
+use ProjectGoalBound::{Micros, Most, Of, OfBest, Speed};
 
 /// All goals, in their order.
-pub(super) const ALL: &[Anchor] = &[
+pub(super) const ALL: &[ProjectGoal] = &[
     figure("1.1", "whole job at least 4× as fast as the best right shell way", "site", "haul", Wall, OfBest(0.25)),
     figure("1.2", "then 5×", "site", "haul", Wall, OfBest(0.2)),
     figure("1.3", "fetch only: at most 0.7 of `curl -Z`'s wall time", "fetch", UNORDERED, Wall, Of(CURL_Z, 0.7)),

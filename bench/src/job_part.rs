@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Print;
-use crate::measure::Figures;
-use crate::record::Aim;
+use crate::digest::OutputDigest;
+use crate::measure::RunFigures;
+use crate::record::JobGoal;
 
 /// A job or a part of one, set up: the contestants, the rounds, the server and the goals.
-pub(crate) struct Card {
+pub(crate) struct JobPart {
     /// The part of the job; empty for the whole job.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
@@ -18,7 +18,7 @@ pub(crate) struct Card {
     pub(crate) baseline: &'static str,
     /// The contestant that does the least anyone could do; its figures are a column of their own.
     pub(crate) limit: Option<&'static str>,
-    pub(crate) goals: Vec<Goal>,
+    pub(crate) goals: Vec<CardGoal>,
     pub(crate) rounds: usize,
     /// True if an uncounted warm-up round goes first; if not, only the first contestant runs once.
     pub(crate) warm_up: bool,
@@ -29,13 +29,13 @@ pub(crate) struct Card {
     pub(crate) calls: bool,
     /// The server's name and version.
     pub(crate) server: String,
-    pub(crate) unit: Unit,
+    pub(crate) unit: WorkUnit,
 }
 
 /// The unit of work of every run of a card, by which figures can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Unit {
+pub(crate) enum WorkUnit {
     /// The number of requests.
     Requests(usize),
     /// The number of bytes of bodies.
@@ -50,103 +50,103 @@ pub(crate) struct Contestant {
     pub(crate) argv: Vec<String>,
     /// True if the output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of starts in a row, for a [`Check::Proof`] that is not piped; the figures are
-    /// those of one start.
+    /// The number of starts in a row, for a [`AnswerCheck::Proof`] that is not piped; the figures
+    /// are those of one start.
     pub(crate) times: u32,
-    pub(crate) check: Check,
+    pub(crate) check: AnswerCheck,
 }
 
 /// A contestant's role in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Role {
+pub(crate) enum ContestantRole {
     Haul,
     Peer,
     Limit,
 }
 
-impl Role {
+impl ContestantRole {
     /// Determined by the name: haul's names contain its own. `limit` is that of the card.
-    pub(crate) fn of(name: &str, limit: Option<&str>) -> Role {
+    pub(crate) fn of(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
-            Role::Limit
+            ContestantRole::Limit
         } else if name.to_ascii_lowercase().contains("haul") {
-            Role::Haul
+            ContestantRole::Haul
         } else {
-            Role::Peer
+            ContestantRole::Peer
         }
     }
 }
 
 /// The check of a contestant's answer.
-pub(crate) enum Check {
+pub(crate) enum AnswerCheck {
     /// The output is checked, in every round.
-    Output(Print),
+    Output(OutputDigest),
     /// The file of this name that it writes, in every round; removed after each.
-    File(&'static str, Print),
+    File(&'static str, OutputDigest),
     /// The output is discarded. Once, before the rounds, this shell command prints what the same
     /// options fetch.
-    Proof(String, Print),
-    /// As [`Proof`](Check::Proof), and in every round it prints how many bytes it received. Without
-    /// a command only that is checked.
-    Told(Option<String>, Print),
+    Proof(String, OutputDigest),
+    /// As [`Proof`](AnswerCheck::Proof), and in every round it prints how many bytes it received.
+    /// Without a command only that is checked.
+    Told(Option<String>, OutputDigest),
     /// The output is checked, in every round, by a reader that also records the time of the first
     /// byte.
-    Watched(Print),
+    Watched(OutputDigest),
 }
 
-impl Check {
+impl AnswerCheck {
     /// The length of the right answer.
     pub(crate) fn len(&self) -> u64 {
-        let (Check::Output(print)
-        | Check::File(_, print)
-        | Check::Proof(_, print)
-        | Check::Told(_, print)
-        | Check::Watched(print)) = self;
+        let (AnswerCheck::Output(print)
+        | AnswerCheck::File(_, print)
+        | AnswerCheck::Proof(_, print)
+        | AnswerCheck::Told(_, print)
+        | AnswerCheck::Watched(print)) = self;
         print.len
     }
 }
 
 /// A goal for a figure of contestant `of`.
-pub(crate) struct Goal {
-    pub(crate) what: What,
+pub(crate) struct CardGoal {
+    pub(crate) what: FigureKind,
     pub(crate) of: &'static str,
-    pub(crate) bound: Bound,
+    pub(crate) bound: GoalBound,
 }
 
 /// The upper bound of the figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Bound {
+pub(crate) enum GoalBound {
     /// As a ratio to that of another contestant in the same round.
     Of(&'static str, f64),
     /// As it stands: CPU in s/GB, memory in MB, times in s.
     Most(f64),
 }
 
-impl Goal {
+impl CardGoal {
     /// At most `at_most` of what `against` takes.
-    pub(crate) fn ratio(what: What, of: &'static str, against: &'static str, at_most: f64) -> Goal {
-        Goal { what, of, bound: Bound::Of(against, at_most) }
+    pub(crate) fn ratio(what: FigureKind, of: &'static str, against: &'static str, at_most: f64) -> CardGoal {
+        CardGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
     /// At most this figure.
-    pub(crate) fn most(what: What, of: &'static str, at_most: f64) -> Goal {
-        Goal { what, of, bound: Bound::Most(at_most) }
+    pub(crate) fn most(what: FigureKind, of: &'static str, at_most: f64) -> CardGoal {
+        CardGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
     /// In the form that is stored with the figures.
-    pub(crate) fn aim(&self) -> Aim {
+    pub(crate) fn aim(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
-            Bound::Of(against, at_most) => (Some(against.to_owned()), at_most),
-            Bound::Most(at_most) => (None, at_most),
+            GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
+            GoalBound::Most(at_most) => (None, at_most),
         };
-        Aim { what: self.what, of: self.of.to_owned(), against, at_most }
+        JobGoal { what: self.what, of: self.of.to_owned(), against, at_most }
     }
 }
 
 /// One of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum FigureKind {
     #[serde(rename = "wall_s")]
     Wall,
     /// User and system time of the whole process tree.
@@ -164,40 +164,40 @@ pub(crate) enum What {
     FirstByte,
 }
 
-impl What {
+impl FigureKind {
     /// In seconds, or KiB; `None` if the run has no such figure.
-    pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
+    pub(crate) fn of(self, figures: &RunFigures) -> Option<f64> {
         match self {
-            What::Wall => Some(figures.wall),
-            What::Cpu => Some(figures.cpu()),
-            What::Client => figures.client,
-            What::Rss => Some(figures.rss),
-            What::FirstByte => figures.first_byte,
+            FigureKind::Wall => Some(figures.wall),
+            FigureKind::Cpu => Some(figures.cpu()),
+            FigureKind::Client => figures.client,
+            FigureKind::Rss => Some(figures.rss),
+            FigureKind::FirstByte => figures.first_byte,
         }
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            What::Wall => "wall",
-            What::Cpu => "CPU",
-            What::Client => "CPU without the reader",
-            What::Rss => "peak memory",
-            What::FirstByte => "first byte",
+            FigureKind::Wall => "wall",
+            FigureKind::Cpu => "CPU",
+            FigureKind::Client => "CPU without the reader",
+            FigureKind::Rss => "peak memory",
+            FigureKind::FirstByte => "first byte",
         }
     }
 
     /// As a person reads it, with its unit: CPU for each GB if the runs are counted in bytes.
-    pub(crate) fn readable(self, value: f64, unit: Unit) -> (f64, &'static str) {
+    pub(crate) fn readable(self, value: f64, unit: WorkUnit) -> (f64, &'static str) {
         match (self, unit) {
-            (What::Cpu | What::Client, Unit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
-            (What::Rss, _) => (value / 1024.0, "MB"),
+            (FigureKind::Cpu | FigureKind::Client, WorkUnit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
+            (FigureKind::Rss, _) => (value / 1024.0, "MB"),
             _ => (value, "s"),
         }
     }
 
     /// The figure and its unit in words: CPU for each request if many are counted.
-    pub(crate) fn words(self, value: f64, unit: Unit) -> String {
-        if let (What::Cpu | What::Client, Unit::Requests(requests @ 2..)) = (self, unit) {
+    pub(crate) fn words(self, value: f64, unit: WorkUnit) -> String {
+        if let (FigureKind::Cpu | FigureKind::Client, WorkUnit::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);
         }
         match self.readable(value, unit) {
@@ -215,21 +215,21 @@ mod tests {
     #[test]
     fn haul_and_limit_are_recognised() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
-            assert_eq!(Role::of(name, Some("send + recv")), Role::Haul);
+            assert_eq!(ContestantRole::of(name, Some("send + recv")), ContestantRole::Haul);
         }
-        assert_eq!(Role::of("send + recv", Some("send + recv")), Role::Limit);
-        assert_eq!(Role::of("limit: recv", Some("limit: splice")), Role::Limit);
-        assert_eq!(Role::of("curl -Z", None), Role::Peer);
+        assert_eq!(ContestantRole::of("send + recv", Some("send + recv")), ContestantRole::Limit);
+        assert_eq!(ContestantRole::of("limit: recv", Some("limit: splice")), ContestantRole::Limit);
+        assert_eq!(ContestantRole::of("curl -Z", None), ContestantRole::Peer);
     }
 
     #[test]
     fn cpu_is_per_gigabyte_for_byte_jobs() {
-        assert_eq!(What::Cpu.readable(0.5, Unit::Bytes(2_000_000_000)), (0.25, "s/GB"));
-        assert_eq!(What::Cpu.readable(0.5, Unit::Requests(2)), (0.5, "s"));
-        assert_eq!(What::Rss.readable(2048.0, Unit::Run), (2.0, "MB"));
-        assert_eq!(What::Cpu.words(0.5, Unit::Requests(10_000)), "50.0 µs a request");
-        assert_eq!(What::Cpu.words(0.0015, Unit::Requests(1)), "1.50 ms");
-        assert_eq!(What::Wall.words(0.5, Unit::Requests(10_000)), "0.500 s");
-        assert_eq!(What::Rss.words(2048.0, Unit::Run), "2.0 MB");
+        assert_eq!(FigureKind::Cpu.readable(0.5, WorkUnit::Bytes(2_000_000_000)), (0.25, "s/GB"));
+        assert_eq!(FigureKind::Cpu.readable(0.5, WorkUnit::Requests(2)), (0.5, "s"));
+        assert_eq!(FigureKind::Rss.readable(2048.0, WorkUnit::Run), (2.0, "MB"));
+        assert_eq!(FigureKind::Cpu.words(0.5, WorkUnit::Requests(10_000)), "50.0 µs a request");
+        assert_eq!(FigureKind::Cpu.words(0.0015, WorkUnit::Requests(1)), "1.50 ms");
+        assert_eq!(FigureKind::Wall.words(0.5, WorkUnit::Requests(10_000)), "0.500 s");
+        assert_eq!(FigureKind::Rss.words(2048.0, WorkUnit::Run), "2.0 MB");
     }
 }

@@ -1,0 +1,57 @@
+//! The Range field of a request (RFC 9110 §14).
+
+/// The part of a body that a Range selects (RFC 9110 §14.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestedPart {
+    /// Not a Range to act on: none, several, another unit, or malformed.
+    Whole,
+    /// A half-open range of bytes.
+    Part(u64, u64),
+    /// A range outside the body.
+    Unsatisfiable,
+}
+
+impl RequestedPart {
+    pub(crate) fn of(range: Option<&str>, size: u64) -> RequestedPart {
+        RequestedPart::read(range, size).unwrap_or(RequestedPart::Whole)
+    }
+
+    fn read(range: Option<&str>, size: u64) -> Option<RequestedPart> {
+        let (first, last) = range?.strip_prefix("bytes=")?.split_once('-')?;
+        let (start, end) = match (first, last) {
+            ("", suffix) => (size.saturating_sub(suffix.parse().ok()?), size),
+            (first, "") => (first.parse().ok()?, size),
+            (first, last) => {
+                let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+                if last < first {
+                    return None;
+                }
+                (first, last.saturating_add(1).min(size))
+            }
+        };
+        Some(if start < end { RequestedPart::Part(start, end) } else { RequestedPart::Unsatisfiable })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_field_is_parsed_by_rfc_9110() {
+        let of = |range| RequestedPart::of(Some(range), 100);
+        assert_eq!(of("bytes=0-0"), RequestedPart::Part(0, 1));
+        assert_eq!(of("bytes=10-"), RequestedPart::Part(10, 100));
+        assert_eq!(of("bytes=-10"), RequestedPart::Part(90, 100));
+        assert_eq!(of("bytes=-1000"), RequestedPart::Part(0, 100));
+        assert_eq!(of("bytes=99-1000"), RequestedPart::Part(99, 100));
+        assert_eq!(of("bytes=0-18446744073709551615"), RequestedPart::Part(0, 100));
+        assert_eq!(of("bytes=100-"), RequestedPart::Unsatisfiable);
+        assert_eq!(of("bytes=-0"), RequestedPart::Unsatisfiable);
+        for odd in ["bytes=5-4", "bytes=0-1,3-4", "octets=0-1", "bytes=a-b", "bytes=", "bytes=-"] {
+            assert_eq!(of(odd), RequestedPart::Whole, "{odd}");
+        }
+        assert_eq!(RequestedPart::of(None, 100), RequestedPart::Whole);
+        assert_eq!(RequestedPart::of(Some("bytes=0-"), 0), RequestedPart::Unsatisfiable);
+    }
+}

@@ -1,0 +1,93 @@
+//! The parts that the scripted peers [`raw`](crate::raw) and [`frames`](crate::frames) share: a
+//! listener on loopback, a thread for each connection, and a state on which tests wait.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::lock::lock;
+
+/// The time for which a read waits for a silent client before the script is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The listener of a peer and the state that its connections change.
+pub(crate) struct ScriptedPeer<T> {
+    pub(crate) addr: SocketAddr,
+    pub(crate) shared: Arc<PeerState<T>>,
+}
+
+/// The state shared by the threads of a peer.
+pub(crate) struct PeerState<T> {
+    state: Mutex<T>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+impl<T: Default + Send + 'static> ScriptedPeer<T> {
+    /// Listens on loopback and plays each connection on a thread of its own. `accepted` is called
+    /// with the number of each connection (from 0) before its thread starts.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub(crate) fn start(
+        accepted: impl Fn(&mut T) + Send + 'static,
+        play: impl Fn(TcpStream, usize, &Arc<PeerState<T>>) + Send + Sync + 'static,
+    ) -> ScriptedPeer<T> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
+        let addr = listener.local_addr().expect("a bound socket has an address");
+        let shared =
+            Arc::new(PeerState { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
+        let (accepting, play) = (shared.clone(), Arc::new(play));
+        thread::spawn(move || {
+            for number in 0.. {
+                let Ok((stream, _)) = listener.accept() else { return };
+                if accepting.stop.load(SeqCst) {
+                    return;
+                }
+                accepted(&mut accepting.lock());
+                let (shared, play) = (accepting.clone(), play.clone());
+                thread::spawn(move || {
+                    let _ = stream.set_read_timeout(Some(PATIENCE));
+                    play(stream, number, &shared);
+                });
+            }
+        });
+        ScriptedPeer { addr, shared }
+    }
+}
+
+impl<T> Drop for ScriptedPeer<T> {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        // Wakes the accept call; if it fails there is nobody to wake.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+impl<T> PeerState<T> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        lock(&self.state)
+    }
+
+    /// Changes the state and wakes those who wait for it.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut T)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits until `done` holds; false if that takes longer than 30 seconds.
+    pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        while !done(&state) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
