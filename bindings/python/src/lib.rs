@@ -33,7 +33,7 @@ mod streamed_body;
 mod text;
 mod url;
 
-/// The compiled basis of `haul`.
+/// The compiled module `haul._haul`.
 #[pyo3::pymodule(gil_used = false)]
 mod _haul {
     use pyo3::prelude::*;

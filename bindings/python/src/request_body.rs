@@ -42,8 +42,8 @@ impl ProgramException {
     }
 }
 
-/// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces;
-/// and the value of its `Content-Length`.
+/// Converts a Python object into a body: bytes, text, an object with `read`, or an iterable of
+/// pieces. `announced` is the value of its `Content-Length`.
 pub(crate) fn body_of(given: &Bound<'_, PyAny>, announced: Option<u64>) -> PyResult<(RequestBody, ProgramException)> {
     let exception = ProgramException::default();
     if let Ok(bytes) = given.cast::<PyBytes>() {
@@ -88,8 +88,9 @@ fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
-/// A file that is sent from its position any number of times. `None` for what can be read only
-/// once: without `read`, `seek` and `tell`, or where one of them fails.
+/// Makes a body from a seekable file, which is sent from the same position each time. Returns
+/// `None` for an object that can be read only once: without `read`, `seek` and `tell`, or if one of
+/// them fails.
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,
