@@ -6,7 +6,7 @@
 #   LIMBO=FILE        its limbo.json (else SUITE_DIR/limbo.json), of https://github.com/C2SP/x509-limbo
 #   SUITE_DIR=DIR     the directory for suites, which is kept
 #
-# Most vectors have no server key, so a unit test of the engine reads them (crates/engine/src/net/tls/limbo.rs).
+# Most vectors have no server key, so a unit test of the engine reads them (crates/engine/src/net/tls/x509_limbo.rs).
 # scripts/x509-limbo/accepted lists chains that haul accepts nevertheless, with reasons. Rejected valid chains are printed. No file of the
 # suite is copied into this repository. Prints so and succeeds without limbo.json.
 set -u

@@ -8,8 +8,8 @@
 #[allow(dead_code, reason = "only the limits are used")]
 mod support;
 
-use haul_proto::h1::{BodyLength, Config, Conn, Event, Request};
-use haul_proto::time::Time;
+use haul_proto::h1::{BodyLength, H1Config, H1Event, H1Machine, RequestHead};
+use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
 struct H1Input<'a>(&'a [u8]);
@@ -31,8 +31,8 @@ impl<'a> H1Input<'a> {
 
 fuzz_target!(|data: &[u8]| {
     let mut data = H1Input(data);
-    let mut conn = Conn::new(Config { limits: support::limits(), max_pipeline: 3, ..Config::default() });
-    let mut now = Time(0);
+    let mut conn = H1Machine::new(H1Config { limits: support::limits(), max_pipeline: 3, ..H1Config::default() });
+    let mut now = Timestamp(0);
     let mut wire = Vec::new();
     while let Some(operation) = data.one() {
         match operation % 9 {
@@ -58,20 +58,20 @@ fuzz_target!(|data: &[u8]| {
                 read(&mut conn, now, &mut wire);
             }
             6 => {
-                now = Time(now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                now = Timestamp(now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
                 conn.handle_timeout(now);
                 assert!(conn.poll_timeout().is_none_or(|deadline| deadline > now));
             }
             7 => {
                 if let Some(left) = conn.direct_body() {
                     let done = conn.advance_body(left.min(u64::from(data.one().unwrap_or(0))));
-                    assert!(matches!(done, None | Some(Event::Complete { .. })));
+                    assert!(matches!(done, None | Some(H1Event::Complete { .. })));
                 }
             }
             _ => {
                 let clean = data.one().unwrap_or(0) & 1 == 0;
                 let ended = conn.end_of_input(clean);
-                assert!(matches!(ended, Err(_) | Ok(Event::Complete { reuse: Err(_), .. })));
+                assert!(matches!(ended, Err(_) | Ok(H1Event::Complete { reuse: Err(_), .. })));
                 assert!(conn.close_reason().is_some());
             }
         }
@@ -79,20 +79,20 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn enqueue(conn: &mut Conn, now: Time, pick: u8) {
+fn enqueue(conn: &mut H1Machine, now: Timestamp, pick: u8) {
     const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "CONNECT"];
     const FIELDS: [&[(&str, &[u8])]; 4] =
         [&[], &[("Host", b"h")], &[("Connection", b"close")], &[("Connection", b"upgrade"), ("Upgrade", b"x")]];
     const BODIES: [BodyLength; 4] =
         [BodyLength::None, BodyLength::Known(0), BodyLength::Known(300), BodyLength::Chunked];
     let part = |shift: u8| usize::from(pick >> shift & 3);
-    let request = Request {
+    let request = RequestHead {
         method: METHODS[part(0)],
         target: "/",
         fields: FIELDS[part(2)],
         body: BODIES[part(4)],
         expect_continue: part(6) > 1,
-        ..Request::default()
+        ..RequestHead::default()
     };
     let possible = conn.can_enqueue();
     let before = conn.output().len();
@@ -101,7 +101,7 @@ fn enqueue(conn: &mut Conn, now: Time, pick: u8) {
     assert_eq!(conn.output().len() > before, possible);
 }
 
-fn read(conn: &mut Conn, now: Time, wire: &mut Vec<u8>) {
+fn read(conn: &mut H1Machine, now: Timestamp, wire: &mut Vec<u8>) {
     loop {
         let unanswered = conn.unanswered().count();
         let Ok(step) = conn.step(now, wire) else {
@@ -110,17 +110,17 @@ fn read(conn: &mut Conn, now: Time, wire: &mut Vec<u8>) {
             return;
         };
         assert!(step.consumed <= wire.len());
-        if let Event::Body { range, .. } = &step.event {
+        if let H1Event::Body { range, .. } = &step.event {
             assert!(!range.is_empty() && range.end <= step.consumed);
         }
         wire.drain(..step.consumed);
         match step.event {
-            Event::NeedInput => return,
-            Event::Complete { reuse, .. } => {
+            H1Event::NeedInput => return,
+            H1Event::Complete { reuse, .. } => {
                 assert_eq!(conn.unanswered().count(), unanswered - 1);
                 assert_eq!(reuse.err(), conn.close_reason());
             }
-            Event::Tunnel { .. } => {
+            H1Event::Tunnel { .. } => {
                 wire.clear();
                 return;
             }
@@ -129,7 +129,7 @@ fn read(conn: &mut Conn, now: Time, wire: &mut Vec<u8>) {
     }
 }
 
-fn check(conn: &Conn) {
+fn check(conn: &H1Machine) {
     assert_eq!(conn.current(), conn.unanswered().next());
     assert!(!(conn.is_idle() && conn.close_reason().is_some()));
     assert!(!(conn.can_enqueue() && conn.close_reason().is_some()));

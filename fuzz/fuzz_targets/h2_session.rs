@@ -10,8 +10,8 @@
 mod support;
 
 use haul_proto::ResponseError;
-use haul_proto::h2::{BodyLength, Config, Conn, Error, ErrorCode, Event, RequestId};
-use haul_proto::time::Time;
+use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestId};
+use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -40,22 +40,22 @@ impl<'a> H2Input<'a> {
 }
 
 struct Session {
-    conn: Conn,
-    now: Time,
+    conn: H2Machine,
+    now: Timestamp,
     open: BTreeSet<RequestId>,
     held: BTreeMap<RequestId, u64>,
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut data = H2Input(data);
-    let conn = Conn::new(Config {
+    let conn = H2Machine::new(H2Config {
         connection_window: 1,
         stream_window: 30_000,
         keepalive: Some(Duration::from_millis(500)),
         max_streams: 6,
         ..config()
     });
-    let mut session = Session { conn, now: Time(0), open: BTreeSet::new(), held: BTreeMap::new() };
+    let mut session = Session { conn, now: Timestamp(0), open: BTreeSet::new(), held: BTreeMap::new() };
     while let Some(operation) = data.one() {
         session.apply(operation, &mut data);
         session.check();
@@ -88,7 +88,7 @@ impl Session {
                 self.read([&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, id][..], payload].concat());
             }
             8 => {
-                self.now = Time(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                self.now = Timestamp(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
                 let ended = conn.handle_timeout(self.now);
                 assert!(ended.is_err() || conn.poll_timeout().is_none_or(|deadline| deadline > self.now));
             }
@@ -140,23 +140,23 @@ impl Session {
                 Ok(step) => step,
                 Err(error) => {
                     assert!(self.conn.close_reason().is_some() && !self.conn.can_enqueue());
-                    assert!(!self.conn.is_idle() || matches!(error, Error::Response(ResponseError::Closed(_))));
+                    assert!(!self.conn.is_idle() || matches!(error, H2Error::Response(ResponseError::Closed(_))));
                     return;
                 }
             };
             assert!(step.consumed <= length);
             at += step.consumed;
             match step.event {
-                Event::NeedInput => {
+                H2Event::NeedInput => {
                     assert_eq!(at, wire.len());
                     return;
                 }
-                Event::Body { id, range } => {
+                H2Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed);
                     *self.held.entry(id).or_default() += range.len() as u64;
                 }
-                Event::Complete { id, .. } | Event::Reset { id, .. } => assert!(self.open.remove(&id), "once"),
-                Event::Head { id, .. } | Event::Interim { id, .. } => assert!(self.open.contains(&id)),
+                H2Event::Complete { id, .. } | H2Event::Reset { id, .. } => assert!(self.open.remove(&id), "once"),
+                H2Event::Head { id, .. } | H2Event::Interim { id, .. } => assert!(self.open.contains(&id)),
                 _ => {}
             }
         }

@@ -4,19 +4,19 @@
 //! The input is a row of blocks, each behind a byte with its length.
 #![no_main]
 
-use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, Indexing};
 use libfuzzer_sys::fuzz_target;
 
 const TABLE: u32 = 512;
 
 fuzz_target!(|data: &[u8]| {
-    let mut decoder = Decoder::new(TABLE);
-    let mut again = (Encoder::new(TABLE), Decoder::new(TABLE));
+    let mut decoder = HpackDecoder::new(TABLE);
+    let mut again = (HpackEncoder::new(TABLE), HpackDecoder::new(TABLE));
     let mut rest = data;
     while let Some((&length, behind)) = rest.split_first() {
         let (block, behind) = behind.split_at(usize::from(length).min(behind.len()));
         rest = behind;
-        let (mut input, mut text, mut coded) = (Block::new(block), Vec::new(), Vec::new());
+        let (mut input, mut text, mut coded) = (HeaderBlock::new(block), Vec::new(), Vec::new());
         again.0.begin(&mut coded);
         loop {
             let start = text.len();
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
                 }
             }
         }
-        let (mut input, mut second) = (Block::new(&coded), Vec::new());
+        let (mut input, mut second) = (HeaderBlock::new(&coded), Vec::new());
         while again.1.line(&mut input, &mut second).expect("what we encode we decode").is_some() {}
         assert_eq!(second, text);
     }

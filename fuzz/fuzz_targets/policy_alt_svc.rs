@@ -2,17 +2,17 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::alt_svc::{AltSvc, Protocol};
+use haul_policy::alt_svc::{AlpnProtocol, AltSvcStore};
 use libfuzzer_sys::fuzz_target;
 
 const NOW: u64 = 1_800_000_000;
 
 fuzz_target!(|data: &[u8]| {
     let site = Target::parse("https://a.example/").expect("a URL");
-    let mut file = AltSvc::new();
+    let mut file = AltSvcStore::new();
     file.load(&String::from_utf8_lossy(data), NOW);
     let mut known = file.clone();
-    known.on_field(&site, Protocol::H1, data, NOW);
+    known.on_field(&site, AlpnProtocol::H1, data, NOW);
     let written = known.write(NOW);
     // What was heard is in the file, and nothing else has changed there.
     known.apply_to(&mut file);
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
         known.mark_failed(&site, found.protocol, &found.host, found.port);
     }
     assert_eq!(known.find(&site, NOW, |_| true), None);
-    let mut again = AltSvc::new();
+    let mut again = AltSvcStore::new();
     again.load(&written, NOW);
     assert_eq!(again.write(NOW), written);
 });

@@ -2,16 +2,16 @@
 //! bytes.
 #![no_main]
 
-use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};
+use haul_policy::auth::{AllowedSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let mut lines = data.split(|b| *b == b'\n');
     let info = lines.next().unwrap_or_default();
     let challenges = parse_challenges(lines);
-    if let Ok(Choice::Digest(challenge)) = choose(&challenges, Allowed::ANY) {
+    if let Ok(ChosenScheme::Digest(challenge)) = choose(&challenges, AllowedSchemes::ANY) {
         let me = Credentials::new("u\"\u{e9}", "p").expect("no control byte");
-        let mut digest = Digest::new(challenge);
+        let mut digest = DigestSession::new(challenge);
         for _ in 0..2 {
             let value = digest.authorize(&me, "GET", "/x?y", None, "c").expect("a plain target");
             assert!(value.iter().all(|b| *b >= b' ' && *b != 0x7f));

@@ -1,7 +1,7 @@
 //! Globs of URLs: what is counted is what is made, and each expansion fills a template.
 #![no_main]
 
-use haul_policy::glob::{Glob, fill_template};
+use haul_policy::glob::{UrlGlob, fill_template};
 use libfuzzer_sys::fuzz_target;
 
 /// The number of expansions to examine.
@@ -9,7 +9,7 @@ const MOST: usize = 200;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
-    let Ok(glob) = Glob::parse(&text) else { return };
+    let Ok(glob) = UrlGlob::parse(&text) else { return };
     let made: Vec<_> = glob.iter().take(MOST).collect();
     if let Some(count) = glob.count() {
         assert_eq!(made.len() as u64, count.min(MOST as u64));

@@ -2,17 +2,17 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::hsts::Hsts;
+use haul_policy::hsts::HstsStore;
 use libfuzzer_sys::fuzz_target;
 
 const NOW: u64 = 1_800_000_000;
 
 fuzz_target!(|data: &[u8]| {
     let site = Target::parse("https://a.example./").expect("a URL");
-    let mut known = Hsts::new();
+    let mut known = HstsStore::new();
     known.load(&String::from_utf8_lossy(data), NOW);
     let written = known.write(NOW);
-    let mut again = Hsts::new();
+    let mut again = HstsStore::new();
     again.load(&written, NOW);
     assert_eq!(again.write(NOW), written);
     known.on_field(&site, data, NOW);

@@ -1,17 +1,17 @@
 //! Cookie files of both kinds: what was read is written so that it is read the same.
 #![no_main]
 
-use haul_policy::cookie::{Jar, lwp, netscape};
+use haul_policy::cookie::{CookieStore, lwp, netscape};
 use libfuzzer_sys::fuzz_target;
 
 const NOW: u64 = 1_800_000_000;
 
 fuzz_target!(|data: &[u8]| {
     for read in [Some(netscape::read(data, NOW)), lwp::read(data, NOW)].into_iter().flatten() {
-        let mut jar = Jar::new();
+        let mut jar = CookieStore::new();
         jar.load(read.cookies);
         let written = netscape::write(&jar, NOW);
-        let mut again = Jar::new();
+        let mut again = CookieStore::new();
         again.load(netscape::read(&written, NOW).cookies);
         assert_eq!(again.len(), jar.len());
         assert_eq!(netscape::write(&again, NOW), written);

@@ -4,7 +4,7 @@
 //! The first byte is the rules, the second the request and its status; then Locations, one a line.
 #![no_main]
 
-use haul_policy::redirect::{RedirectRules, Secrets, decide};
+use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
 use haul_policy::{Scheme, Target};
 use libfuzzer_sys::fuzz_target;
 
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
         let is_downgrade = !is_first && (is_private(&at) || is_private(&first)) && !is_private(&hop.target);
         assert_eq!((hop.same_origin, hop.downgraded), (is_first, is_downgrade));
         let may_keep = is_first || rules.location_trusted && !is_downgrade;
-        assert_eq!(hop.secrets == Secrets::Keep, may_keep);
+        assert_eq!(hop.secrets == SecretHandling::Keep, may_keep);
         assert!(may_keep || hop.target.userinfo().is_none());
 
         assert!(hop.method == method || hop.method == "GET" && !rules.keep_method && !hop.keep_body);

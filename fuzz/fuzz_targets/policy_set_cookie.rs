@@ -3,7 +3,7 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::cookie::{Jar, lwp, netscape};
+use haul_policy::cookie::{CookieStore, lwp, netscape};
 use libfuzzer_sys::fuzz_target;
 
 const NOW: u64 = 1_800_000_000;
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let target = |url| Target::parse(url).expect("a URL");
     let (own, plain) = (target("https://w.a.example/p/q"), target("http://w.a.example/p/q"));
     let (foreign, above) = (target("https://w.a.example.evil.test/p/q"), target("https://example/p/q"));
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     for field in data.split(|b| *b == b'\n') {
         let _ = jar.set(&own, field, NOW);
         let _ = jar.set(&plain, field, NOW);
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
         [netscape::read(&netscape::write(&jar, NOW), NOW), lwp::read(&lwp::write(&jar, NOW), NOW).expect("its magic")]
     {
         assert_eq!(read.refused, 0);
-        let mut again = Jar::new();
+        let mut again = CookieStore::new();
         again.load(read.cookies);
         assert_eq!(again.cookie_for(&own, NOW), sent);
     }

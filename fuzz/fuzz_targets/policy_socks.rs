@@ -3,13 +3,13 @@
 
 use haul_policy::auth::Credentials;
 use haul_policy::proxy::ProxyKind;
-use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep, SocksError};
+use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 use libfuzzer_sys::fuzz_target;
 
 type SocksOutput = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
 
 fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) -> SocksOutput {
-    let mut handshake = Handshake::new(kind, Destination::Name("h.example"), 80, me).expect("a short name");
+    let mut handshake = SocksHandshake::new(kind, SocksDestination::Name("h.example"), 80, me).expect("a short name");
     let (mut used_in_all, mut sent) = (0, Vec::new());
     for chunk in replies.chunks(size.max(1)) {
         let mut rest = chunk;
@@ -20,10 +20,10 @@ fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) 
                     used_in_all += used;
                     rest = &rest[used..];
                     match step {
-                        HandshakeStep::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
-                        HandshakeStep::Send(bytes) => sent.push(bytes),
-                        HandshakeStep::Done => {
-                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, HandshakeStep::Done))));
+                        SocksStep::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
+                        SocksStep::Send(bytes) => sent.push(bytes),
+                        SocksStep::Done => {
+                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, SocksStep::Done))));
                             return (sent, Ok(Some(used_in_all)));
                         }
                     }

@@ -3,11 +3,11 @@
 #![no_main]
 
 use haul_policy::Target;
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 use libfuzzer_sys::fuzz_target;
 
 /// The directory that every match shares: up to the last slash that two of them have in common.
-fn above(template: &Template) -> String {
+fn above(template: &UrlTemplate) -> String {
     let path = |matched: &[u8]| {
         let url = template.expand(matched).expect("a digit fits anywhere");
         Target::parse(&url).expect("a URL").path().to_owned()
@@ -20,7 +20,7 @@ fn above(template: &Template) -> String {
 fuzz_target!(|data: &[u8]| {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (text, matched) = (String::from_utf8_lossy(&data[..end]), data.get(end + 1..).unwrap_or_default());
-    let Ok(template) = Template::parse(&text) else { return };
+    let Ok(template) = UrlTemplate::parse(&text) else { return };
     let Ok(url) = template.expand(matched) else { return };
     let Ok(target) = Target::parse(&url) else {
         panic!("{text:?} made {url:?}, which is no URL");

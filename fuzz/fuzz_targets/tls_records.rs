@@ -8,7 +8,7 @@
 use std::sync::{Arc, LazyLock};
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use haul::net::tls::{Handshake, State, Tls, TlsContext, TlsContexts, TlsOptions};
+use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContext, TlsContexts, TlsOptions, TlsStreamState};
 use libfuzzer_sys::fuzz_target;
 use rustls::crypto::aws_lc_rs as provider;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -80,11 +80,12 @@ impl Sealer {
     }
 }
 
-fn established(ends: &Ends, is_v12: bool) -> (Tls, Sealer) {
-    let mut client = Tls::new(&ends.client, "a.example").expect("a client");
+fn established(ends: &Ends, is_v12: bool) -> (TlsConnection, Sealer) {
+    let mut client = TlsConnection::new(&ends.client, "a.example").expect("a client");
     let mut server = ServerConnection::new(Arc::clone(&ends.server)).expect("a server");
     let (mut inbox, mut flight) = (Vec::new(), Vec::new());
-    while client.handshake(&mut inbox, &mut flight).expect("a handshake") != Handshake::Done || !flight.is_empty() {
+    while client.handshake(&mut inbox, &mut flight).expect("a handshake") != HandshakeStatus::Done || !flight.is_empty()
+    {
         server.read_tls(&mut &*flight).expect("all of it");
         flight.clear();
         server.process_new_packets().expect("a handshake");
@@ -130,7 +131,7 @@ fuzz_target!(|data: &[u8]| {
         only_data &= kind == DATA && empty < 60;
     }
 
-    let (mut buffer, mut opened, mut state) = (Vec::new(), Vec::new(), Ok(State::NeedMore));
+    let (mut buffer, mut opened, mut state) = (Vec::new(), Vec::new(), Ok(TlsStreamState::NeedMore));
     'wire: for piece in wire.chunks(usize::from(pick / 2) * 8 + 1) {
         buffer.extend_from_slice(piece);
         loop {
@@ -151,15 +152,15 @@ fuzz_target!(|data: &[u8]| {
             buffer.drain(..step.consumed);
             state = Ok(step.state);
             match step.state {
-                State::Open => {}
-                State::NeedMore => break,
-                State::PeerClosed => break 'wire,
+                TlsStreamState::Open => {}
+                TlsStreamState::NeedMore => break,
+                TlsStreamState::PeerClosed => break 'wire,
             }
         }
     }
     assert!(sealed.starts_with(&opened), "data that nobody sent");
     if only_data {
-        assert!(opened == sealed && matches!(state, Ok(State::NeedMore)), "{state:?}");
+        assert!(opened == sealed && matches!(state, Ok(TlsStreamState::NeedMore)), "{state:?}");
     }
     let mut output = Vec::new();
     client.take_output(&mut output);

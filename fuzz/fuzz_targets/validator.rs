@@ -2,7 +2,7 @@
 //! sent in If-Range, stored, and agrees with where it came from.
 #![no_main]
 
-use haul_policy::range::{Agreement, Validator};
+use haul_policy::range::{Validator, ValidatorMatch};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let value = validator.if_range();
     assert!(!value.is_empty() && !value.iter().any(|byte| b"\r\n\0".contains(byte)));
     assert!(!value.starts_with(b"W/"));
-    assert_eq!(validator.agrees(etag, modified), Agreement::Same);
-    assert_eq!(validator.agrees(None, None), Agreement::Unsaid);
+    assert_eq!(validator.agrees(etag, modified), ValidatorMatch::Same);
+    assert_eq!(validator.agrees(None, None), ValidatorMatch::Unsaid);
     assert_eq!(Validator::from_bytes(&validator.to_bytes()), Some(validator));
 });

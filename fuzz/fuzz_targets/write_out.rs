@@ -6,20 +6,20 @@
 
 use haul_cli::persona::Persona;
 use haul_cli::write_out::{TransferFacts, WriteOut};
-use haul_proto::h1::{Config, Conn, Event, Request};
-use haul_proto::time::Time;
+use haul_proto::h1::{H1Config, H1Event, H1Machine, RequestHead};
+use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&length, rest)) = data.split_first() else { return };
     let (format, fields) = rest.split_at(usize::from(length).min(rest.len()));
     let mut wire = [b"HTTP/1.1 200 OK\r\n", fields, b"\r\n\r\n"].concat();
-    let mut conn = Conn::new(Config::default());
-    let request = Request { fields: &[("Host", b"h")], ..Request::default() };
-    conn.enqueue(Time(0), &request).expect("a valid request");
+    let mut conn = H1Machine::new(H1Config::default());
+    let request = RequestHead { fields: &[("Host", b"h")], ..RequestHead::default() };
+    conn.enqueue(Timestamp(0), &request).expect("a valid request");
     conn.advance_output(conn.output().len());
-    let head = match conn.step(Time(0), &mut wire).map(|step| step.event) {
-        Ok(Event::Head { head, .. }) => Some(head),
+    let head = match conn.step(Timestamp(0), &mut wire).map(|step| step.event) {
+        Ok(H1Event::Head { head, .. }) => Some(head),
         _ => None,
     };
     let url = String::from_utf8_lossy(fields);

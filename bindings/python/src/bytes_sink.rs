@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use haul::body::{BodyDecoder, DecodeLimits};
 use haul::buffer::Lease;
-use haul::sink::{Begin, Sink};
+use haul::sink::{BodyInfo, Sink};
 use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -152,7 +152,7 @@ impl BytesSink {
 
 /// Returns the decoder for the content codings of a response. The program gets a body with an
 /// unknown coding as it was sent, as in requests.
-pub(crate) fn decoder_for(head: &haul::Head) -> Option<BodyDecoder> {
+pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;
     let codings: Vec<&[u8]> = codings.collect();
@@ -167,7 +167,7 @@ impl Sink for BytesSink {
         true
     }
 
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
         let object = if !self.stays_outside && (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known) {

@@ -1,7 +1,7 @@
 //! `Client`: the connections of a session, and the one call for each request.
 
 use haul::facts::TransferPhase;
-use haul::request::{Particulars, Request, method};
+use haul::request::{RequestOverrides, Request, method};
 use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Target};
 use pyo3::prelude::*;
@@ -131,7 +131,7 @@ impl PreparedCall {
         cookie: Option<&str>,
     ) -> PyResult<Self> {
         let cookie = cookie_field(&target, jar, cookie);
-        let mut own = Particulars::default();
+        let mut own = RequestOverrides::default();
         let mut options = std::sync::Arc::clone(&options.engine_options);
         let mut exception = ProgramException::default();
         if options.method != name {

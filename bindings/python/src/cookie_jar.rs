@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use haul_policy::cookie::{Cookie, CookieParts, Key, SameSite};
+use haul_policy::cookie::{Cookie, CookieParts, CookieKey, SameSite};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -18,7 +18,7 @@ type CookieTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, Str
 #[pyclass(frozen, name = "Jar", module = "haul._haul")]
 #[derive(Default)]
 pub(crate) struct PyJar {
-    pub(crate) jar: haul::state::jar::Jar,
+    pub(crate) jar: haul::state::cookie_jar::SharedCookieJar,
 }
 
 #[pymethods]
@@ -29,7 +29,7 @@ impl PyJar {
     }
 
     fn __len__(&self) -> usize {
-        self.jar.with(haul_policy::cookie::Jar::len)
+        self.jar.with(haul_policy::cookie::CookieStore::len)
     }
 
     /// Returns the Cookie field of a request to this URL.
@@ -80,7 +80,7 @@ impl PyJar {
     #[pyo3(signature = (name=None, domain=None, path=None))]
     fn remove(&self, name: Option<&str>, domain: Option<&str>, path: Option<&str>) -> usize {
         let domain = domain.map(|domain| domain.trim_start_matches('.'));
-        let fits = |key: &Key| {
+        let fits = |key: &CookieKey| {
             name.is_none_or(|name| key.name == latin1_or_utf8(name))
                 && domain.is_none_or(|domain| key.domain.eq_ignore_ascii_case(domain))
                 && path.is_none_or(|path| key.path == path.as_bytes())

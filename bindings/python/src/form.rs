@@ -2,7 +2,7 @@
 //! (multipart/form-data, RFC 7578).
 
 use haul::ErrorKind;
-use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
+use haul_policy::multipart::{MultipartBoundary, FormPartContent, NameEscape, MultipartLayout, FormPart, MultipartPiece};
 use haul_policy::urlencode::form;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -79,33 +79,33 @@ type FormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, Strin
 /// UrlParts as a body, and the Content-Type with their boundary.
 #[pyfunction]
 pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<FormPart<'py>>) -> PyResult<(Bound<'py, PyBytes>, String)> {
-    let parts: Vec<Part> = parts
+    let parts: Vec<FormPart> = parts
         .into_iter()
         .map(|(name, filename, content_type, fields, content)| {
             let content = TextOrBytes::of(&content)
                 .ok_or_else(|| PyValueError::new_err("a part of a form has to be text or bytes"))?
                 .into_bytes();
             let headers = fields.into_iter().map(|(name, value)| format!("{name}: {value}").into_bytes()).collect();
-            Ok(Part {
+            Ok(FormPart {
                 filename: filename.map(String::into_bytes),
                 content_type,
                 headers,
-                content: Content::Bytes(content),
-                ..Part::field(name, "")
+                content: FormPartContent::Bytes(content),
+                ..FormPart::field(name, "")
             })
         })
         .collect::<PyResult<_>>()?;
     let mut entropy = [0; 16];
     aws_lc_rs::rand::fill(&mut entropy).map_err(|_| PyValueError::new_err("the system has no entropy"))?;
-    let layout = Layout::new(&parts, &Boundary::new(entropy), Escape::Percent)
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new(entropy), NameEscape::Percent)
         .map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
     let literals: Vec<&[u8]> = layout
         .pieces
         .iter()
         .map(|piece| match piece {
-            Piece::Literal(bytes) => bytes.as_slice(),
+            MultipartPiece::Literal(bytes) => bytes.as_slice(),
             // All contents are bytes, so no piece is read from a source.
-            Piece::Source { .. } => &[],
+            MultipartPiece::Source { .. } => &[],
         })
         .collect();
     let body = match literals.as_slice() {

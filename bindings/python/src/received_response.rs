@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use haul::facts::Facts;
-use haul::{Head, Target, Version};
+use haul::{ResponseHead, Target, ProtocolVersion};
 use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -16,7 +16,7 @@ use crate::text::from_latin1;
 /// The head of a response, its body unless that is streamed, and facts about the exchange.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ReceivedResponse {
-    pub(crate) head: Head,
+    pub(crate) head: ResponseHead,
     pub(crate) target: Target,
     /// The normalised URL of the request.
     #[pyo3(get)]
@@ -65,8 +65,8 @@ impl ReceivedResponse {
     #[getter]
     fn version(&self) -> u8 {
         match self.head.version() {
-            Version::Http10 => 10,
-            Version::Http2 => 20,
+            ProtocolVersion::Http10 => 10,
+            ProtocolVersion::Http2 => 20,
             _ => 11,
         }
     }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::Identity;
-use haul::state::auth::{Allowed, Auth, Credentials};
+use haul::net::tls::ClientIdentity;
+use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
 use haul::{ErrorKind, RequestOptions};
 use haul_policy::field::{is_token, is_value};
-use haul_policy::proxy::{Environment, NoProxy, Proxy};
+use haul_policy::proxy::{ProxyEnvironment, NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -69,7 +69,7 @@ impl SharedOptions {
         options.tls.verify = verify;
         options.tls.ca_file = ca_file;
         options.tls.ca_path = ca_path;
-        options.tls.identity = cert.map(|certificate| Identity { certificate, key });
+        options.tls.identity = cert.map(|certificate| ClientIdentity { certificate, key });
         if http2 {
             options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         }
@@ -80,7 +80,7 @@ impl SharedOptions {
         if let Some((user, password)) = digest {
             let user =
                 Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
-            options.auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
+            options.auth = AuthOptions { allowed: AllowedSchemes::DIGEST, ..AuthOptions::user(user) };
         }
         if let Some(proxy) = proxy {
             let parsed = Proxy::parse(proxy).map_err(|error| {
@@ -114,7 +114,7 @@ impl SharedOptions {
                 given
             });
             given.proxy = None;
-            given.environment = Environment::read(|name| match name {
+            given.environment = ProxyEnvironment::read(|name| match name {
                 "http_proxy" => http.clone(),
                 "https_proxy" => https.clone(),
                 "no_proxy" => no_proxy.clone(),

@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use haul::body::BodyDecoder;
-use haul::{Error, ErrorKind, Head, Response, Version};
+use haul::{Error, ErrorKind, ResponseHead, Response, ProtocolVersion};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -211,9 +211,9 @@ impl StreamedBody {
 
 /// Returns whether the server may send the body while it produces it: in chunks, or in HTTP/2
 /// frames without a length.
-fn is_chunked(head: &Head) -> bool {
+fn is_chunked(head: &ResponseHead) -> bool {
     match head.version() {
-        Version::Http2 => head.get("content-length").is_none(),
+        ProtocolVersion::Http2 => head.get("content-length").is_none(),
         _ => head.get_all("transfer-encoding").any(|codings| codings.to_ascii_lowercase().ends_with(b"chunked")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use haul::state::auth::{Allowed, Auth, Credentials};
+use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
 
 use crate::error::CallFailure;
 use crate::text;
@@ -27,24 +27,24 @@ pub enum haul_auth {
 ///
 /// # Safety
 /// The strings are NULL or end with NUL.
-pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<Auth, CallFailure> {
+pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<AuthOptions, CallFailure> {
     // SAFETY: the caller guarantees it.
     let text = |text, what| unsafe { text::bytes(text, what) };
     let allowed = match kind {
-        n if n == haul_auth::None as c_int => return Ok(Auth::default()),
+        n if n == haul_auth::None as c_int => return Ok(AuthOptions::default()),
         n if n == haul_auth::Bearer as c_int => {
             let token = text(secret, "secret")?;
             if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
                 return Err(CallFailure::setup("the token is empty, or has spaces or control bytes in it"));
             }
-            return Ok(Auth::bearer(token));
+            return Ok(AuthOptions::bearer(token));
         }
-        n if n == haul_auth::Basic as c_int => Allowed::BASIC,
-        n if n == haul_auth::Digest as c_int => Allowed::DIGEST,
-        n if n == haul_auth::Any as c_int => Allowed::ANY,
+        n if n == haul_auth::Basic as c_int => AllowedSchemes::BASIC,
+        n if n == haul_auth::Digest as c_int => AllowedSchemes::DIGEST,
+        n if n == haul_auth::Any as c_int => AllowedSchemes::ANY,
         _ => return Err(CallFailure::setup("kind is no haul_auth")),
     };
     let user = Credentials::new(text(user, "user")?, text(secret, "secret")?)
         .map_err(|error| CallFailure::setup(format!("user or password cannot be sent: {error}")))?;
-    Ok(Auth { user: Some(user), allowed, ..Auth::default() })
+    Ok(AuthOptions { user: Some(user), allowed, ..AuthOptions::default() })
 }

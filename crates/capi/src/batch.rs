@@ -26,7 +26,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use haul::batch::{Batch, BatchOptions, BatchOrder, FinishedRequest};
-use haul::sink::memory::Memory;
+use haul::sink::memory::MemorySink;
 
 use crate::callbacks::UserPointer;
 use crate::client::{ClientState, haul_client};
@@ -88,9 +88,9 @@ impl haul_batch {
     fn taken(&self, finished: FinishedRequest) -> (UserPointer, Box<haul_response>) {
         let user = self.users.borrow_mut().remove(&finished.id());
         let (user, decodes) = user.unwrap_or((UserPointer(std::ptr::null_mut()), false));
-        let (outcome, memory) = finished.into_parts::<Memory>();
+        let (outcome, memory) = finished.into_parts::<MemorySink>();
         let mut response = Box::<haul_response>::default();
-        let kept = memory.map(Memory::into_bytes).unwrap_or_default();
+        let kept = memory.map(MemorySink::into_bytes).unwrap_or_default();
         response.body = StoredBody { len: kept.len() as u64, kept, is_kept: true, ..StoredBody::default() };
         if let Err(fault) = response.take_outcome(outcome, decodes) {
             response.fail(fault);

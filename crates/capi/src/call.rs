@@ -16,7 +16,7 @@
 
 use std::ffi::c_void;
 
-use haul::request::{Particulars, Request};
+use haul::request::{Request, RequestOverrides};
 
 use crate::callbacks::{
     UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_trailers_fn,
@@ -190,7 +190,7 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
         // SAFETY: the caller guarantees it.
         Some(unsafe { BorrowedBytes::of(call.body.bytes()).body() })
     };
-    let particulars = Particulars {
+    let particulars = RequestOverrides {
         method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
         fields,
         body,

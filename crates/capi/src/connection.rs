@@ -17,11 +17,11 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
-use haul::net::local::{Interface, UnixSocket};
+use haul::net::local_address::{LocalInterface, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::Identity;
-use haul::request::ConnectTo;
-use haul_policy::proxy::{Environment, NoProxy, Proxy};
+use haul::net::tls::ClientIdentity;
+use haul::request::ConnectToRule;
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 use crate::client::haul_client;
 use crate::error::{CallFailure, haul_status};
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
     unsafe {
         set(client, |options| {
             let key = path(key)?;
-            options.tls.identity = path(certificate)?.map(|certificate| Identity { certificate, key });
+            options.tls.identity = path(certificate)?.map(|certificate| ClientIdentity { certificate, key });
             Ok(())
         })
     }
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
                 return Ok(());
             }
             // The URLs are read as the environment's variables are.
-            let environment = Environment::read(|name| said.get(name).cloned());
+            let environment = ProxyEnvironment::read(|name| said.get(name).cloned());
             let mut made = ProxyOptions::default();
             (made.environment, made.no_proxy) = (environment, kept);
             options.proxy = Some(made);
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
     // SAFETY: the header's contract.
     unsafe {
         set(client, |options| {
-            options.connect.interface = text::optional(name, "name")?.map(Interface::parse).transpose()?;
+            options.connect.interface = text::optional(name, "name")?.map(LocalInterface::parse).transpose()?;
             Ok(())
         })
     }
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, s
     // SAFETY: the header's contract.
     unsafe {
         set(client, |options| {
-            options.connect.unix_socket = path(socket)?.map(UnixSocket::Path);
+            options.connect.unix_socket = path(socket)?.map(UnixSocketAddress::Path);
             Ok(())
         })
     }
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn haul_client_set_connect_to(
             let (port, to_port) = ((port > 0).then_some(port), (to_port > 0).then_some(to_port));
             match (&host, port, &to_host, to_port) {
                 (None, None, None, None) => options.connect_to.clear(),
-                _ => options.connect_to.push(ConnectTo { host, port, to_host, to_port }),
+                _ => options.connect_to.push(ConnectToRule { host, port, to_host, to_port }),
             }
             Ok(())
         })

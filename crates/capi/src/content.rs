@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haul::body::upload::{BodyPiece, BodySource, OneShotSource, RequestBody};
-use haul::request::Form;
-use haul_policy::multipart::{self, Part};
+use haul::request::MultipartForm;
+use haul_policy::multipart::{self, FormPart};
 use haul_policy::urlencode;
 
 use crate::callbacks::{UserPointer, haul_read_fn, haul_rewind_fn};
@@ -42,7 +42,7 @@ pub(crate) enum BodyContent {
     Callback(BodyCallback),
     /// Names and values of a form, URL-encoded.
     Pairs(String),
-    Form(Form),
+    Form(MultipartForm),
 }
 
 /// Memory of the caller, read in place.
@@ -187,10 +187,10 @@ impl BodyContent {
     }
 
     /// Takes the form with its parts so far; an empty form if the body is something else.
-    fn take_form(&mut self) -> Form {
+    fn take_form(&mut self) -> MultipartForm {
         match std::mem::take(self) {
             Self::Form(form) => form,
-            _ => Form::default(),
+            _ => MultipartForm::default(),
         }
     }
 
@@ -323,9 +323,9 @@ pub unsafe extern "C" fn haul_request_add_part(
     unsafe {
         change(request, |request| {
             let (name, data) = (text::bytes(name, "name")?, text::counted(data.cast(), len, "data")?);
-            let mut part = Part::field(name, data);
+            let mut part = FormPart::field(name, data);
             if !filename.is_null() {
-                part = Part::file(name, text::bytes(filename, "filename")?, part.content);
+                part = FormPart::file(name, text::bytes(filename, "filename")?, part.content);
             }
             typed(&mut part, content_type)?;
             request.content = BodyContent::Form(request.content.take_form().part(part));
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn haul_request_add_part_file(
             let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
             let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
             let piece = file_piece(path)?;
-            let mut part = Part::file(name, filename, multipart::Content::Bytes(Vec::new()));
+            let mut part = FormPart::file(name, filename, multipart::FormPartContent::Bytes(Vec::new()));
             typed(&mut part, content_type)?;
             request.content = BodyContent::Form(request.content.take_form().piece(part, piece));
             Ok(())
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn haul_request_add_part_file(
 ///
 /// # Safety
 /// `content_type` is NULL or ends with NUL.
-unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), CallFailure> {
+unsafe fn typed(part: &mut FormPart, content_type: *const c_char) -> Result<(), CallFailure> {
     // SAFETY: the caller guarantees it.
     if let Some(content_type) = unsafe { text::optional(content_type, "content_type") }? {
         text::check_field("Content-Type", content_type.as_bytes())?;

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::state::jar::Jar;
+use haul::state::cookie_jar::SharedCookieJar;
 use haul_policy::cookie::{Cookie, CookieParts, lwp};
 
 use crate::error::{CallFailure, guard, guard_new, guard_or, haul_status};
@@ -27,7 +27,7 @@ use crate::version::give;
 /// Cookies, for any number of clients and threads.
 #[derive(Debug, Clone, Default)]
 pub struct haul_jar {
-    pub(crate) jar: Jar,
+    pub(crate) jar: SharedCookieJar,
 }
 
 /// A cookie.
@@ -332,7 +332,7 @@ fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::CookieFile> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }
 
-fn take_lwp(jar: &Jar, read: haul_policy::cookie::netscape::CookieFile) -> usize {
+fn take_lwp(jar: &SharedCookieJar, read: haul_policy::cookie::netscape::CookieFile) -> usize {
     jar.change(|jar| {
         for cookie in read.cookies {
             jar.insert(cookie);

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use haul::buffer::{Lease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
-use haul::sink::{Begin, Sink};
+use haul::sink::{BodyInfo, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 
@@ -149,7 +149,7 @@ impl ReplyWriter {
 }
 
 impl Sink for ReplyWriter {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.expect(begin.length)
     }
 

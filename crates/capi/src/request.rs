@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haul::body::trailers::Trailers;
-use haul::request::{Particulars, Request};
-use haul::state::auth::Auth;
+use haul::request::{Request, RequestOverrides};
+use haul::state::auth::AuthOptions;
 use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
@@ -51,7 +51,7 @@ pub(crate) struct PerRequestSettings {
     pub(crate) without: Vec<String>,
     pub(crate) max_redirects: Option<u32>,
     pub(crate) max_size: Option<u64>,
-    pub(crate) auth: Option<Auth>,
+    pub(crate) auth: Option<AuthOptions>,
     pub(crate) decode: bool,
     pub(crate) raw_path: bool,
     pub(crate) no_jar: bool,
@@ -119,7 +119,7 @@ impl haul_request {
             fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
         }
         let particulars =
-            Particulars { method: Some(self.method.clone()), fields, body, trailers, max_time: self.max_time };
+            RequestOverrides { method: Some(self.method.clone()), fields, body, trailers, max_time: self.max_time };
         Ok(Request::new(self.target.clone(), self.own.options(shared), particulars))
     }
 }

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use haul::facts::Facts;
 use haul::transfer::{FollowedRedirect, TransferOutcome};
-use haul::{Target, Version};
-use haul_proto::head::{Fields, Head};
+use haul::{ProtocolVersion, Target};
+use haul_proto::head::{Fields, ResponseHead};
 
 use crate::error::{CallFailure, guard, guard_new, guard_or, haul_error, haul_status};
 use crate::reply_destination::StoredBody;
@@ -24,11 +24,11 @@ use crate::text::{self, haul_header, haul_slice};
 /// A reply. It belongs to one thread at a time.
 #[derive(Default)]
 pub struct haul_response {
-    head: Option<Head>,
+    head: Option<ResponseHead>,
     /// Views into `head`, for C.
     headers: Vec<haul_header>,
     url: String,
-    version: Option<Version>,
+    version: Option<ProtocolVersion>,
     trailers: Vec<haul_header>,
     trailer_fields: Option<Fields>,
     pub(crate) body: StoredBody,
@@ -42,7 +42,7 @@ pub struct haul_response {
 
 /// A redirect that was followed.
 struct RedirectReply {
-    head: Head,
+    head: ResponseHead,
     url: String,
     headers: Vec<haul_header>,
 }
@@ -120,7 +120,7 @@ impl haul_response {
     }
 
     /// Stores a head. `decodes`: haul decodes the body.
-    pub(crate) fn take_head(&mut self, head: Option<Head>, target: &Target, decodes: bool) {
+    pub(crate) fn take_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
         if head.is_some() {
@@ -190,20 +190,20 @@ fn view((name, value): (&[u8], &[u8])) -> haul_header {
     haul_header { name: haul_slice::of(name), value: haul_slice::of(value) }
 }
 
-fn number(version: Version) -> u16 {
+fn number(version: ProtocolVersion) -> u16 {
     match version {
-        Version::Http10 => 10,
-        Version::Http2 => 20,
+        ProtocolVersion::Http10 => 10,
+        ProtocolVersion::Http2 => 20,
         _ => 11,
     }
 }
 
-fn plain(head: Option<&Head>, url: &str, headers: &[haul_header]) -> haul_reply {
+fn plain(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -> haul_reply {
     haul_reply {
-        status: head.map_or(0, Head::status),
+        status: head.map_or(0, ResponseHead::status),
         version: head.map_or(0, |head| number(head.version())),
         redirects: 0,
-        reason: haul_slice::of(head.map_or(&[], Head::reason)),
+        reason: haul_slice::of(head.map_or(&[], ResponseHead::reason)),
         url: haul_slice::of(url.as_bytes()),
         headers: headers.as_ptr(),
         header_count: headers.len(),
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
     // SAFETY: the header's contract.
-    unsafe { look(response, 0, |response| response.head.as_ref().map_or(0, Head::status)) }
+    unsafe { look(response, 0, |response| response.head.as_ref().map_or(0, ResponseHead::status)) }
 }
 
 /// The version's text, such as "HTTP/1.1"; "" if there was no reply.
@@ -248,8 +248,8 @@ pub unsafe extern "C" fn haul_response_status(response: *const haul_response) ->
 pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -> *const c_char {
     let text = |response: &haul_response| match response.version {
         None => c"",
-        Some(Version::Http10) => c"HTTP/1.0",
-        Some(Version::Http2) => c"HTTP/2",
+        Some(ProtocolVersion::Http10) => c"HTTP/1.0",
+        Some(ProtocolVersion::Http2) => c"HTTP/2",
         Some(_) => c"HTTP/1.1",
     };
     // SAFETY: the header's contract.
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn reply_pointers_live_as_long_as_response() {
-        let head = |raw: &str| Head::from_raw(raw.as_bytes()).unwrap();
+        let head = |raw: &str| ResponseHead::from_raw(raw.as_bytes()).unwrap();
         let target = Target::parse("http://h.example/a").unwrap();
         let hop = |to: &str| {
             let head = head(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n\r\n"));

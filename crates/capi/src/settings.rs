@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use haul::RequestOptions;
 use haul::interrupt::Interrupt;
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 
 use crate::auth::auth;
 use crate::callbacks::{UserPointer, haul_interrupt_fn};
@@ -294,9 +294,9 @@ pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, ve
     unsafe {
         set(client, |options| {
             options.family = match version {
-                0 => Family::Any,
-                4 => Family::V4,
-                6 => Family::V6,
+                0 => AddressFamily::Any,
+                4 => AddressFamily::V4,
+                6 => AddressFamily::V6,
                 _ => return Err(CallFailure::setup("the IP version is neither 4 nor 6 nor 0")),
             };
             Ok(())

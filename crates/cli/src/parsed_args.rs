@@ -14,9 +14,9 @@
 
 use std::path::PathBuf;
 
-use haul_policy::auth::{Allowed, SigV4};
+use haul_policy::auth::{AllowedSchemes, SigV4};
 use haul_policy::proxy::Proxy;
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 use haul_policy::urlencode::{FieldSource, FormField};
 
 use crate::checksum::ChecksumArg;
@@ -150,7 +150,7 @@ impl OptionGroup {
 #[derive(Clone, Debug, Default)]
 pub struct ParsedStage {
     /// `--then`; `None` for the first stage.
-    pub template: Option<Template>,
+    pub template: Option<UrlTemplate>,
     /// `-o` and `-O` behind its `--then`; those of the first stage are the group's.
     pub outputs: Vec<OutputArg>,
     /// `--extract`, in order.
@@ -200,7 +200,7 @@ pub struct ParsedRequest {
     /// `--aws-sigv4`.
     pub signature: Option<SigV4>,
     /// `--basic` and its like; `None` where none was given.
-    pub allowed: Option<Allowed>,
+    pub allowed: Option<AllowedSchemes>,
     /// `-n`, `--no-netrc`.
     pub netrc: bool,
     /// `--netrc-optional`.
@@ -262,7 +262,7 @@ pub struct ParsedProxy {
     /// `-U`.
     pub user: Option<ParsedUser>,
     /// `--proxy-basic` and its like; `None` where none was given.
-    pub allowed: Option<Allowed>,
+    pub allowed: Option<AllowedSchemes>,
     /// `-p`.
     pub tunnel: bool,
     /// `--proxy-http2`.
@@ -483,7 +483,7 @@ impl ParsedArgs {
     /// CA would have to repeat `--cacert` at every stage. What is sent to a server (method, fields,
     /// body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST
     /// or secret should be asked for in so many words.
-    pub(crate) fn next_stage(&mut self, template: Template) {
+    pub(crate) fn next_stage(&mut self, template: UrlTemplate) {
         let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
         // The new stage starts without the credentials of the stage before.
         transfer.tls.client = ClientCert::default();

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use haul::request::Particulars;
+use haul::request::RequestOverrides;
 use haul::{Client, Request, Target};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,13 +20,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut bytes = 0;
     for _ in 0..times {
         let own = match &body {
-            Some(body) => Particulars {
+            Some(body) => RequestOverrides {
                 method: Some("POST".into()),
                 fields: vec![("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec())],
                 body: Some(body.as_str().into()),
-                ..Particulars::default()
+                ..RequestOverrides::default()
             },
-            None => Particulars::default(),
+            None => RequestOverrides::default(),
         };
         let request = Request::new(target.clone(), client.options().clone(), own);
         bytes += client.call(request)?.body.len();

@@ -8,20 +8,20 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use haul_proto::time::Time;
+use haul_proto::time::Timestamp;
 
 /// `now` as the protocol machines count it: nanoseconds since this process first asked.
-pub fn time(now: Instant) -> Time {
-    Time(nanoseconds(now))
+pub fn time(now: Instant) -> Timestamp {
+    Timestamp(nanoseconds(now))
 }
 
 /// The same for the policies.
-pub fn policy_time(now: Instant) -> haul_policy::time::Time {
-    haul_policy::time::Time(nanoseconds(now))
+pub fn policy_time(now: Instant) -> haul_policy::time::MonotonicTime {
+    haul_policy::time::MonotonicTime(nanoseconds(now))
 }
 
 /// The instant that a policy's time stands for.
-pub fn instant(time: haul_policy::time::Time) -> Instant {
+pub fn instant(time: haul_policy::time::MonotonicTime) -> Instant {
     start() + Duration::from_nanos(time.0)
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_proto::head::{Head, Version};
+use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 /// The facts about one transfer. If each attempt starts over, they are those of the last attempt.
 /// Times count from [`Facts::started`].
@@ -21,7 +21,7 @@ pub struct Facts {
     /// The status of a proxy's last response to a CONNECT; 0 without one.
     pub connect_status: u16,
     /// The version of the final response.
-    pub version: Option<Version>,
+    pub version: Option<ProtocolVersion>,
     /// Bytes of all requests sent: heads in the form of HTTP/1.1, and content.
     pub request_bytes: u64,
     /// Bytes of content sent with the last request.
@@ -220,7 +220,7 @@ impl Facts {
 
     /// Records the head of a response. With `continues`, the response continues a body whose first
     /// response was already recorded.
-    pub(crate) fn on_head(&mut self, head: &Head, now: Instant, continues: bool) {
+    pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
         self.enter(TransferPhase::Receive, now);
         self.head_bytes += head.raw().len() as u64;
         if continues {

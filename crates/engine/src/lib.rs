@@ -29,11 +29,11 @@
 //! ```no_run
 //! use haul::Client;
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
-//! use haul::sink::output::Output;
+//! use haul::sink::output::DescriptorWriter;
 //!
 //! let pages = (1..=1_000_000).map(|i| Ok(FleetItem { url: format!("http://example.test/{i}"), destination: BodyDestination::Output }));
 //! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
-//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), NoReport)?;
+//! let summary = fleet.run(&Client::new(), Box::new(pages), DescriptorWriter::stdout(), NoReport)?;
 //! std::process::exit(summary.exit_code.into());
 //! # #[expect(unreachable_code)]
 //! # Ok::<(), haul::Error>(())
@@ -100,6 +100,6 @@ pub mod transfer;
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::{Target, TargetError};
-pub use haul_proto::head::{Head, Version};
+pub use haul_proto::head::{ProtocolVersion, ResponseHead};
 pub use request::{Request, RequestBuilder, RequestOptions};
-pub use response::{AsyncResponse, Reply, Response};
+pub use response::{AsyncResponse, BufferedResponse, Response};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use haul_policy::target::Target;
-use haul_proto::head::{Fields, Head};
+use haul_proto::head::{Fields, ResponseHead};
 
 use crate::facts::Facts;
 use crate::{Error, Result};
@@ -16,7 +16,7 @@ pub struct TransferOutcome {
     /// The target of the last exchange.
     pub target: Target,
     /// The head of the last response.
-    pub head: Option<Head>,
+    pub head: Option<ResponseHead>,
     /// Sizes, times and addresses.
     pub facts: Box<Facts>,
     /// The caller's number of the job.
@@ -42,5 +42,5 @@ pub struct FollowedRedirect {
     /// The requested target.
     pub target: Target,
     /// The head of the response that redirected.
-    pub head: Head,
+    pub head: ResponseHead,
 }

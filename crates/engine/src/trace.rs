@@ -22,8 +22,8 @@ use std::{fmt, io};
 use haul_policy::retry;
 use haul_policy::secrets::is_hidden_field;
 
-use haul_proto::head::{Fields, Head};
-use haul_proto::request::Request;
+use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::request::RequestHead;
 
 use crate::Error;
 use crate::outcome::TransferOutcome;
@@ -42,17 +42,17 @@ pub enum TraceEvent<'a> {
     /// The head of a response was received.
     Response {
         /// The head, as received.
-        head: &'a Head,
+        head: &'a ResponseHead,
     },
     /// An interim response (1xx) was received.
     Interim {
         /// The response's head, as received.
-        head: &'a Head,
+        head: &'a ResponseHead,
     },
     /// A proxy has responded to a CONNECT.
     Connect {
         /// The head of its answer, as received.
-        head: &'a Head,
+        head: &'a ResponseHead,
     },
     /// The trailer section of a body was received (RFC 9110 section 6.5).
     Trailers {
@@ -62,7 +62,7 @@ pub enum TraceEvent<'a> {
     /// The last attempt failed, and another follows after a wait.
     Retry {
         /// The failure of the last attempt.
-        trouble: retry::Outcome,
+        trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
         /// The number of attempts left, including the next one.
@@ -109,7 +109,7 @@ pub fn system_words(error: &io::Error) -> String {
 }
 
 /// Returns the event for a request, without secrets.
-pub(crate) fn request_event(request: &Request<'_>, version: &str) -> TraceEvent<'static> {
+pub(crate) fn request_event(request: &RequestHead<'_>, version: &str) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
         let value = if is_hidden_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };

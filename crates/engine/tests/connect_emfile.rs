@@ -5,7 +5,7 @@ use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 
 use haul::{
     ErrorKind,
-    net::connect::{Connect, ConnectOptions, Connector},
+    net::connect::{ConnectOptions, ConnectRace, RaceStatus},
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -23,16 +23,16 @@ fn connect_without_free_descriptors_reports_emfile() {
     let options = ConnectOptions::default();
     let now = Instant::now();
     let steps = [1, 2].map(|count| {
-        let mut connector = Connector::new("h", vec![address; count], &options, now);
+        let mut connector = ConnectRace::new("h", vec![address; count], &options, now);
         connector.step(now, &mut |_| ())
     });
     setrlimit(Resource::Nofile, before).unwrap();
 
     for step in steps {
-        let Connect::Failed(error) = step else { panic!("{step:?}") };
+        let RaceStatus::Failed(error) = step else { panic!("{step:?}") };
         assert_eq!(error.kind(), ErrorKind::Connect);
         assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
     }
-    let mut connector = Connector::new("h", vec![address], &options, now);
-    assert!(!matches!(connector.step(now, &mut |_| ()), Connect::Failed(_)), "there are descriptors again");
+    let mut connector = ConnectRace::new("h", vec![address], &options, now);
+    assert!(!matches!(connector.step(now, &mut |_| ()), RaceStatus::Failed(_)), "there are descriptors again");
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::start_origin;
-use haul::request::{Form, Particulars};
+use haul::request::{MultipartForm, RequestOverrides};
 use haul::{Client, Request, Target};
 
 /// The system's allocator, with a count of allocations for each thread.
@@ -49,12 +49,12 @@ fn client() -> Client {
     Client::builder().timeout(Duration::from_secs(30)).build()
 }
 
-fn posting() -> Particulars {
-    Particulars {
+fn posting() -> RequestOverrides {
+    RequestOverrides {
         method: Some("POST".into()),
         fields: vec![("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec())],
         body: Some("name=value&other=thing".into()),
-        ..Particulars::default()
+        ..RequestOverrides::default()
     }
 }
 
@@ -63,8 +63,8 @@ fn small_request_makes_few_allocations() {
     let origin = start_origin();
     let client = client();
     let target = Target::parse(&origin.url("/small")).unwrap();
-    for (own, most) in [(Particulars::default(), 20), (posting(), 30)] {
-        let call = |own: &Particulars| {
+    for (own, most) in [(RequestOverrides::default(), 20), (posting(), 30)] {
+        let call = |own: &RequestOverrides| {
             let request = Request::new(target.clone(), client.options().clone(), own.clone());
             let before = COUNT.get();
             client.call(request).unwrap();
@@ -138,10 +138,10 @@ fn requests_counted_by_strace() {
     let client = client();
     for _ in 0..times {
         let request = match variable("HAUL_WHAT").as_str() {
-            "get" => Request::new(target.clone(), client.options().clone(), Particulars::default()),
+            "get" => Request::new(target.clone(), client.options().clone(), RequestOverrides::default()),
             "post" => Request::new(target.clone(), client.options().clone(), posting()),
             _ => {
-                let form = Form::new().text("a", "b").bytes("f", "x.txt", "the file");
+                let form = MultipartForm::new().text("a", "b").bytes("f", "x.txt", "the file");
                 client.request_to("POST", target.clone()).multipart(form).build().unwrap()
             }
         };

@@ -9,10 +9,10 @@ use std::{env, fs};
 
 use common::{DRIVERS, Driver, following, start_origin, trusting};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::sink::memory::Memory;
-use haul::state::alt_svc::AltSvc;
-use haul::state::hsts::Hsts;
-use haul::state::jar::Jar;
+use haul::sink::memory::MemorySink;
+use haul::state::alt_svc::AltSvcCache;
+use haul::state::cookie_jar::SharedCookieJar;
+use haul::state::hsts::HstsCache;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::cookie::netscape;
 use testkit::raw::{RawPeer, Step};
@@ -45,7 +45,7 @@ fn cookies_of_redirects_and_responses_are_stored() {
             set("404 No", &many),
             set("200 OK", ""),
         ]);
-        let jar = Jar::new();
+        let jar = SharedCookieJar::new();
         let options = RequestOptions { jar: Some(jar.clone()), cookie: Some(b"own=0".to_vec()), ..following() };
         let client = Client::new();
         for path in ["/", "/x", "/many"] {
@@ -64,7 +64,7 @@ fn redirect_drops_literal_cookie_and_sends_jar_cookie() {
     let to = second.url("/").replace("127.0.0.1", "localhost");
     let go = format!("HTTP/1.1 307 Go\r\nLocation: {to}\r\nSet-Cookie: first=1\r\nContent-Length: 0\r\n\r\n");
     let first = RawPeer::always(vec![Step::ReadHead, Step::send(go)]);
-    let jar = Jar::new();
+    let jar = SharedCookieJar::new();
     jar.take(&Target::parse(&to).unwrap(), [&b"second=2"[..]]);
     let options = RequestOptions { jar: Some(jar), cookie: Some(b"own=0".to_vec()), ..following() };
     assert_eq!(Driver::Blocking.get(&Client::new(), &first.url("/"), &options).exit, 0);
@@ -78,7 +78,7 @@ fn hsts_upgrades_first_requests_and_redirects() {
     let port = origin.https_addr().port();
     for driver in DRIVERS {
         origin.forget();
-        let hsts = Hsts::new();
+        let hsts = HstsCache::new();
         hsts.take(&Target::parse("https://localhost/").unwrap(), b"max-age=100");
         let (trusted, _ca) = trusting(origin.ca_pem());
         let options = RequestOptions { hsts: Some(hsts), tls: trusted.tls, ..following() };
@@ -103,7 +103,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
         let peer = RawPeer::start_tls(vec![vec![Step::ReadHead, Step::send(reply)]], &authority, &[]);
         let (mut options, _ca) = trusting(authority.ca_pem());
         options.tls.verify = verify;
-        let (hsts, alt_svc) = (Hsts::new(), AltSvc::new());
+        let (hsts, alt_svc) = (HstsCache::new(), AltSvcCache::new());
         (options.hsts, options.alt_svc) = (Some(hsts.clone()), Some(alt_svc.clone()));
         let url = format!("https://localhost:{}/", peer.addr().port());
         assert_eq!(Driver::Blocking.get(&Client::new(), &url, &options).exit, 0);
@@ -114,7 +114,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
         fs::write(&hsts_file, "other.example \"29990101 00:00:00\"\n").unwrap();
         hsts.save(&hsts_file).unwrap();
         alt_svc.save(&alt_svc_file).unwrap();
-        let (again, alternatives) = (Hsts::new(), AltSvc::new());
+        let (again, alternatives) = (HstsCache::new(), AltSvcCache::new());
         again.load(&hsts_file).unwrap();
         alternatives.load(&alt_svc_file).unwrap();
         let is_known = |host: &str| again.upgrade(&Target::parse(host).unwrap()).is_some();
@@ -127,11 +127,11 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
 #[test]
 fn jar_that_failed_to_save_saves_later() {
     let place = tempfile::tempdir().unwrap();
-    let jar = Jar::new();
+    let jar = SharedCookieJar::new();
     jar.take(&Target::parse("http://h.example/").unwrap(), [&b"a=1"[..]]);
     assert!(jar.save(place.path().join("none/jar")).is_err());
     jar.save(place.path().join("jar")).unwrap();
-    let again = Jar::new();
+    let again = SharedCookieJar::new();
     assert_eq!(again.load(place.path().join("jar")).unwrap(), 0);
     assert_eq!(again.with(|jar| jar.len()), 1);
 }
@@ -145,12 +145,12 @@ fn be_a_child() -> bool {
     // Its own host, because a host may have 180 cookies.
     let host = format!("p{number}.test");
     client.resolver().add_override(&format!("{host}:{port}:127.0.0.1")).unwrap();
-    let jar = Jar::new();
+    let jar = SharedCookieJar::new();
     jar.load(file).unwrap();
     let options = Arc::new(RequestOptions { jar: Some(jar.clone()), ..RequestOptions::default() });
     for i in 0..REQUESTS {
         let target = Target::parse(&format!("http://{host}:{port}/set?c{i}")).unwrap();
-        client.fetch(target, Arc::clone(&options), Box::new(Memory::default())).result.unwrap();
+        client.fetch(target, Arc::clone(&options), Box::new(MemorySink::default())).result.unwrap();
         jar.save(file).unwrap();
     }
     true

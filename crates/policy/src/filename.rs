@@ -31,43 +31,43 @@ pub const MAX_NAME: usize = 240;
 
 /// The URL contains no name. Versions of curl without [`FALLBACK`] exit with 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoName;
+pub struct NoFileName;
 
-impl NoName {
+impl NoFileName {
     /// Returns 23.
     pub fn exit_code(&self) -> u8 {
         23
     }
 }
 
-impl fmt::Display for NoName {
+impl fmt::Display for NoFileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Remote file name has no length")
     }
 }
 
-impl core::error::Error for NoName {}
+impl core::error::Error for NoFileName {}
 
 /// Returns the last segment of the path, as curl does: not decoded, without the query; `/dir/`
 /// gives `dir`.
 ///
 /// A leading dot becomes `_`: a list of URLs from somebody else must not write `.bashrc`. The
 /// length is left to the file system, since two shortened names could become equal.
-pub fn from_target(target: &Target) -> Result<String, NoName> {
+pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
 /// Returns the name like [`from_target`], but keeps a leading dot, for command lines written for
 /// curl: `curl -O https://h/.vimrc`.
-pub fn as_curl(target: &Target) -> Result<String, NoName> {
+pub fn as_curl(target: &Target) -> Result<String, NoFileName> {
     // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
-    last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoName)
+    last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
 /// Returns the name like [`as_curl`], in the spelling of `url`: characters that a target encodes
 /// stay as the user wrote them.
-pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
+pub fn as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = as_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
     let written = place.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
@@ -89,7 +89,7 @@ pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
 pub fn from_disposition(value: &[u8]) -> Option<String> {
     let mut plain = None;
     let mut extended = None;
-    for (name, value) in (Parameters { rest: value }) {
+    for (name, value) in (DispositionParameters { rest: value }) {
         if name.eq_ignore_ascii_case(b"filename*") {
             extended = extended.or_else(|| decode_extended(&value));
         } else if name.eq_ignore_ascii_case(b"filename") {
@@ -187,11 +187,11 @@ fn is_reserved(name: &str) -> bool {
 
 /// An iterator over the `name=value` pairs of a parameterised field. Other text between semicolons
 /// is skipped.
-struct Parameters<'v> {
+struct DispositionParameters<'v> {
     rest: &'v [u8],
 }
 
-impl<'v> Iterator for Parameters<'v> {
+impl<'v> Iterator for DispositionParameters<'v> {
     type Item = (&'v [u8], Cow<'v, [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -306,8 +306,8 @@ mod tests {
             assert_eq!(name.as_deref().ok(), expected, "{url}");
         }
         let as_is = Target::parse_with("http://h/a/..", crate::Scheme::Http, true).unwrap();
-        assert_eq!(from_target(&as_is), Err(NoName));
-        assert_eq!(as_curl(&as_is), Err(NoName));
+        assert_eq!(from_target(&as_is), Err(NoFileName));
+        assert_eq!(as_curl(&as_is), Err(NoFileName));
         assert_eq!(as_curl(&Target::parse("http://h/.vimrc").unwrap()).as_deref(), Ok(".vimrc"));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The crate decides which host a URL names, where a redirect leads and which secrets may follow,
 //! whether a failed request is retried, and which job starts next. The crate has no I/O, no clock
-//! and no threads. Callers pass in monotonic time as [`Time`], and wall-clock seconds and entropy
+//! and no threads. Callers pass in monotonic time as [`MonotonicTime`], and wall-clock seconds and entropy
 //! as plain `u64` arguments, so a test can replay every decision. The crate's `clippy.toml` bans
 //! the standard library's clocks, sockets, files and threads. (The crate is not `no_std`:
 //! [`httpdate`] uses `std::time::SystemTime`, and [`queue`] has a `HashMap`.)
@@ -34,21 +34,21 @@
 //! Left out: everything that touches a socket, a file or a clock. The engine does that.
 //!
 //! ```
-//! use haul_policy::redirect::{RedirectRules, Secrets, decide};
+//! use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
 //! use haul_policy::target::Target;
 //!
 //! let first = Target::parse("https://shop.example/login")?;
 //! let hop = decide(&RedirectRules::default(), 0, 302, Some(b"//ads.example/x"), "POST", &first, &first.origin())?
 //!     .expect("a 302 with a Location is followed");
 //! assert_eq!(hop.target.to_url(), "https://ads.example/x");
-//! assert_eq!((hop.method.as_str(), hop.secrets), ("GET", Secrets::Drop));
+//! assert_eq!((hop.method.as_str(), hop.secrets), ("GET", SecretHandling::Drop));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod alt_svc;
 pub mod auth;
-mod civil;
+mod calendar;
 pub mod cookie;
 pub mod field;
 pub mod file_url;
@@ -73,4 +73,4 @@ pub mod time;
 pub mod urlencode;
 
 pub use target::{Host, Origin, Scheme, Target, TargetError};
-pub use time::Time;
+pub use time::MonotonicTime;

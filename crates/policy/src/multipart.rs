@@ -2,15 +2,15 @@
 //! the total length. The parts' contents stay where they are.
 //!
 //! ```
-//! use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
+//! use haul_policy::multipart::{MultipartBoundary, FormPartContent, NameEscape, MultipartLayout, FormPart, MultipartPiece};
 //!
 //! let parts = [
-//!     Part::field("who", "me"),
-//!     Part::file("what", "a \"b\".txt", Content::Source { index: 0, length: Some(1000) }),
+//!     FormPart::field("who", "me"),
+//!     FormPart::file("what", "a \"b\".txt", FormPartContent::Source { index: 0, length: Some(1000) }),
 //! ];
-//! let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent)?;
+//! let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent)?;
 //! assert!(layout.content_type.starts_with("multipart/form-data; boundary=------------------------"));
-//! let [Piece::Literal(before), Piece::Source { index: 0, length: Some(1000) }, Piece::Literal(after)] = &layout.pieces[..]
+//! let [MultipartPiece::Literal(before), MultipartPiece::Source { index: 0, length: Some(1000) }, MultipartPiece::Literal(after)] = &layout.pieces[..]
 //! else { panic!("two literals round the file") };
 //! assert_eq!(layout.length, Some(before.len() as u64 + 1000 + after.len() as u64));
 //! let text = String::from_utf8_lossy(before);
@@ -26,7 +26,7 @@ use core::fmt;
 
 /// The escaping of quotes in names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Escape {
+pub enum NameEscape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
     #[default]
     Percent,
@@ -36,7 +36,7 @@ pub enum Escape {
 
 /// The content of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum FormPartContent {
     /// The bytes themselves.
     Bytes(Vec<u8>),
     /// The caller's source number `index`. If its length is unknown the body's is too, and the body
@@ -48,13 +48,13 @@ pub enum Content {
         length: Option<u64>,
     },
     /// Several parts under one name: multipart/mixed, as with `-F name=@a,b`.
-    Mixed(Vec<Part>),
+    Mixed(Vec<FormPart>),
 }
 
 /// A part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The field's name; `None` inside a [`Content::Mixed`].
+pub struct FormPart {
+    /// The field's name; `None` inside a [`FormPartContent::Mixed`].
     pub name: Option<Vec<u8>>,
     /// The file name sent to the server.
     pub filename: Option<Vec<u8>>,
@@ -64,28 +64,28 @@ pub struct Part {
     /// replaces the generated one.
     pub headers: Vec<Vec<u8>>,
     /// The content.
-    pub content: Content,
+    pub content: FormPartContent,
 }
 
-impl Part {
+impl FormPart {
     /// Creates a plain field: `-F name=value`, `--form-string`.
-    pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Part {
-        Part {
+    pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> FormPart {
+        FormPart {
             name: Some(name.as_ref().to_vec()),
             filename: None,
             content_type: None,
             headers: Vec::new(),
-            content: Content::Bytes(value.as_ref().to_vec()),
+            content: FormPartContent::Bytes(value.as_ref().to_vec()),
         }
     }
 
     /// Creates a part for a file: `-F name=@file`, with the type [`content_type_of`] its name.
-    pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: Content) -> Part {
-        Part {
+    pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: FormPartContent) -> FormPart {
+        FormPart {
             filename: Some(filename.as_ref().to_vec()),
             content_type: Some(content_type_of(filename.as_ref()).to_owned()),
             content,
-            ..Part::field(name, "")
+            ..FormPart::field(name, "")
         }
     }
 }
@@ -116,12 +116,12 @@ pub fn content_type_of(filename: &[u8]) -> &'static str {
 /// entropy. Contents are not searched for the delimiter: a collision is less likely than an
 /// undetected transmission error, and a stream cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Boundary(u128);
+pub struct MultipartBoundary(u128);
 
-impl Boundary {
+impl MultipartBoundary {
     /// Makes a boundary from entropy, which must be fresh for each request.
-    pub fn new(entropy: [u8; 16]) -> Boundary {
-        Boundary(u128::from_be_bytes(entropy))
+    pub fn new(entropy: [u8; 16]) -> MultipartBoundary {
+        MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
     /// Returns the boundary of the form itself (0) or of the `number`th nested list. All have equal
@@ -140,7 +140,7 @@ impl Boundary {
 
 /// A contiguous piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum MultipartPiece {
     /// The bytes themselves.
     Literal(Vec<u8>),
     /// All of the caller's source number `index`.
@@ -154,60 +154,68 @@ pub enum Piece {
 
 /// A body made of parts. No two literals are adjacent, so a small form is one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct MultipartLayout {
     /// The value of the request's Content-Type.
     pub content_type: String,
     /// The pieces of the body, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<MultipartPiece>,
     /// The body's length in bytes; `None` if the length of a source is unknown.
     pub length: Option<u64>,
 }
 
-impl Layout {
+impl MultipartLayout {
     /// Lays out a form.
-    pub fn new(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
-        Layout::with_disposition(parts, boundary, escape, "form-data")
+    pub fn new(
+        parts: &[FormPart],
+        boundary: &MultipartBoundary,
+        escape: NameEscape,
+    ) -> Result<MultipartLayout, MultipartError> {
+        MultipartLayout::with_disposition(parts, boundary, escape, "form-data")
     }
 
     /// Lays out a body of another type than a form. Its parts are attachments, as in curl.
-    pub fn attached(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
-        Layout::with_disposition(parts, boundary, escape, "attachment")
+    pub fn attached(
+        parts: &[FormPart],
+        boundary: &MultipartBoundary,
+        escape: NameEscape,
+    ) -> Result<MultipartLayout, MultipartError> {
+        MultipartLayout::with_disposition(parts, boundary, escape, "attachment")
     }
 
     fn with_disposition(
-        parts: &[Part],
-        boundary: &Boundary,
-        escape: Escape,
+        parts: &[FormPart],
+        boundary: &MultipartBoundary,
+        escape: NameEscape,
         disposition: &str,
-    ) -> Result<Layout, MultipartError> {
-        let mut writer = Writer { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
+    ) -> Result<MultipartLayout, MultipartError> {
+        let mut writer = MultipartWriter { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
         let delimiter = boundary.text(0);
         writer.parts(parts, &delimiter, disposition)?;
         let length = writer.pieces.iter().try_fold(0u64, |sum, piece| match piece {
-            Piece::Literal(bytes) => sum.checked_add(bytes.len() as u64),
-            Piece::Source { length, .. } => sum.checked_add((*length)?),
+            MultipartPiece::Literal(bytes) => sum.checked_add(bytes.len() as u64),
+            MultipartPiece::Source { length, .. } => sum.checked_add((*length)?),
         });
         let content_type = format!("multipart/form-data; boundary={delimiter}");
-        Ok(Layout { content_type, pieces: writer.pieces, length })
+        Ok(MultipartLayout { content_type, pieces: writer.pieces, length })
     }
 }
 
-struct Writer {
-    pieces: Vec<Piece>,
-    boundary: Boundary,
+struct MultipartWriter {
+    pieces: Vec<MultipartPiece>,
+    boundary: MultipartBoundary,
     nested: usize,
-    escape: Escape,
+    escape: NameEscape,
 }
 
-impl Writer {
+impl MultipartWriter {
     fn literal(&mut self, bytes: &[u8]) {
         match self.pieces.last_mut() {
-            Some(Piece::Literal(last)) => last.extend_from_slice(bytes),
-            _ => self.pieces.push(Piece::Literal(bytes.to_vec())),
+            Some(MultipartPiece::Literal(last)) => last.extend_from_slice(bytes),
+            _ => self.pieces.push(MultipartPiece::Literal(bytes.to_vec())),
         }
     }
 
-    fn parts(&mut self, parts: &[Part], delimiter: &str, disposition: &str) -> Result<(), MultipartError> {
+    fn parts(&mut self, parts: &[FormPart], delimiter: &str, disposition: &str) -> Result<(), MultipartError> {
         for part in parts {
             self.literal(format!("--{delimiter}\r\n").as_bytes());
             self.part(part, disposition)?;
@@ -217,7 +225,7 @@ impl Writer {
         Ok(())
     }
 
-    fn part(&mut self, part: &Part, disposition: &str) -> Result<(), MultipartError> {
+    fn part(&mut self, part: &FormPart, disposition: &str) -> Result<(), MultipartError> {
         let is_line_end = |b: &u8| matches!(b, b'\r' | b'\n' | 0);
         let content_type = part.content_type.as_deref();
         if part.headers.iter().flatten().any(is_line_end)
@@ -240,7 +248,7 @@ impl Writer {
             head.extend_from_slice(b"\r\n");
         }
         let mut inner = String::new();
-        if matches!(part.content, Content::Mixed(_)) {
+        if matches!(part.content, FormPartContent::Mixed(_)) {
             self.nested += 1;
             inner = self.boundary.text(self.nested);
             let kind = content_type.unwrap_or("multipart/mixed");
@@ -255,9 +263,11 @@ impl Writer {
         head.extend_from_slice(b"\r\n");
         self.literal(&head);
         match &part.content {
-            Content::Mixed(parts) => self.parts(parts, &inner, "attachment")?,
-            Content::Bytes(bytes) => self.literal(bytes),
-            Content::Source { index, length } => self.pieces.push(Piece::Source { index: *index, length: *length }),
+            FormPartContent::Mixed(parts) => self.parts(parts, &inner, "attachment")?,
+            FormPartContent::Bytes(bytes) => self.literal(bytes),
+            FormPartContent::Source { index, length } => {
+                self.pieces.push(MultipartPiece::Source { index: *index, length: *length })
+            }
         }
         Ok(())
     }
@@ -272,8 +282,8 @@ impl Writer {
                 (b'\r', _) => head.extend_from_slice(b"%0D"),
                 (b'\n', _) => head.extend_from_slice(b"%0A"),
                 (0, _) => head.extend_from_slice(b"%00"),
-                (b'"', Escape::Percent) => head.extend_from_slice(b"%22"),
-                (b'"' | b'\\', Escape::Backslash) => head.extend_from_slice(&[b'\\', *b]),
+                (b'"', NameEscape::Percent) => head.extend_from_slice(b"%22"),
+                (b'"' | b'\\', NameEscape::Backslash) => head.extend_from_slice(&[b'\\', *b]),
                 _ => head.push(*b),
             }
         }
@@ -301,34 +311,34 @@ impl core::error::Error for MultipartError {}
 mod tests {
     use super::*;
 
-    fn text(layout: &Layout) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Piece::Source { index, .. } => format!("<{index}>"),
+    fn text(layout: &MultipartLayout) -> String {
+        let piece = |piece: &MultipartPiece| match piece {
+            MultipartPiece::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            MultipartPiece::Source { index, .. } => format!("<{index}>"),
         };
         let delimiter = layout.content_type.rsplit('=').next().unwrap();
         layout.pieces.iter().map(piece).collect::<String>().replace(delimiter, "B")
     }
 
-    fn lay(parts: &[Part], escape: Escape) -> Layout {
-        Layout::new(parts, &Boundary::new([1; 16]), escape).unwrap()
+    fn lay(parts: &[FormPart], escape: NameEscape) -> MultipartLayout {
+        MultipartLayout::new(parts, &MultipartBoundary::new([1; 16]), escape).unwrap()
     }
 
     #[test]
     fn body_equals_curls() {
-        let typed = Part {
+        let typed = FormPart {
             content_type: Some("x/y".into()),
-            ..Part::file("f", "q", Content::Source { index: 3, length: None })
+            ..FormPart::file("f", "q", FormPartContent::Source { index: 3, length: None })
         };
-        let layout = lay(&[Part::field("a\"\\q", "v"), typed], Escape::Percent);
+        let layout = lay(&[FormPart::field("a\"\\q", "v"), typed], NameEscape::Percent);
         assert_eq!(
             text(&layout),
             "--B\r\nContent-Disposition: form-data; name=\"a%22\\q\"\r\n\r\nv\r\n\
              --B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"q\"\r\nContent-Type: x/y\r\n\r\n<3>\r\n--B--\r\n"
         );
         assert_eq!(layout.length, None);
-        let own = Part { headers: vec![b"X-A: b".to_vec()], ..Part::field("a\"\\q", "v") };
-        let layout = lay(&[own], Escape::Backslash);
+        let own = FormPart { headers: vec![b"X-A: b".to_vec()], ..FormPart::field("a\"\\q", "v") };
+        let layout = lay(&[own], NameEscape::Backslash);
         assert_eq!(
             text(&layout),
             "--B\r\nContent-Disposition: form-data; name=\"a\\\"\\\\q\"\r\nX-A: b\r\n\r\nv\r\n--B--\r\n"
@@ -338,11 +348,16 @@ mod tests {
 
     #[test]
     fn several_files_under_one_name_are_mixed() {
-        let file =
-            |name: &str, index| Part { name: None, ..Part::file("", name, Content::Source { index, length: Some(3) }) };
-        let list = Part { content: Content::Mixed(vec![file("a.txt", 0), file("b.HTML", 1)]), ..Part::field("g", "") };
-        let layout = lay(&[list], Escape::Percent);
-        let inner = Boundary::new([1; 16]).text(1);
+        let file = |name: &str, index| FormPart {
+            name: None,
+            ..FormPart::file("", name, FormPartContent::Source { index, length: Some(3) })
+        };
+        let list = FormPart {
+            content: FormPartContent::Mixed(vec![file("a.txt", 0), file("b.HTML", 1)]),
+            ..FormPart::field("g", "")
+        };
+        let layout = lay(&[list], NameEscape::Percent);
+        let inner = MultipartBoundary::new([1; 16]).text(1);
         assert_eq!(
             text(&layout).replace(&inner, "N"),
             "--B\r\nContent-Disposition: form-data; name=\"g\"\r\nContent-Type: multipart/mixed; boundary=N\r\n\r\n\
@@ -353,11 +368,11 @@ mod tests {
 
     #[test]
     fn nested_text_fields_are_no_attachments() {
-        let bare = |content: &str| Part { name: None, ..Part::field("", content) };
-        let list = Part { content: Content::Mixed(vec![bare("a"), bare("b")]), ..Part::field("", "") };
-        let list = Part { name: None, content_type: Some("multipart/alternative".into()), ..list };
-        let layout = lay(&[list], Escape::Percent);
-        let inner = Boundary::new([1; 16]).text(1);
+        let bare = |content: &str| FormPart { name: None, ..FormPart::field("", content) };
+        let list = FormPart { content: FormPartContent::Mixed(vec![bare("a"), bare("b")]), ..FormPart::field("", "") };
+        let list = FormPart { name: None, content_type: Some("multipart/alternative".into()), ..list };
+        let layout = lay(&[list], NameEscape::Percent);
+        let inner = MultipartBoundary::new([1; 16]).text(1);
         assert_eq!(
             text(&layout).replace(&inner, "N"),
             "--B\r\nContent-Disposition: form-data\r\nContent-Type: multipart/alternative; boundary=N\r\n\r\n\
@@ -367,36 +382,38 @@ mod tests {
 
     #[test]
     fn names_cannot_start_header_lines() {
-        for escape in [Escape::Percent, Escape::Backslash] {
-            let part = Part::file("a\r\nX: 1", "b\n\0\"", Content::Bytes(Vec::new()));
+        for escape in [NameEscape::Percent, NameEscape::Backslash] {
+            let part = FormPart::file("a\r\nX: 1", "b\n\0\"", FormPartContent::Bytes(Vec::new()));
             let text = text(&lay(&[part], escape));
             assert!(text.contains("name=\"a%0D%0AX: 1\"; filename=\"b%0A%00"), "{text}");
             assert_eq!(text.matches("\r\n").count(), text.matches('\n').count());
         }
-        let refused = |part: Part| Layout::new(&[part], &Boundary::new([0; 16]), Escape::Percent).unwrap_err();
-        refused(Part { content_type: Some("a\r\nb".into()), ..Part::field("a", "") });
-        refused(Part { headers: vec![b"X: 1\nY: 2".to_vec()], ..Part::field("a", "") });
+        let refused = |part: FormPart| {
+            MultipartLayout::new(&[part], &MultipartBoundary::new([0; 16]), NameEscape::Percent).unwrap_err()
+        };
+        refused(FormPart { content_type: Some("a\r\nb".into()), ..FormPart::field("a", "") });
+        refused(FormPart { headers: vec![b"X: 1\nY: 2".to_vec()], ..FormPart::field("a", "") });
     }
 
     #[test]
     fn user_header_lines_replace_generated_ones() {
         let headers = vec![b"content-disposition: attachment".to_vec(), b"Content-TYPE: a/b".to_vec()];
-        let part = Part { headers, ..Part::file("a", "b.png", Content::Bytes(b"x".to_vec())) };
+        let part = FormPart { headers, ..FormPart::file("a", "b.png", FormPartContent::Bytes(b"x".to_vec())) };
         assert_eq!(
-            text(&lay(&[part], Escape::Percent)),
+            text(&lay(&[part], NameEscape::Percent)),
             "--B\r\ncontent-disposition: attachment\r\nContent-TYPE: a/b\r\n\r\nx\r\n--B--\r\n"
         );
-        assert_eq!(text(&lay(&[], Escape::Percent)), "--B--\r\n");
+        assert_eq!(text(&lay(&[], NameEscape::Percent)), "--B--\r\n");
     }
 
     #[test]
     fn boundaries_are_unique_and_of_equal_length() {
         for entropy in [[0; 16], [255; 16]] {
-            let texts: Vec<String> = (0..100).map(|n| Boundary::new(entropy).text(n)).collect();
+            let texts: Vec<String> = (0..100).map(|n| MultipartBoundary::new(entropy).text(n)).collect();
             assert!(texts.iter().all(|t| t.len() == 46 && t[24..].bytes().all(|b| b.is_ascii_alphanumeric())));
             assert!((0..100).all(|n| !texts[n + 1..].contains(&texts[n])));
         }
-        let huge = Content::Source { index: 0, length: Some(u64::MAX) };
-        assert_eq!(lay(&[Part::file("a", "b", huge)], Escape::Percent).length, None);
+        let huge = FormPartContent::Source { index: 0, length: Some(u64::MAX) };
+        assert_eq!(lay(&[FormPart::file("a", "b", huge)], NameEscape::Percent).length, None);
     }
 }

@@ -98,7 +98,7 @@ impl core::error::Error for NetrcError {}
 /// With a `login` (from a URL), an entry matches if it has that login, or a password and no login,
 /// which applies to any login.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<NetrcEntry>, NetrcError> {
-    let mut words = Words { text, at: 0, line: 1 };
+    let mut words = NetrcWords { text, at: 0, line: 1 };
     let mut current: Option<NetrcEntry> = None;
     let fits = |entry: &NetrcEntry| {
         login.is_none_or(|login| match &entry.login {
@@ -106,14 +106,14 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
             None => entry.password.is_some(),
         })
     };
-    while let Some(word) = words.next(Expected::Keyword)? {
+    while let Some(word) = words.next(NetrcPosition::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         let begins_entry = is("machine") || is("default");
         if begins_entry && let Some(entry) = current.take().filter(fits) {
             return Ok(Some(entry));
         }
         if is("machine") {
-            let name = words.next(Expected::Value)?;
+            let name = words.next(NetrcPosition::Value)?;
             let is_host = name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()));
             current = is_host.then(NetrcEntry::default);
         } else if is("default") {
@@ -121,13 +121,13 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
         } else if is("macdef") {
             words.skip_macro();
         } else if is("login") || is("user") {
-            let value = words.next(Expected::Value)?;
+            let value = words.next(NetrcPosition::Value)?;
             set(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
-            let value = words.next(Expected::Value)?;
+            let value = words.next(NetrcPosition::Value)?;
             set(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
-            let value = words.next(Expected::Value)?;
+            let value = words.next(NetrcPosition::Value)?;
             set(&mut current, |entry| &mut entry.account, value);
         }
     }
@@ -148,20 +148,20 @@ fn set(
 
 /// The kinds of words that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum NetrcPosition {
     /// A keyword or a comment.
     Keyword,
     /// A value. A password may begin with `#`.
     Value,
 }
 
-struct Words<'t> {
+struct NetrcWords<'t> {
     text: &'t [u8],
     at: usize,
     line: usize,
 }
 
-impl Words<'_> {
+impl NetrcWords<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -179,12 +179,12 @@ impl Words<'_> {
         }
     }
 
-    fn next(&mut self, place: Expected) -> Result<Option<Vec<u8>>, NetrcError> {
+    fn next(&mut self, place: NetrcPosition) -> Result<Option<Vec<u8>>, NetrcError> {
         loop {
             self.skip_while(|b| b.is_ascii_whitespace());
             match self.peek() {
                 None => return Ok(None),
-                Some(b'#') if place == Expected::Keyword => self.skip_while(|b| b != b'\n'),
+                Some(b'#') if place == NetrcPosition::Keyword => self.skip_while(|b| b != b'\n'),
                 Some(b'"') => return self.quoted().map(Some),
                 Some(_) => break,
             }

@@ -1,12 +1,12 @@
 //! `--proto` and `--proto-redir`: the allowed schemes.
 //!
 //! ```
-//! use haul_policy::protocols::{ListError, Protocols};
+//! use haul_policy::protocols::{ProtocolListError, ProtocolSet};
 //!
-//! let allowed = Protocols::default().with("-all,https,gopher")?;
-//! assert_eq!(allowed, Protocols { http: false, https: true, file: false });
-//! assert_eq!(Protocols::default().with("=http,htps"), Err(ListError::Unknown("htps")));
-//! # Ok::<(), ListError<'_>>(())
+//! let allowed = ProtocolSet::default().with("-all,https,gopher")?;
+//! assert_eq!(allowed, ProtocolSet { http: false, https: true, file: false });
+//! assert_eq!(ProtocolSet::default().with("=http,htps"), Err(ProtocolListError::Unknown("htps")));
+//! # Ok::<(), ProtocolListError<'_>>(())
 //! ```
 
 use crate::redirect::RedirectRules;
@@ -14,7 +14,7 @@ use crate::target::Scheme;
 
 /// The set of allowed schemes; default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Protocols {
+pub struct ProtocolSet {
     /// Plain HTTP.
     pub http: bool,
     /// HTTP over TLS.
@@ -24,15 +24,15 @@ pub struct Protocols {
     pub file: bool,
 }
 
-impl Default for Protocols {
+impl Default for ProtocolSet {
     fn default() -> Self {
-        Protocols { http: true, https: true, file: true }
+        ProtocolSet { http: true, https: true, file: true }
     }
 }
 
 /// The reason why a list is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListError<'l> {
+pub enum ProtocolListError<'l> {
     /// No scheme has this name. A typing error in a restriction must not go unnoticed.
     Unknown(&'l str),
     /// The list allows no scheme at all.
@@ -46,14 +46,14 @@ const OTHERS: &[&str] = &[
     "smtp", "smtps", "telnet", "tftp", "ws", "wss",
 ];
 
-impl Protocols {
+impl ProtocolSet {
     /// Returns the set as changed by a list of words between commas. Each word is a scheme or
     /// `all`, with a sign before it: `+` or none allows, `-` forbids, `=` allows only that one.
     /// Words apply from left to right, as in curl.
     ///
     /// # Errors
     /// Fails for an unknown word, and for a list that allows nothing at all.
-    pub fn with(self, list: &str) -> Result<Protocols, ListError<'_>> {
+    pub fn with(self, list: &str) -> Result<ProtocolSet, ProtocolListError<'_>> {
         let mut set = self;
         let mut others = true;
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -63,11 +63,11 @@ impl Protocols {
             let [http, https, file] = ["http", "https", "file"].map(|scheme| is("all") || is(scheme));
             let other = OTHERS.iter().any(|other| is(other));
             if !http && !https && !file && !other {
-                return Err(ListError::Unknown(name));
+                return Err(ProtocolListError::Unknown(name));
             }
             let value = sign != "-";
             if sign == "=" {
-                (set, others) = (Protocols { http: false, https: false, file: false }, false);
+                (set, others) = (ProtocolSet { http: false, https: false, file: false }, false);
             }
             // For these it only matters whether any is left.
             others = if is("all") || other && value { value } else { others };
@@ -75,7 +75,7 @@ impl Protocols {
             set.https = if https { value } else { set.https };
             set.file = if file { value } else { set.file };
         }
-        if others || set.http || set.https || set.file { Ok(set) } else { Err(ListError::Nothing) }
+        if others || set.http || set.https || set.file { Ok(set) } else { Err(ProtocolListError::Nothing) }
     }
 
     /// Returns `true` if the set contains the scheme.
@@ -88,15 +88,15 @@ impl Protocols {
 
     /// Returns the schemes in both sets: a redirect must pass `--proto` and `--proto-redir`.
     #[must_use]
-    pub fn and(self, other: Protocols) -> Protocols {
-        Protocols { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
+    pub fn and(self, other: ProtocolSet) -> ProtocolSet {
+        ProtocolSet { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
     }
 }
 
 impl RedirectRules {
     /// Restricts the rules to redirects to allowed schemes.
     #[must_use]
-    pub fn with_protocols(self, allowed: Protocols) -> RedirectRules {
+    pub fn with_protocols(self, allowed: ProtocolSet) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }
     }
 }
@@ -122,24 +122,24 @@ mod tests {
             ("-all,ftp", false, false, false),
             (" -all , https ,,", false, true, false),
         ] {
-            assert_eq!(Protocols::default().with(list), Ok(Protocols { http, https, file }), "{list}");
+            assert_eq!(ProtocolSet::default().with(list), Ok(ProtocolSet { http, https, file }), "{list}");
         }
         for (list, error) in [
-            ("-x", ListError::Unknown("x")),
-            ("https,=y", ListError::Unknown("y")),
-            ("+", ListError::Unknown("")),
-            ("+-http", ListError::Unknown("-http")),
-            ("-all", ListError::Nothing),
-            ("=http,-http", ListError::Nothing),
+            ("-x", ProtocolListError::Unknown("x")),
+            ("https,=y", ProtocolListError::Unknown("y")),
+            ("+", ProtocolListError::Unknown("")),
+            ("+-http", ProtocolListError::Unknown("-http")),
+            ("-all", ProtocolListError::Nothing),
+            ("=http,-http", ProtocolListError::Nothing),
         ] {
-            assert_eq!(Protocols::default().with(list), Err(error), "{list}");
+            assert_eq!(ProtocolSet::default().with(list), Err(error), "{list}");
         }
     }
 
     #[test]
     fn redirects_must_pass_both_lists() {
-        let tls = Protocols::default().with("=https").unwrap();
-        let rules = RedirectRules::default().with_protocols(tls.and(Protocols::default()));
+        let tls = ProtocolSet::default().with("=https").unwrap();
+        let rules = RedirectRules::default().with_protocols(tls.and(ProtocolSet::default()));
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));
         assert!(tls.allows(Scheme::Https) && !tls.allows(Scheme::Http));
     }

@@ -2,23 +2,23 @@
 //! can be paused.
 //!
 //! ```
-//! use haul_policy::queue::{Caps, Queue};
-//! use haul_policy::{Target, Time};
+//! use haul_policy::queue::{QueueCaps, JobQueue};
+//! use haul_policy::{Target, MonotonicTime};
 //!
-//! let mut queue = Queue::new(Caps { total: 8, per_host: 1 });
+//! let mut queue = JobQueue::new(QueueCaps { total: 8, per_host: 1 });
 //! let (a, b) = (Target::parse("http://a/")?.origin(), Target::parse("http://b/")?.origin());
 //! queue.push(&a, 0, "a0");
 //! queue.push(&a, 1, "a1");
 //! queue.push(&b, 2, "b2");
-//! let (host, _, job) = queue.next(Time(0), None).unwrap();
+//! let (host, _, job) = queue.next(MonotonicTime(0), None).unwrap();
 //! assert_eq!(job, "a0");
-//! assert_eq!(queue.next(Time(0), None).unwrap().2, "b2"); // a is full
-//! assert_eq!(queue.next_for(host, Time(0), None), Some((1, "a1"))); // on a0's warm connection
+//! assert_eq!(queue.next(MonotonicTime(0), None).unwrap().2, "b2"); // a is full
+//! assert_eq!(queue.next_for(host, MonotonicTime(0), None), Some((1, "a1"))); // on a0's warm connection
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! A slot is taken by [`next`](Queue::next) and returned by [`release`](Queue::release);
-//! [`next_for`](Queue::next_for) passes a slot on to another job of the same host.
+//! A slot is taken by [`next`](JobQueue::next) and returned by [`release`](JobQueue::release);
+//! [`next_for`](JobQueue::next_for) passes a slot on to another job of the same host.
 //!
 //! **The head.** With output in order, jobs after the first unfinished one (the head) may occupy
 //! all slots and stop, their windows full, waiting for the head to be printed. The head may
@@ -34,11 +34,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 use crate::target::Origin;
-use crate::time::Time;
+use crate::time::MonotonicTime;
 
 /// The largest numbers of running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct QueueCaps {
     /// The cap in total; 0 counts as 1.
     pub total: usize,
     /// The cap for one host; 0 counts as 1.
@@ -62,8 +62,8 @@ type Position = (u64, u64);
 
 /// Waiting jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
-pub struct Queue<T, K = Origin> {
-    caps: Caps,
+pub struct JobQueue<T, K = Origin> {
+    caps: QueueCaps,
     hosts: Vec<HostSlot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
@@ -76,9 +76,9 @@ pub struct Queue<T, K = Origin> {
     /// The hosts of `ready` without a running job.
     ready_idle: BTreeSet<(Position, u32)>,
     /// Paused hosts with jobs waiting.
-    paused: BTreeSet<(Time, u32)>,
+    paused: BTreeSet<(MonotonicTime, u32)>,
     /// Paused hosts without waiting or running jobs.
-    resting: BTreeSet<(Time, u32)>,
+    resting: BTreeSet<(MonotonicTime, u32)>,
     running: usize,
     pushes: u64,
 }
@@ -86,41 +86,41 @@ pub struct Queue<T, K = Origin> {
 #[derive(Debug)]
 struct HostSlot<T, K> {
     generation: u32,
-    host: Option<HostState<T, K>>,
+    host: Option<QueuedHost<T, K>>,
 }
 
 #[derive(Debug)]
-struct HostState<T, K> {
+struct QueuedHost<T, K> {
     key: K,
     waiting: BTreeMap<Position, T>,
     running: usize,
-    paused_until: Option<Time>,
+    paused_until: Option<MonotonicTime>,
     /// The host's own cap, which replaces the common one.
     cap: Option<usize>,
-    listed: Listed,
+    listed: HostListing,
 }
 
 /// The set that a host is in, with its key there.
 #[derive(Clone, Copy, Debug)]
-enum Listed {
+enum HostListing {
     Nowhere,
-    Ready(Position, Activity),
-    Paused(Time),
-    Resting(Time),
+    Ready(Position, HostActivity),
+    Paused(MonotonicTime),
+    Resting(MonotonicTime),
 }
 
 /// Distinguishes hosts with and without running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
+enum HostActivity {
     Busy,
     Idle,
 }
 
-impl<T, K: Hash + Eq + Clone> Queue<T, K> {
+impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Creates an empty queue.
-    pub fn new(caps: Caps) -> Self {
-        Queue {
-            caps: Caps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
+    pub fn new(caps: QueueCaps) -> Self {
+        JobQueue {
+            caps: QueueCaps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
             hosts: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::new(),
@@ -149,7 +149,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
 
     /// Returns the job to start now, with its number, and takes a slot. `head` is the number that
     /// ordered output waits for.
-    pub fn next(&mut self, now: Time, head: Option<u64>) -> Option<(HostId, u64, T)> {
+    pub fn next(&mut self, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.wake(now);
         let (place, index) = self.startable_head(head).or_else(|| {
             let (place, index) = self.ready.first()?;
@@ -163,13 +163,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     /// Returns another job for the slot of a finished job on `host`, whose connection is open. The
-    /// slot stays taken; after `None`, [release](Queue::release) it.
+    /// slot stays taken; after `None`, [release](JobQueue::release) it.
     ///
     /// Returns `None` if no job waits there, if the host is paused, or if more jobs run than a cap
     /// allows (unless the head waits there). Also returns `None` if all slots are taken and a host
     /// without running jobs has a job with a lower number: a few hosts with long lists would
     /// otherwise keep every slot.
-    pub fn next_for(&mut self, host: HostId, now: Time, head: Option<u64>) -> Option<(u64, T)> {
+    pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.wake(now);
         let index = self.resolve(host)?;
         let state = self.state(index);
@@ -199,7 +199,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some(item)
     }
 
-    /// Returns a slot of `host`. To [pause](Queue::pause) the host, do that before its last slot is
+    /// Returns a slot of `host`. To [pause](JobQueue::pause) the host, do that before its last slot is
     /// released: afterwards the host may be unknown.
     pub fn release(&mut self, host: HostId) {
         let Some(index) = self.resolve(host) else { return };
@@ -214,7 +214,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
 
     /// Starts nothing on `host` before `until`; the longest of several pauses counts. Running jobs
     /// continue.
-    pub fn pause(&mut self, host: HostId, until: Time) {
+    pub fn pause(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
         state.paused_until = state.paused_until.max(Some(until));
@@ -222,7 +222,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     /// Returns the end of the pause of `host`.
-    pub fn paused_until(&self, host: HostId) -> Option<Time> {
+    pub fn paused_until(&self, host: HostId) -> Option<MonotonicTime> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
     }
 
@@ -232,9 +232,9 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the first end of a pause that holds jobs back: call [`next`](Queue::next) then, even
+    /// Returns the first end of a pause that holds jobs back: call [`next`](JobQueue::next) then, even
     /// without a push or release.
-    pub fn next_wakeup(&self, now: Time) -> Option<Time> {
+    pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }
 
@@ -252,7 +252,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     /// Returns the caps.
-    pub fn caps(&self) -> Caps {
+    pub fn caps(&self) -> QueueCaps {
         self.caps
     }
 
@@ -306,7 +306,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     /// Ends the pauses that have expired.
-    fn wake(&mut self, now: Time) {
+    fn wake(&mut self, now: MonotonicTime) {
         while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
             self.state(index).paused_until = None;
             self.relist(index);
@@ -326,13 +326,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
             self.last = *index;
             return *index;
         }
-        let host = HostState {
+        let host = QueuedHost {
             key: key.clone(),
             waiting: BTreeMap::new(),
             running: 0,
             paused_until: None,
             cap: None,
-            listed: Listed::Nowhere,
+            listed: HostListing::Nowhere,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -353,7 +353,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         (slot.generation == host.generation && slot.host.is_some()).then_some(host.index)
     }
 
-    fn state(&mut self, index: u32) -> &mut HostState<T, K> {
+    fn state(&mut self, index: u32) -> &mut QueuedHost<T, K> {
         self.hosts[index as usize].host.as_mut().expect("an index in use")
     }
 
@@ -362,14 +362,14 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
         let first = state.waiting.first_key_value().map(|(place, _)| *place);
-        let activity = if state.running == 0 { Activity::Idle } else { Activity::Busy };
+        let activity = if state.running == 0 { HostActivity::Idle } else { HostActivity::Busy };
         let wanted = match (first, state.paused_until) {
-            (Some(_), Some(until)) => Listed::Paused(until),
-            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => Listed::Ready(first, activity),
-            (None, Some(until)) if activity == Activity::Idle => Listed::Resting(until),
-            _ => Listed::Nowhere,
+            (Some(_), Some(until)) => HostListing::Paused(until),
+            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => HostListing::Ready(first, activity),
+            (None, Some(until)) if activity == HostActivity::Idle => HostListing::Resting(until),
+            _ => HostListing::Nowhere,
         };
-        let idle = first.is_none() && activity == Activity::Idle && state.paused_until.is_none();
+        let idle = first.is_none() && activity == HostActivity::Idle && state.paused_until.is_none();
         let before = core::mem::replace(&mut state.listed, wanted);
         self.unlist(before, index);
         self.list(wanted, index);
@@ -378,42 +378,42 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         } else if self.resting.len() > MAX_RESTING
             && let Some((_, first)) = self.resting.pop_first()
         {
-            self.state(first).listed = Listed::Nowhere;
+            self.state(first).listed = HostListing::Nowhere;
             self.forget(first);
         }
     }
 
-    fn list(&mut self, wanted: Listed, index: u32) {
+    fn list(&mut self, wanted: HostListing, index: u32) {
         match wanted {
-            Listed::Nowhere => {}
-            Listed::Ready(place, activity) => {
+            HostListing::Nowhere => {}
+            HostListing::Ready(place, activity) => {
                 self.ready.insert((place, index));
-                if activity == Activity::Idle {
+                if activity == HostActivity::Idle {
                     self.ready_idle.insert((place, index));
                 }
             }
-            Listed::Paused(until) => {
+            HostListing::Paused(until) => {
                 self.paused.insert((until, index));
             }
-            Listed::Resting(until) => {
+            HostListing::Resting(until) => {
                 self.resting.insert((until, index));
             }
         }
     }
 
-    fn unlist(&mut self, before: Listed, index: u32) {
+    fn unlist(&mut self, before: HostListing, index: u32) {
         match before {
-            Listed::Nowhere => {}
-            Listed::Ready(place, activity) => {
+            HostListing::Nowhere => {}
+            HostListing::Ready(place, activity) => {
                 self.ready.remove(&(place, index));
-                if activity == Activity::Idle {
+                if activity == HostActivity::Idle {
                     self.ready_idle.remove(&(place, index));
                 }
             }
-            Listed::Paused(until) => {
+            HostListing::Paused(until) => {
                 self.paused.remove(&(until, index));
             }
-            Listed::Resting(until) => {
+            HostListing::Resting(until) => {
                 self.resting.remove(&(until, index));
             }
         }

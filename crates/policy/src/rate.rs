@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_policy::Time;
+//! use haul_policy::MonotonicTime;
 //! use haul_policy::rate::TokenBucket;
 //!
-//! let start = Time(0);
+//! let start = MonotonicTime(0);
 //! let mut bucket = TokenBucket::new(3_200_000, start);
 //! assert_eq!(bucket.available(start), 100_000); // 1/32 s worth: full at first
 //! bucket.take(100_000);
@@ -25,7 +25,7 @@
 //! Takers are not distinguished: the first to ask gets the available tokens. They share by calling
 //! [`available`](TokenBucket::available) in turn and taking no more than their share.
 
-use crate::time::Time;
+use crate::time::MonotonicTime;
 
 /// Fractions of bytes are kept as bytes × nanoseconds, so frequent calls lose nothing by rounding.
 const SCALE: i128 = 1_000_000_000;
@@ -42,12 +42,12 @@ pub struct TokenBucket {
     grant: u64,
     /// Bytes × [`SCALE`] at the time `filled`; negative for a debt.
     level: i128,
-    filled: Time,
+    filled: MonotonicTime,
 }
 
 impl TokenBucket {
     /// Creates a full bucket for `bytes_per_second`; 0 counts as 1. For no limit, use no bucket.
-    pub fn new(bytes_per_second: u64, now: Time) -> TokenBucket {
+    pub fn new(bytes_per_second: u64, now: MonotonicTime) -> TokenBucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
         let grant = (burst / 4).max(SMALLEST_GRANT).min(burst);
@@ -62,7 +62,7 @@ impl TokenBucket {
     /// Returns the number of bytes that may be taken now: none, or at least the smallest grant.
     /// That is a quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A
     /// waiting taker wakes up at most 128 times a second, at slow rates 32 times.
-    pub fn available(&mut self, now: Time) -> u64 {
+    pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
         let whole = u64::try_from(self.level / SCALE).unwrap_or(0);
@@ -78,18 +78,18 @@ impl TokenBucket {
     /// Returns the time at which [`available`](TokenBucket::available) will be `want` if nobody
     /// takes any before; `now` if it already is. More than the burst counts as the burst, less than
     /// the smallest grant as that grant.
-    pub fn ready_at(&self, now: Time, want: u64) -> Time {
+    pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
         if missing <= 0 {
             return now;
         }
         let rate = i128::from(self.rate);
         let wait = u64::try_from((missing + rate - 1) / rate).unwrap_or(u64::MAX);
-        Time(now.max(self.filled).0.saturating_add(wait))
+        MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
     /// Returns the level at `now`; a clock that goes backwards counts as standing still.
-    fn level_at(&self, now: Time) -> i128 {
+    fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
         self.level.saturating_add(came).min(i128::from(self.burst) * SCALE)
@@ -106,9 +106,9 @@ mod tests {
     const RECORD: u64 = 16 * 1024;
 
     /// A random number generator: xorshift.
-    struct Dice(u64);
+    struct TestRng(u64);
 
-    impl Dice {
+    impl TestRng {
         fn up_to(&mut self, most: u64) -> u64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -119,7 +119,7 @@ mod tests {
 
     /// Returns the most bytes taken in any window of one second. Such a window begins and ends with
     /// a take, so only those are checked.
-    fn busiest_second(takes: &[(Time, u64)]) -> u64 {
+    fn busiest_second(takes: &[(MonotonicTime, u64)]) -> u64 {
         let (mut oldest, mut sum, mut most) = (0, 0, 0);
         for (at, bytes) in takes {
             sum += bytes;
@@ -134,7 +134,7 @@ mod tests {
 
     /// Returns the fewest bytes taken in any whole second up to `end`. Such a window begins just
     /// after a take.
-    fn idlest_second(takes: &[(Time, u64)], end: Time) -> u64 {
+    fn idlest_second(takes: &[(MonotonicTime, u64)], end: MonotonicTime) -> u64 {
         let until = |time: u64| takes.partition_point(|(at, _)| at.0 <= time);
         let starts = takes.iter().map(|(at, _)| at.0).take_while(|at| at + SECOND <= end.0);
         starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
@@ -142,10 +142,16 @@ mod tests {
 
     /// Simulates takers that always want bytes, for ten seconds; they wake when bytes are
     /// available, at most `late` later, and round a take up to `whole`.
-    fn run(rate: u64, takers: u64, late: Duration, whole: u64, seed: u64) -> (Vec<(Time, u64)>, Time) {
-        let mut dice = Dice(seed | 1);
-        let mut now = Time(7 * SECOND);
-        let end = Time(17 * SECOND);
+    fn run(
+        rate: u64,
+        takers: u64,
+        late: Duration,
+        whole: u64,
+        seed: u64,
+    ) -> (Vec<(MonotonicTime, u64)>, MonotonicTime) {
+        let mut dice = TestRng(seed | 1);
+        let mut now = MonotonicTime(7 * SECOND);
+        let end = MonotonicTime(17 * SECOND);
         let mut bucket = TokenBucket::new(rate, now);
         let mut takes = Vec::new();
         while now <= end {
@@ -194,24 +200,24 @@ mod tests {
 
     #[test]
     fn debt_is_paid_by_all_takers() {
-        let start = Time(0);
+        let start = MonotonicTime(0);
         let mut bucket = TokenBucket::new(1000, start);
         bucket.take(3031);
         let ready = bucket.ready_at(start, 1);
-        assert_eq!(ready, Time(3 * SECOND + 31 * SECOND / 1000));
-        assert_eq!(bucket.available(Time(ready.0 - 1)), 0);
+        assert_eq!(ready, MonotonicTime(3 * SECOND + 31 * SECOND / 1000));
+        assert_eq!(bucket.available(MonotonicTime(ready.0 - 1)), 0);
         assert_eq!(bucket.available(ready), 31);
     }
 
     #[test]
     fn unused_time_is_not_saved_up() {
         for rate in [1, 31, 1000, 1 << 20, u64::MAX] {
-            let mut bucket = TokenBucket::new(rate, Time(0));
-            let full = bucket.available(Time(0));
+            let mut bucket = TokenBucket::new(rate, MonotonicTime(0));
+            let full = bucket.available(MonotonicTime(0));
             assert_eq!(full, bucket.burst());
             assert!(full <= (rate / 20).max(1));
-            assert_eq!(bucket.available(Time(3600 * SECOND)), full);
-            assert_eq!(bucket.available(Time(u64::MAX)), full);
+            assert_eq!(bucket.available(MonotonicTime(3600 * SECOND)), full);
+            assert_eq!(bucket.available(MonotonicTime(u64::MAX)), full);
         }
     }
 
@@ -220,10 +226,10 @@ mod tests {
         for (rate, most) in
             [(1, 1), (20, 20), (100, 34), (1000, 33), (50_000, 33), (200_000, 50), (1 << 20, 129), (1 << 40, 129)]
         {
-            let mut bucket = TokenBucket::new(rate, Time(0));
+            let mut bucket = TokenBucket::new(rate, MonotonicTime(0));
             bucket.take(bucket.burst());
-            let (mut now, mut wakes) = (Time(0), 0);
-            while now < Time(10 * SECOND) {
+            let (mut now, mut wakes) = (MonotonicTime(0), 0);
+            while now < MonotonicTime(10 * SECOND) {
                 now = bucket.ready_at(now, 1);
                 let there = bucket.available(now);
                 assert!(there > 0, "a wake-up for nothing at {rate} B/s");
@@ -236,29 +242,29 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_gives_nothing() {
-        let mut bucket = TokenBucket::new(1_000_000, Time(SECOND));
+        let mut bucket = TokenBucket::new(1_000_000, MonotonicTime(SECOND));
         bucket.take(bucket.burst());
-        assert_eq!(bucket.available(Time(SECOND + SECOND / 100)), 10_000);
+        assert_eq!(bucket.available(MonotonicTime(SECOND + SECOND / 100)), 10_000);
         bucket.take(10_000);
-        assert_eq!(bucket.available(Time(0)), 0);
-        assert_eq!(bucket.available(Time(SECOND + SECOND / 100)), 0);
-        let ready = bucket.ready_at(Time(0), 10_000);
-        assert_eq!(ready, Time(SECOND + SECOND / 50));
+        assert_eq!(bucket.available(MonotonicTime(0)), 0);
+        assert_eq!(bucket.available(MonotonicTime(SECOND + SECOND / 100)), 0);
+        let ready = bucket.ready_at(MonotonicTime(0), 10_000);
+        assert_eq!(ready, MonotonicTime(SECOND + SECOND / 50));
         assert_eq!(bucket.available(ready), 10_000);
     }
 
     #[test]
     fn largest_rates_do_not_overflow() {
-        let mut bucket = TokenBucket::new(1, Time(0));
+        let mut bucket = TokenBucket::new(1, MonotonicTime(0));
         for _ in 0..3 {
             bucket.take(u64::MAX);
         }
-        assert_eq!(bucket.ready_at(Time(0), 1), Time(u64::MAX));
-        assert_eq!(bucket.available(Time(u64::MAX)), 0);
-        let mut bucket = TokenBucket::new(u64::MAX, Time(0));
+        assert_eq!(bucket.ready_at(MonotonicTime(0), 1), MonotonicTime(u64::MAX));
+        assert_eq!(bucket.available(MonotonicTime(u64::MAX)), 0);
+        let mut bucket = TokenBucket::new(u64::MAX, MonotonicTime(0));
         bucket.take(u64::MAX);
-        assert!(bucket.ready_at(Time(0), u64::MAX) <= Time(SECOND + SECOND / 16));
-        assert_eq!(TokenBucket::new(0, Time(0)).burst(), 1);
+        assert!(bucket.ready_at(MonotonicTime(0), u64::MAX) <= MonotonicTime(SECOND + SECOND / 16));
+        assert_eq!(TokenBucket::new(0, MonotonicTime(0)).burst(), 1);
     }
 
     proptest! {
@@ -267,17 +273,17 @@ mod tests {
             rate in prop_oneof![1..100u64, 1..10_000_000u64, any::<u64>()],
             ops in proptest::collection::vec((0..SECOND, 0..200_000u64, any::<u64>()), 1..20),
         ) {
-            let (mut now, mut bucket) = (Time(0), TokenBucket::new(rate, Time(0)));
+            let (mut now, mut bucket) = (MonotonicTime(0), TokenBucket::new(rate, MonotonicTime(0)));
             for (pause, bytes, want) in ops {
                 now = now + Duration::from_nanos(pause);
                 bucket.take(bytes);
                 let ready = bucket.ready_at(now, want);
                 let want = want.clamp(1, bucket.burst());
                 prop_assert!(ready >= now);
-                if ready > now && ready < Time(u64::MAX) {
-                    prop_assert!(bucket.clone().available(Time(ready.0 - 1)) < want.max(bucket.grant), "too late");
+                if ready > now && ready < MonotonicTime(u64::MAX) {
+                    prop_assert!(bucket.clone().available(MonotonicTime(ready.0 - 1)) < want.max(bucket.grant), "too late");
                 }
-                prop_assert!(ready == Time(u64::MAX) || bucket.clone().available(ready) >= want, "too early");
+                prop_assert!(ready == MonotonicTime(u64::MAX) || bucket.clone().available(ready) >= want, "too early");
             }
         }
     }

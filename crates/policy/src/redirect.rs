@@ -7,15 +7,15 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::redirect::{RedirectRules, Secrets, decide};
+//! use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
 //!
 //! let rules = RedirectRules::default();
 //! let from = Target::parse("https://me:pw@a.example/form")?;
 //! let first = from.origin();
 //! let hop = decide(&rules, 0, 303, Some(b"/done"), "POST", &from, &first)?.unwrap();
-//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("GET", false, Secrets::Keep));
+//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("GET", false, SecretHandling::Keep));
 //! let hop = decide(&rules, 1, 307, Some(b"http://a.example/"), "PUT", &hop.target, &first)?.unwrap();
-//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("PUT", true, Secrets::Drop));
+//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("PUT", true, SecretHandling::Drop));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -76,7 +76,7 @@ impl Default for RedirectRules {
 /// Decides whether a request carries the user's secrets: credentials, cookies of `-b`, and fields
 /// for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Secrets {
+pub enum SecretHandling {
     /// Send them: the target is their origin.
     Keep,
     /// Do not send them: the target is another peer, or anyone can read the request.
@@ -85,8 +85,8 @@ pub enum Secrets {
 
 /// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
-    /// The next target, without userinfo unless `secrets` is [`Secrets::Keep`].
+pub struct RedirectedRequest {
+    /// The next target, without userinfo unless `secrets` is [`SecretHandling::Keep`].
     pub target: Target,
     /// The next method.
     pub method: String,
@@ -94,7 +94,7 @@ pub struct Hop {
     /// too.
     pub keep_body: bool,
     /// The rule for secrets.
-    pub secrets: Secrets,
+    pub secrets: SecretHandling,
     /// True if the hop leads from TLS to plain http, and not back to the first origin. Then even
     /// secrets bound to the new host (its netrc entry) must not be sent.
     pub downgraded: bool,
@@ -143,7 +143,7 @@ pub fn decide(
     method: &str,
     from: &Target,
     first: &Origin,
-) -> Result<Option<Hop>, RedirectError> {
+) -> Result<Option<RedirectedRequest>, RedirectError> {
     let location = location.unwrap_or_default().trim_ascii();
     if !rules.follow || location.is_empty() || !matches!(status, 300..=303 | 307 | 308) {
         return Ok(None);
@@ -161,14 +161,15 @@ pub fn decide(
     }
     let same_origin = target.origin() == *first;
     let downgraded = !same_origin && is_downgrade(&target, from, first);
-    let secrets = if same_origin || rules.location_trusted && !downgraded { Secrets::Keep } else { Secrets::Drop };
-    if secrets == Secrets::Drop {
+    let secrets =
+        if same_origin || rules.location_trusted && !downgraded { SecretHandling::Keep } else { SecretHandling::Drop };
+    if secrets == SecretHandling::Drop {
         target.drop_userinfo();
     } else if target.origin() == from.origin() {
         target.inherit_userinfo(from);
     }
     let (method, keep_body) = method_after(rules, status, method);
-    Ok(Some(Hop { target, method: method.to_owned(), keep_body, secrets, downgraded, same_origin }))
+    Ok(Some(RedirectedRequest { target, method: method.to_owned(), keep_body, secrets, downgraded, same_origin }))
 }
 
 fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {

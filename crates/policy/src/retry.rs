@@ -2,15 +2,15 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_policy::retry::{Outcome, RetryRules, decide, parse_retry_after};
+//! use haul_policy::retry::{AttemptOutcome, RetryRules, decide, parse_retry_after};
 //!
 //! let rules = RetryRules::default();
 //! let asked = parse_retry_after(b"7", 0);
-//! let wait = decide(&rules, Outcome::Status(503), 0, true, asked, Duration::ZERO, 42);
+//! let wait = decide(&rules, AttemptOutcome::Status(503), 0, true, asked, Duration::ZERO, 42);
 //! assert_eq!(wait, Some(Duration::from_secs(7)));
-//! assert_eq!(decide(&rules, Outcome::Status(404), 0, true, None, Duration::ZERO, 42), None);
+//! assert_eq!(decide(&rules, AttemptOutcome::Status(404), 0, true, None, Duration::ZERO, 42), None);
 //! // A POST may have been carried out before the 503.
-//! assert_eq!(decide(&rules, Outcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
+//! assert_eq!(decide(&rules, AttemptOutcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
 //! ```
 //!
 //! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the
@@ -83,7 +83,7 @@ impl RetryRules {
 /// The end of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The response has this error status.
     Status(u16),
     /// No address accepted the connection.
@@ -108,24 +108,29 @@ pub enum Outcome {
     Permanent,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// Returns `true` if the request cannot have reached a server that acts on it.
     fn never_sent(self) -> bool {
         matches!(
             self,
-            Outcome::ConnectRefused | Outcome::ConnectTimeout | Outcome::ResetBeforeRequest | Outcome::Dns { .. }
+            AttemptOutcome::ConnectRefused
+                | AttemptOutcome::ConnectTimeout
+                | AttemptOutcome::ResetBeforeRequest
+                | AttemptOutcome::Dns { .. }
         )
     }
 
     fn is_transient(self, rules: &RetryRules) -> bool {
         match self {
-            Outcome::ResetBeforeRequest | Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
+            AttemptOutcome::ResetBeforeRequest | AttemptOutcome::ResetBeforeResponse | AttemptOutcome::ResetInBody => {
+                rules.resets
+            }
             _ if rules.only_resets => false,
-            Outcome::Status(status) => is_transient_status(status),
-            Outcome::ConnectRefused => rules.connrefused,
-            Outcome::ConnectTimeout | Outcome::Timeout => true,
-            Outcome::Dns { transient } => transient,
-            Outcome::Permanent => false,
+            AttemptOutcome::Status(status) => is_transient_status(status),
+            AttemptOutcome::ConnectRefused => rules.connrefused,
+            AttemptOutcome::ConnectTimeout | AttemptOutcome::Timeout => true,
+            AttemptOutcome::Dns { transient } => transient,
+            AttemptOutcome::Permanent => false,
         }
     }
 }
@@ -150,7 +155,7 @@ pub fn is_idempotent(method: &str) -> bool {
 /// return together. A longer `retry_after` wins, up to the cap.
 pub fn decide(
     rules: &RetryRules,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     attempt: u32,
     method_is_idempotent: bool,
     retry_after: Option<Duration>,
@@ -206,14 +211,15 @@ mod tests {
     const NOW: u64 = 784_111_777; // Sun, 06 Nov 1994 08:49:37 GMT
     const SEC: fn(u64) -> Duration = Duration::from_secs;
 
-    fn wait(rules: &RetryRules, outcome: Outcome, attempt: u32, idempotent: bool) -> Option<Duration> {
+    fn wait(rules: &RetryRules, outcome: AttemptOutcome, attempt: u32, idempotent: bool) -> Option<Duration> {
         decide(rules, outcome, attempt, idempotent, None, Duration::ZERO, 0)
     }
 
     #[test]
     fn transient_statuses_are_curls() {
         let rules = RetryRules::default();
-        let retried: Vec<u16> = (0..=999).filter(|s| wait(&rules, Outcome::Status(*s), 0, true).is_some()).collect();
+        let retried: Vec<u16> =
+            (0..=999).filter(|s| wait(&rules, AttemptOutcome::Status(*s), 0, true).is_some()).collect();
         assert_eq!(retried, [408, 429, 500, 502, 503, 504, 522, 524]);
     }
 
@@ -221,61 +227,66 @@ mod tests {
     fn outcome_and_method_decide_a_retry() {
         let rules = RetryRules { connrefused: true, ..RetryRules::default() };
         let table = [
-            (Outcome::Status(503), true, false),
-            (Outcome::ConnectRefused, true, true),
-            (Outcome::ConnectTimeout, true, true),
-            (Outcome::Timeout, true, false),
-            (Outcome::ResetBeforeRequest, true, true),
-            (Outcome::ResetBeforeResponse, true, false),
-            (Outcome::ResetInBody, true, false),
-            (Outcome::Dns { transient: true }, true, true),
-            (Outcome::Dns { transient: false }, false, false),
-            (Outcome::Permanent, false, false),
+            (AttemptOutcome::Status(503), true, false),
+            (AttemptOutcome::ConnectRefused, true, true),
+            (AttemptOutcome::ConnectTimeout, true, true),
+            (AttemptOutcome::Timeout, true, false),
+            (AttemptOutcome::ResetBeforeRequest, true, true),
+            (AttemptOutcome::ResetBeforeResponse, true, false),
+            (AttemptOutcome::ResetInBody, true, false),
+            (AttemptOutcome::Dns { transient: true }, true, true),
+            (AttemptOutcome::Dns { transient: false }, false, false),
+            (AttemptOutcome::Permanent, false, false),
         ];
         for (outcome, get, post) in table {
             assert_eq!(wait(&rules, outcome, 0, true).is_some(), get, "GET {outcome:?}");
             assert_eq!(wait(&rules, outcome, 0, false).is_some(), post, "POST {outcome:?}");
         }
-        assert_eq!(wait(&RetryRules::default(), Outcome::ConnectRefused, 0, true), None);
+        assert_eq!(wait(&RetryRules::default(), AttemptOutcome::ConnectRefused, 0, true), None);
         let curl = RetryRules { resets: false, any_method: true, ..RetryRules::default() };
-        assert_eq!(wait(&curl, Outcome::ResetInBody, 0, true), None);
-        assert!(wait(&curl, Outcome::Status(500), 0, false).is_some());
+        assert_eq!(wait(&curl, AttemptOutcome::ResetInBody, 0, true), None);
+        assert!(wait(&curl, AttemptOutcome::Status(500), 0, false).is_some());
         let resets = RetryRules { only_resets: true, ..RetryRules::default() };
-        let others =
-            [Outcome::Status(503), Outcome::ConnectTimeout, Outcome::Timeout, Outcome::Dns { transient: true }];
+        let others = [
+            AttemptOutcome::Status(503),
+            AttemptOutcome::ConnectTimeout,
+            AttemptOutcome::Timeout,
+            AttemptOutcome::Dns { transient: true },
+        ];
         assert!(others.iter().all(|outcome| wait(&resets, *outcome, 0, true).is_none()));
-        assert!(wait(&resets, Outcome::ResetInBody, 0, true).is_some());
+        assert!(wait(&resets, AttemptOutcome::ResetInBody, 0, true).is_some());
         let all = RetryRules { all_errors: true, ..RetryRules::default() };
-        assert!(wait(&all, Outcome::Permanent, 0, false).is_some());
+        assert!(wait(&all, AttemptOutcome::Permanent, 0, false).is_some());
     }
 
     #[test]
     fn backoff_doubles_with_jitter_to_ten_minutes() {
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
-        let waits: Vec<_> = (0..12).map(|n| wait(&rules, Outcome::Timeout, n, true).unwrap().as_secs()).collect();
+        let waits: Vec<_> =
+            (0..12).map(|n| wait(&rules, AttemptOutcome::Timeout, n, true).unwrap().as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
-        assert_eq!(wait(&rules, Outcome::Timeout, u32::MAX - 1, true), Some(SEC(600)));
+        assert_eq!(wait(&rules, AttemptOutcome::Timeout, u32::MAX - 1, true), Some(SEC(600)));
         for entropy in [1, 7, 12345, u64::MAX] {
-            let jittered = decide(&rules, Outcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
+            let jittered = decide(&rules, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
             assert!(jittered >= SEC(4) && jittered <= SEC(8), "{jittered:?}");
         }
         let curl = RetryRules { waits_as_curl: true, ..rules.clone() };
         assert_eq!(
-            decide(&curl, Outcome::Timeout, 3, true, None, Duration::ZERO, 12345),
+            decide(&curl, AttemptOutcome::Timeout, 3, true, None, Duration::ZERO, 12345),
             Some(SEC(8)),
             "all that it says"
         );
         let fixed = RetryRules { delay: Some(SEC(3)), ..rules };
-        assert_eq!(decide(&fixed, Outcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
+        assert_eq!(decide(&fixed, AttemptOutcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
     }
 
     #[test]
     fn limits_end_the_retries() {
         let rules = RetryRules { max: 2, ..RetryRules::default() };
-        assert!(wait(&rules, Outcome::Timeout, 1, true).is_some());
-        assert_eq!(wait(&rules, Outcome::Timeout, 2, true), None);
+        assert!(wait(&rules, AttemptOutcome::Timeout, 1, true).is_some());
+        assert_eq!(wait(&rules, AttemptOutcome::Timeout, 2, true), None);
         let timed = RetryRules { max_time: Some(SEC(10)), ..rules };
-        let at = |elapsed, asked| decide(&timed, Outcome::Status(429), 0, true, asked, elapsed, 0);
+        let at = |elapsed, asked| decide(&timed, AttemptOutcome::Status(429), 0, true, asked, elapsed, 0);
         assert_eq!(at(SEC(9), None), Some(SEC(1)));
         assert_eq!(at(SEC(9), Some(SEC(2))), None);
         assert_eq!(at(Duration::MAX, None), None);
@@ -284,7 +295,7 @@ mod tests {
     #[test]
     fn retry_after_wins_up_to_the_cap() {
         let rules = RetryRules::default();
-        let asked = |s| decide(&rules, Outcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
+        let asked = |s| decide(&rules, AttemptOutcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
         assert_eq!(asked(SEC(30)), Some(SEC(30)));
         assert_eq!(asked(SEC(1)), Some(SEC(4)));
         assert_eq!(asked(Duration::MAX), Some(SEC(3600)));
@@ -294,7 +305,7 @@ mod tests {
     fn curl_waits_replace_the_backoff() {
         let rules = RetryRules { waits_as_curl: true, max_time: Some(SEC(5)), ..RetryRules::default() };
         let fixed = RetryRules { delay: Some(SEC(4)), ..rules.clone() };
-        let at = |rules, elapsed, asked| decide(rules, Outcome::Status(503), 1, true, asked, SEC(elapsed), 0);
+        let at = |rules, elapsed, asked| decide(rules, AttemptOutcome::Status(503), 1, true, asked, SEC(elapsed), 0);
         assert_eq!((at(&rules, 4, None), at(&fixed, 4, None)), (Some(SEC(2)), Some(SEC(4))));
         assert_eq!((at(&rules, 5, None), at(&fixed, 5, None)), (None, None));
         assert_eq!((at(&rules, 4, Some(SEC(1))), at(&fixed, 4, Some(SEC(1)))), (Some(SEC(1)), Some(SEC(1))));

@@ -6,17 +6,17 @@
 //! which fields those are.
 //!
 //! ```
-//! use haul_policy::redirect::Secrets;
+//! use haul_policy::redirect::SecretHandling;
 //! use haul_policy::secrets::fields_for;
 //!
 //! let fields = [("Accept".to_owned(), b"*/*".to_vec()), ("authorization".to_owned(), b"Bearer x".to_vec())];
-//! let names: Vec<_> = fields_for(&fields, Secrets::Drop).map(|(name, _)| name.as_str()).collect();
+//! let names: Vec<_> = fields_for(&fields, SecretHandling::Drop).map(|(name, _)| name.as_str()).collect();
 //! assert_eq!(names, ["Accept"]);
 //! ```
 
 use std::borrow::Cow;
 
-use crate::redirect::Secrets;
+use crate::redirect::SecretHandling;
 use crate::target::{Scheme, Target};
 
 /// Names of fields that carry credentials, in lower case: the standard ones, then those in which
@@ -197,22 +197,22 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Returns `true` if a field that the user set may be sent. [`Secrets::Drop`] excludes secret
+/// Returns `true` if a field that the user set may be sent. [`SecretHandling::Drop`] excludes secret
 /// fields with credentials, and Host, which names the first origin's host.
 #[inline]
-pub fn may_send(name: &str, secrets: Secrets) -> bool {
-    secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
+pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
+    secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
 /// Decides like [`may_send`] by curl's rule, which covers only the standard fields. A proxy's
 /// credentials are never sent on either.
-pub fn may_send_as_curl(name: &str, secrets: Secrets) -> bool {
+pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
-    secrets == Secrets::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
+    secrets == SecretHandling::Keep || !STANDARD.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
 /// Returns the user's fields that [may be sent](may_send).
-pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: Secrets) -> impl Iterator<Item = &(String, Vec<u8>)> {
+pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: SecretHandling) -> impl Iterator<Item = &(String, Vec<u8>)> {
     fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
@@ -277,14 +277,17 @@ mod tests {
     #[test]
     fn services_keys_are_bound_and_lookalikes_are_not() {
         for name in ["X-JFrog-Art-Api", "X-Shopify-Access-Token", "DD-API-KEY", "CF-Access-Client-Secret", "X-Token"] {
-            assert!(is_secret_field(name) && !may_send(name, Secrets::Drop) && is_hidden_field(name), "{name}");
-            assert!(may_send_as_curl(name, Secrets::Drop), "{name}");
+            assert!(is_secret_field(name) && !may_send(name, SecretHandling::Drop) && is_hidden_field(name), "{name}");
+            assert!(may_send_as_curl(name, SecretHandling::Drop), "{name}");
         }
         for name in ["Idempotency-Key", "X-Author", "X-Atlassian-Token", "Sec-WebSocket-Key", "X-Request-Id"] {
-            assert!(!is_secret_field(name) && may_send(name, Secrets::Drop), "{name}");
+            assert!(!is_secret_field(name) && may_send(name, SecretHandling::Drop), "{name}");
         }
         for name in ["Authorization", "cookie", "Proxy-Authorization", "Host"] {
-            assert!(!may_send_as_curl(name, Secrets::Drop) && may_send_as_curl(name, Secrets::Keep), "{name}");
+            assert!(
+                !may_send_as_curl(name, SecretHandling::Drop) && may_send_as_curl(name, SecretHandling::Keep),
+                "{name}"
+            );
         }
     }
 
@@ -305,9 +308,9 @@ mod tests {
     #[test]
     fn drop_filters_secrets_and_host_only() {
         let fields = ["Accept", "HOST", "cookie", "X-Trace", "Authorization"].map(field);
-        let kept: Vec<_> = fields_for(&fields, Secrets::Drop).map(|f| f.0.as_str()).collect();
+        let kept: Vec<_> = fields_for(&fields, SecretHandling::Drop).map(|f| f.0.as_str()).collect();
         assert_eq!(kept, ["Accept", "X-Trace"]);
-        assert_eq!(fields_for(&fields, Secrets::Keep).count(), 5);
+        assert_eq!(fields_for(&fields, SecretHandling::Keep).count(), 5);
     }
 
     #[test]

@@ -3,15 +3,15 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_policy::Time;
-//! use haul_policy::speed::{SpeedWatch, Verdict};
+//! use haul_policy::MonotonicTime;
+//! use haul_policy::speed::{SpeedWatch, SpeedVerdict};
 //!
-//! let at = |seconds: u64| Time(seconds * 1_000_000_000);
+//! let at = |seconds: u64| MonotonicTime(seconds * 1_000_000_000);
 //! let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), at(0));
 //! for second in 1..=40 {
 //!     watch.received(at(second), second.min(10) * 5000); // nothing after the tenth second
 //!     let verdict = watch.check(at(second));
-//!     assert_eq!(verdict == Verdict::TooSlow, second == 40, "{second}: {verdict:?}");
+//!     assert_eq!(verdict == SpeedVerdict::TooSlow, second == 40, "{second}: {verdict:?}");
 //! }
 //! ```
 //!
@@ -38,7 +38,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::time::Time;
+use crate::time::MonotonicTime;
 
 /// The span of the average, as in curl.
 const AVERAGE: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ pub struct SpeedWatch {
     look: u64,
     clock: u64,
     /// The time at which `clock` was last updated.
-    seen: Time,
+    seen: MonotonicTime,
     is_paused: bool,
     total: u64,
     /// (clock, total) of the last checks; the first entry starts the current average.
@@ -68,11 +68,11 @@ pub struct SpeedWatch {
 
 /// The result of [`SpeedWatch::check`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SpeedVerdict {
     /// The transfer is fast enough, or not slow for long enough.
     Fine {
-        /// The time of the next check; `Time(u64::MAX)` without a limit.
-        next_look: Time,
+        /// The time of the next check; `MonotonicTime(u64::MAX)` without a limit.
+        next_look: MonotonicTime,
     },
     /// The transfer was below the limit for the whole time: give up (curl's error 28), or start
     /// over with a new watch.
@@ -82,7 +82,7 @@ pub enum Verdict {
 impl SpeedWatch {
     /// Starts a watch. `limit_bytes_per_second` is `--speed-limit`; `time` is `--speed-time`, by
     /// default 30 s in curl. Zero in either means no limit.
-    pub fn new(limit_bytes_per_second: u64, time: Duration, now: Time) -> SpeedWatch {
+    pub fn new(limit_bytes_per_second: u64, time: Duration, now: MonotonicTime) -> SpeedWatch {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let average = nanos(time.min(AVERAGE));
         SpeedWatch {
@@ -102,16 +102,16 @@ impl SpeedWatch {
 
     /// Records the number of bytes received since the watch began, in all. Cheap; call it after
     /// each read, or before each check.
-    pub fn received(&mut self, now: Time, total_bytes_so_far: u64) {
+    pub fn received(&mut self, now: MonotonicTime, total_bytes_so_far: u64) {
         self.advance(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
     /// Judges the transfer, at the announced time or at any other. While paused, the verdict does
     /// not change.
-    pub fn check(&mut self, now: Time) -> Verdict {
+    pub fn check(&mut self, now: MonotonicTime) -> SpeedVerdict {
         if self.limit == 0 || self.time == 0 {
-            return Verdict::Fine { next_look: Time(u64::MAX) };
+            return SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) };
         }
         self.advance(now);
         let last = self.looks.back().map_or(0, |look| look.0);
@@ -119,25 +119,25 @@ impl SpeedWatch {
             self.look();
         }
         if self.is_too_slow {
-            return Verdict::TooSlow;
+            return SpeedVerdict::TooSlow;
         }
         let last = self.looks.back().map_or(0, |look| look.0);
-        Verdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
+        SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
     }
 
     /// Stops the count: the peer is not to blame. A second call has no effect.
-    pub fn paused(&mut self, now: Time) {
+    pub fn paused(&mut self, now: MonotonicTime) {
         self.advance(now);
         self.is_paused = true;
     }
 
     /// Resumes the count.
-    pub fn resumed(&mut self, now: Time) {
+    pub fn resumed(&mut self, now: MonotonicTime) {
         self.advance(now);
         self.is_paused = false;
     }
 
-    fn advance(&mut self, now: Time) {
+    fn advance(&mut self, now: MonotonicTime) {
         let passed = now.0.saturating_sub(self.seen.0);
         self.seen = self.seen.max(now);
         if !self.is_paused {
@@ -179,7 +179,7 @@ mod tests {
     /// Runs a watch with checks at the announced times; `total` gives the bytes received up to a
     /// second. Returns the second at which the transfer was too slow, if before `end`.
     fn run(limit: u64, time: f64, end: u64, total: impl Fn(f64) -> f64) -> Option<f64> {
-        let start = Time(77 * SECOND);
+        let start = MonotonicTime(77 * SECOND);
         let mut watch = SpeedWatch::new(limit, seconds(time), start);
         let mut now = start;
         let mut looks = 0;
@@ -187,9 +187,9 @@ mod tests {
             let passed = now.since(start).as_secs_f64();
             watch.received(now, total(passed) as u64);
             match watch.check(now) {
-                Verdict::TooSlow => return Some(passed),
-                Verdict::Fine { next_look } if next_look > start + Duration::from_secs(end) => return None,
-                Verdict::Fine { next_look } => {
+                SpeedVerdict::TooSlow => return Some(passed),
+                SpeedVerdict::Fine { next_look } if next_look > start + Duration::from_secs(end) => return None,
+                SpeedVerdict::Fine { next_look } => {
                     assert!(next_look > now && next_look.since(now) <= LOOK);
                     now = next_look;
                 }
@@ -239,49 +239,52 @@ mod tests {
     #[test]
     fn no_limit_is_never_too_slow() {
         for (limit, time) in [(0, Duration::from_secs(30)), (1000, Duration::ZERO)] {
-            let mut watch = SpeedWatch::new(limit, time, Time(0));
-            assert_eq!(watch.check(Time(100 * SECOND)), Verdict::Fine { next_look: Time(u64::MAX) });
+            let mut watch = SpeedWatch::new(limit, time, MonotonicTime(0));
+            assert_eq!(
+                watch.check(MonotonicTime(100 * SECOND)),
+                SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) }
+            );
         }
-        let mut watch = SpeedWatch::new(u64::MAX, Duration::MAX, Time(0));
-        watch.received(Time(1), u64::MAX);
+        let mut watch = SpeedWatch::new(u64::MAX, Duration::MAX, MonotonicTime(0));
+        watch.received(MonotonicTime(1), u64::MAX);
         for second in 0..100 {
-            assert!(matches!(watch.check(Time(second * SECOND)), Verdict::Fine { .. }));
+            assert!(matches!(watch.check(MonotonicTime(second * SECOND)), SpeedVerdict::Fine { .. }));
         }
-        watch.received(Time(u64::MAX), u64::MAX);
-        watch.check(Time(u64::MAX));
+        watch.received(MonotonicTime(u64::MAX), u64::MAX);
+        watch.check(MonotonicTime(u64::MAX));
     }
 
     #[test]
     fn pauses_do_not_count() {
-        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), Time(0));
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
         let mut now = 0;
         // Two of three seconds in pause: nine seconds for three.
         for turn in 1..=3 {
-            watch.resumed(Time(now));
-            watch.resumed(Time(now));
+            watch.resumed(MonotonicTime(now));
+            watch.resumed(MonotonicTime(now));
             now += SECOND;
-            watch.paused(Time(now));
-            watch.paused(Time(now + 1));
-            assert_eq!(watch.check(Time(now)) == Verdict::TooSlow, turn == 3);
+            watch.paused(MonotonicTime(now));
+            watch.paused(MonotonicTime(now + 1));
+            assert_eq!(watch.check(MonotonicTime(now)) == SpeedVerdict::TooSlow, turn == 3);
             now += 2 * SECOND;
         }
-        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), Time(0));
-        watch.paused(Time(0));
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
+        watch.paused(MonotonicTime(0));
         for second in 1..1000 {
-            let verdict = watch.check(Time(second * SECOND));
-            assert!(matches!(verdict, Verdict::Fine { next_look } if next_look > Time(second * SECOND)));
+            let verdict = watch.check(MonotonicTime(second * SECOND));
+            assert!(matches!(verdict, SpeedVerdict::Fine { next_look } if next_look > MonotonicTime(second * SECOND)));
         }
-        watch.resumed(Time(1000 * SECOND));
-        assert_eq!(stalls_from(&mut watch, Time(1000 * SECOND)), Some(3));
+        watch.resumed(MonotonicTime(1000 * SECOND));
+        assert_eq!(stalls_from(&mut watch, MonotonicTime(1000 * SECOND)), Some(3));
     }
 
     /// Returns the number of seconds of silence that end the transfer.
-    fn stalls_from(watch: &mut SpeedWatch, start: Time) -> Option<u64> {
+    fn stalls_from(watch: &mut SpeedWatch, start: MonotonicTime) -> Option<u64> {
         let mut now = start;
         for _ in 0..10_000 {
             match watch.check(now) {
-                Verdict::TooSlow => return Some(now.since(start).as_secs()),
-                Verdict::Fine { next_look } => now = next_look,
+                SpeedVerdict::TooSlow => return Some(now.since(start).as_secs()),
+                SpeedVerdict::Fine { next_look } => now = next_look,
             }
         }
         None
@@ -289,31 +292,31 @@ mod tests {
 
     #[test]
     fn stopped_process_is_not_a_slow_peer() {
-        let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), Time(0));
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), MonotonicTime(0));
         for second in 1..=10 {
-            watch.received(Time(second * SECOND), second * 5000);
-            watch.check(Time(second * SECOND));
+            watch.received(MonotonicTime(second * SECOND), second * 5000);
+            watch.check(MonotonicTime(second * SECOND));
         }
-        let woken = Time(4000 * SECOND);
-        assert!(matches!(watch.check(woken), Verdict::Fine { .. }));
+        let woken = MonotonicTime(4000 * SECOND);
+        assert!(matches!(watch.check(woken), SpeedVerdict::Fine { .. }));
         assert_eq!(stalls_from(&mut watch, woken), Some(28), "two seconds of the gap count");
     }
 
     #[test]
     fn late_and_repeated_calls_are_harmless() {
-        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(50 * SECOND));
-        watch.received(Time(51 * SECOND), 10_000);
-        watch.received(Time(49 * SECOND), 5_000); // back in time and in bytes
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), MonotonicTime(50 * SECOND));
+        watch.received(MonotonicTime(51 * SECOND), 10_000);
+        watch.received(MonotonicTime(49 * SECOND), 5_000); // back in time and in bytes
         for _ in 0..100 {
-            assert!(matches!(watch.check(Time(50 * SECOND)), Verdict::Fine { .. }));
+            assert!(matches!(watch.check(MonotonicTime(50 * SECOND)), SpeedVerdict::Fine { .. }));
         }
-        assert!(matches!(watch.check(Time(52 * SECOND)), Verdict::Fine { .. }));
+        assert!(matches!(watch.check(MonotonicTime(52 * SECOND)), SpeedVerdict::Fine { .. }));
         // Too slow stays too slow until it is not.
-        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(0));
-        stalls_from(&mut watch, Time(0)).unwrap();
-        assert_eq!(watch.check(Time(2 * SECOND)), Verdict::TooSlow);
-        watch.received(Time(2 * SECOND + SECOND / 2), 10_000);
-        assert!(matches!(watch.check(Time(2 * SECOND + SECOND / 2)), Verdict::Fine { .. }));
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), MonotonicTime(0));
+        stalls_from(&mut watch, MonotonicTime(0)).unwrap();
+        assert_eq!(watch.check(MonotonicTime(2 * SECOND)), SpeedVerdict::TooSlow);
+        watch.received(MonotonicTime(2 * SECOND + SECOND / 2), 10_000);
+        assert!(matches!(watch.check(MonotonicTime(2 * SECOND + SECOND / 2)), SpeedVerdict::Fine { .. }));
     }
 
     proptest! {
@@ -325,26 +328,26 @@ mod tests {
             time in 1..20u64,
             received in proptest::collection::vec(prop_oneof![3 => Just(0), 1 => 0..20_000u64], 1..80),
         ) {
-            let mut watch = SpeedWatch::new(limit, Duration::from_secs(time), Time(0));
+            let mut watch = SpeedWatch::new(limit, Duration::from_secs(time), MonotonicTime(0));
             let mut total = vec![0];
             for (index, bytes) in received.iter().enumerate() {
                 let now = index as u64 + 1;
                 total.push(total[index] + bytes);
-                let mut verdict = Verdict::TooSlow;
+                let mut verdict = SpeedVerdict::TooSlow;
                 for quarter in 1..=4 {
                     // All of a second's bytes come with its first quarter.
-                    watch.received(Time((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
-                    verdict = watch.check(Time((4 * now - 4 + quarter) * SECOND / 4));
+                    watch.received(MonotonicTime((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
+                    verdict = watch.check(MonotonicTime((4 * now - 4 + quarter) * SECOND / 4));
                 }
                 let average = time.min(5);
                 let slow = now >= time && (now - time..=now - average).all(|begin| {
                     total[(begin + average) as usize] - total[begin as usize] < limit * average
                 });
-                if verdict == Verdict::TooSlow {
+                if verdict == SpeedVerdict::TooSlow {
                     prop_assert!(slow, "second {now}");
                 }
                 if time >= 5 {
-                    prop_assert_eq!(verdict == Verdict::TooSlow, slow, "second {}", now);
+                    prop_assert_eq!(verdict == SpeedVerdict::TooSlow, slow, "second {}", now);
                 }
             }
         }

@@ -2,14 +2,14 @@
 //! syntax.
 //!
 //! ```
-//! use haul_policy::template::Template;
+//! use haul_policy::template::UrlTemplate;
 //!
-//! let pages = Template::parse("http://h/as/{}?from={}")?;
+//! let pages = UrlTemplate::parse("http://h/as/{}?from={}")?;
 //! assert_eq!(pages.expand(b"AS1 &x")?, "http://h/as/AS1%20%26x?from=AS1%20%26x");
 //! assert_eq!(pages.literal_origin().unwrap().to_string(), "http://h");
-//! assert!(Template::parse("http://h/a/{}")?.expand(b"../admin").is_err());
+//! assert!(UrlTemplate::parse("http://h/a/{}")?.expand(b"../admin").is_err());
 //!
-//! let links = Template::parse("{}")?;
+//! let links = UrlTemplate::parse("{}")?;
 //! assert_eq!(links.expand(b"https://o/x?a=1&amp;b=2")?, "https://o/x?a=1&amp;b=2");
 //! assert!(links.expand(b"file:///etc/passwd").is_err());
 //! assert!(links.literal_origin().is_none());
@@ -32,12 +32,12 @@
 
 use core::fmt;
 
-use crate::target::path::{Dots, dots, push_byte};
+use crate::target::path::{DotSegment, dots, push_byte};
 use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
 
 /// A parsed template.
 #[derive(Clone, Debug)]
-pub struct Template {
+pub struct UrlTemplate {
     /// Each `{}`, with the text before it.
     placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
@@ -86,14 +86,14 @@ pub enum ExpandError {
 
 const HOLE: &str = "{}";
 
-impl Template {
+impl UrlTemplate {
     /// Parses a template. The default scheme is http, as for a URL.
-    pub fn parse(text: &str) -> Result<Template, TemplateError> {
+    pub fn parse(text: &str) -> Result<UrlTemplate, TemplateError> {
         if !text.contains(HOLE) {
             return Err(TemplateError::NoPlaceholder);
         }
         if text == HOLE {
-            return Ok(Template {
+            return Ok(UrlTemplate {
                 placeholders: vec![(String::new(), PlaceholderPosition::Whole)],
                 tail: String::new(),
                 literal_origin: None,
@@ -118,14 +118,14 @@ impl Template {
             from = at + HOLE.len();
         }
         let tail = text[from..].to_owned();
-        let mut template = Template { placeholders, tail, literal_origin: None, has_default_scheme };
+        let mut template = UrlTemplate { placeholders, tail, literal_origin: None, has_default_scheme };
         template.probe()?;
         Ok(template)
     }
 
     /// Replaces the default scheme http, if the template names no scheme.
     #[must_use]
-    pub fn with_default_scheme(mut self, scheme: Scheme) -> Template {
+    pub fn with_default_scheme(mut self, scheme: Scheme) -> UrlTemplate {
         if self.has_default_scheme
             && let Some((first, _)) = self.placeholders.first_mut()
             && let Some(rest) = first.strip_prefix("http://")
@@ -194,7 +194,7 @@ impl Template {
         for range in in_path {
             let start = out[..range.start].rfind('/').map_or(0, |slash| slash + 1);
             let end = out[range.end..].find(['/', '?', '#']).map_or(out.len(), |more| range.end + more);
-            if out[start..end].split('/').any(|segment| dots(segment) == Dots::Two) {
+            if out[start..end].split('/').any(|segment| dots(segment) == DotSegment::Two) {
                 return Err(ExpandError::Climbs);
             }
         }
@@ -308,8 +308,8 @@ impl core::error::Error for ExpandError {}
 mod tests {
     use super::*;
 
-    fn t(text: &str) -> Template {
-        Template::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    fn t(text: &str) -> UrlTemplate {
+        UrlTemplate::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
             ("http://h:80{{}}", b"", ""),
         ];
         for (template, matched, expected) in table {
-            let made = Template::parse(template).ok().and_then(|t| t.expand(matched).ok()).unwrap_or_default();
+            let made = UrlTemplate::parse(template).ok().and_then(|t| t.expand(matched).ok()).unwrap_or_default();
             assert_eq!(made, *expected, "{template} {:?}", String::from_utf8_lossy(matched));
         }
     }
@@ -421,12 +421,12 @@ mod tests {
 
     #[test]
     fn refused_templates() {
-        assert_eq!(Template::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
+        assert_eq!(UrlTemplate::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
         for text in ["http://u:p@{}/", "http://{}@h/", "http://u:{}@h/", "u:p@{}"] {
-            assert_eq!(Template::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");
+            assert_eq!(UrlTemplate::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");
         }
         for text in ["ftp://h/{}", "http://h/a b{}", "http://[{}]/", "/{}", "//{}/x", "http://h:x/{}"] {
-            let made = Template::parse(text);
+            let made = UrlTemplate::parse(text);
             assert!(matches!(made, Err(TemplateError::Target(_))), "{text}: {made:?}");
         }
     }

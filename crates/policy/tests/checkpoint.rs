@@ -3,7 +3,7 @@
 
 use haul_policy::range::checkpoint::{MAX_BOOT, SLOT, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;
-use haul_policy::range::{Checkpoint, Spans, Validator};
+use haul_policy::range::{ByteRanges, Checkpoint, Validator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -16,8 +16,8 @@ const SPAN_COUNT: usize = 14;
 const TOTAL: usize = 24;
 const BOOT: usize = 64;
 
-fn spans(ranges: &[(u64, u64)]) -> Spans {
-    let mut spans = Spans::new();
+fn spans(ranges: &[(u64, u64)]) -> ByteRanges {
+    let mut spans = ByteRanges::new();
     for (start, end) in ranges {
         spans.insert(*start..*end);
     }
@@ -126,7 +126,7 @@ fn newest_valid_checkpoint_counts() {
 
 #[test]
 fn too_many_spans_lose_the_smallest() {
-    let mut done = Spans::new();
+    let mut done = ByteRanges::new();
     let mut at = 0;
     for index in 0..1000u64 {
         let length = 1 + (index * 7919) % 1000; // each length once
@@ -155,7 +155,7 @@ fn spans_beyond_the_slot_are_not_claimed() {
     assert_eq!(read.done, spans(&[(0, 10), (990, 1000)]));
     let all = Checkpoint { total: u64::MAX, done: spans(&[(0, u64::MAX)]), ..checkpoint() };
     assert_eq!(decode(&all.encode(u64::MAX)), Some((u64::MAX, all)));
-    let none = Checkpoint { total: 0, done: Spans::new(), ..checkpoint() };
+    let none = Checkpoint { total: 0, done: ByteRanges::new(), ..checkpoint() };
     assert_eq!(decode(&none.encode(0)), Some((0, none)));
 }
 

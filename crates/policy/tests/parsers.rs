@@ -3,10 +3,10 @@
 mod common;
 
 use haul_policy::filename::{MAX_NAME, from_disposition, from_target};
-use haul_policy::glob::{Glob, fill_template};
+use haul_policy::glob::{UrlGlob, fill_template};
 use haul_policy::redirect::{RedirectRules, decide};
-use haul_policy::retry::{self, Outcome, RetryRules, parse_retry_after};
-use haul_policy::template::Template;
+use haul_policy::retry::{self, AttemptOutcome, RetryRules, parse_retry_after};
+use haul_policy::template::UrlTemplate;
 use haul_policy::{Host, Scheme, Target};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -89,7 +89,7 @@ proptest! {
 
     #[test]
     fn globs_expand_lazily(text in prop_oneof![any::<String>(), "[\\[\\]{},:0-9a-e\\\\-]{0,16}", "http://h/(\\[[0-9]{1,3}-[0-9]{1,3}(:[0-9])?\\]|\\{[a-c,]{1,6}\\}){1,3}"]) {
-        if let Ok(glob) = Glob::parse(&text) {
+        if let Ok(glob) = UrlGlob::parse(&text) {
             let seen = glob.iter().take(2000).count() as u64;
             match glob.count() {
                 Some(count) if count <= 2000 => prop_assert_eq!(seen, count),
@@ -106,14 +106,14 @@ proptest! {
 
     #[test]
     fn match_stays_in_its_component(matched in vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/'), Just(b'%')], 0..12)) {
-        let path = Template::parse("https://u:p@h:1/dir/{}").unwrap();
+        let path = UrlTemplate::parse("https://u:p@h:1/dir/{}").unwrap();
         if let Ok(url) = path.expand(&matched) {
             let target = Target::parse(&url).unwrap();
             prop_assert_eq!(Some(target.origin()), path.literal_origin());
             prop_assert!(target.path().starts_with("/dir/"), "{}", target);
             prop_assert_eq!((target.query(), target.fragment()), (None, None));
         }
-        let query = Template::parse("http://h/?a={}&b=1").unwrap();
+        let query = UrlTemplate::parse("http://h/?a={}&b=1").unwrap();
         let target = Target::parse(&query.expand(&matched).unwrap()).unwrap();
         prop_assert_eq!(target.query().unwrap().matches(['&', '=']).count(), 3);
         prop_assert_eq!(target.fragment(), None);
@@ -121,7 +121,7 @@ proptest! {
 
     #[test]
     fn match_in_the_host_keeps_the_rest(matched in "([a-z0-9.:_-]|[/@?#\\\\%; ]){0,10}") {
-        if let Ok(url) = Template::parse("https://{}.example/x").unwrap().expand(matched.as_bytes()) {
+        if let Ok(url) = UrlTemplate::parse("https://{}.example/x").unwrap().expand(matched.as_bytes()) {
             let target = Target::parse(&url).unwrap();
             prop_assert!(target.host_text().ends_with(".example"), "{}", target);
             prop_assert_eq!((target.scheme(), target.port(), target.path()), (Scheme::Https, 443, "/x"));
@@ -130,7 +130,7 @@ proptest! {
 
     #[test]
     fn whole_templates_make_http_urls(matched in urlish()) {
-        if let Ok(url) = Template::parse("{}").unwrap().expand(matched.as_bytes()) {
+        if let Ok(url) = UrlTemplate::parse("{}").unwrap().expand(matched.as_bytes()) {
             prop_assert_eq!(&url, &matched);
             prop_assert!(Target::parse(&url).unwrap().userinfo().is_none());
         }
@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn templates_never_panic(template in "([a-z:/?#@.\\[\\]%-]|\\{\\}){0,16}", matched in vec(any::<u8>(), 0..8)) {
-        if let Ok(parsed) = Template::parse(&template) && let Ok(url) = parsed.expand(&matched) {
+        if let Ok(parsed) = UrlTemplate::parse(&template) && let Ok(url) = parsed.expand(&matched) {
             let target = Target::parse(&url).unwrap();
             if let Some(origin) = parsed.literal_origin() {
                 prop_assert_eq!(target.origin(), origin, "{} {:?}", template, matched);
@@ -162,7 +162,7 @@ proptest! {
     fn retry_after_waits_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
         let asked = parse_retry_after(&value, now);
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
-        if let Some(wait) = retry::decide(&rules, Outcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {
+        if let Some(wait) = retry::decide(&rules, AttemptOutcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {
             prop_assert!(wait >= Duration::from_millis(500) && wait <= rules.cap);
         }
     }

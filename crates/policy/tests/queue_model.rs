@@ -6,8 +6,8 @@ mod common;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use haul_policy::Time;
-use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::MonotonicTime;
+use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -67,11 +67,11 @@ struct Job {
 }
 
 struct Model {
-    caps: Caps,
-    now: Time,
+    caps: QueueCaps,
+    now: MonotonicTime,
     waiting: Vec<Job>,
     running: Vec<(u8, HostId)>,
-    paused: HashMap<u8, Time>,
+    paused: HashMap<u8, MonotonicTime>,
 }
 
 impl Model {
@@ -115,10 +115,11 @@ impl Model {
     }
 }
 
-fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
-    let mut queue: Queue<Job, u8> = Queue::new(caps);
+fn run(caps: QueueCaps, ops: &[Op]) -> Result<(), TestCaseError> {
+    let mut queue: JobQueue<Job, u8> = JobQueue::new(caps);
     let caps = queue.caps();
-    let mut model = Model { caps, now: Time(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
+    let mut model =
+        Model { caps, now: MonotonicTime(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
     for (number, op) in ops.iter().enumerate() {
         match *op {
             Op::Push { host, seq } => {
@@ -192,7 +193,7 @@ fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
 }
 
 /// Returns every pushed job once, and then remembers no host.
-fn drain(mut queue: Queue<Job, u8>, mut model: Model) -> Result<(), TestCaseError> {
+fn drain(mut queue: JobQueue<Job, u8>, mut model: Model) -> Result<(), TestCaseError> {
     while !queue.is_empty() {
         match queue.next(model.now, None) {
             Some((id, _, job)) => {
@@ -210,7 +211,7 @@ fn drain(mut queue: Queue<Job, u8>, mut model: Model) -> Result<(), TestCaseErro
     }
     prop_assert!(model.waiting.is_empty(), "lost: {:?}", model.waiting);
     model.running.drain(..).for_each(|(_, id)| queue.release(id));
-    prop_assert!(queue.next(Time(u64::MAX), None).is_none());
+    prop_assert!(queue.next(MonotonicTime(u64::MAX), None).is_none());
     prop_assert_eq!((queue.hosts(), queue.running()), (0, 0));
     Ok(())
 }
@@ -220,72 +221,72 @@ proptest! {
 
     #[test]
     fn queue_behaves_like_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
-        run(Caps { total, per_host }, &ops)?;
+        run(QueueCaps { total, per_host }, &ops)?;
     }
 }
 
 #[test]
 fn idle_hosts_are_dropped() {
-    let mut queue: Queue<(), u32> = Queue::new(Caps { total: 4, per_host: 2 });
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 2 });
     let mut ids = std::collections::HashSet::new();
     for host in 0..200_000 {
         queue.push(&host, u64::from(host), ());
-        let (id, ..) = queue.next(Time(0), None).unwrap();
+        let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
         queue.release(id);
         assert_eq!(queue.hosts(), 0);
         assert!(ids.insert(id), "an id was used twice");
         // A stale id does nothing.
         queue.release(id);
-        queue.pause(id, Time(9));
-        assert_eq!((queue.running_on(id), queue.next_for(id, Time(0), None)), (0, None));
+        queue.pause(id, MonotonicTime(9));
+        assert_eq!((queue.running_on(id), queue.next_for(id, MonotonicTime(0), None)), (0, None));
     }
     assert_eq!(queue.running(), 0);
 }
 
 #[test]
 fn remembered_pauses_are_bounded() {
-    let mut queue: Queue<(), u32> = Queue::new(Caps { total: 4, per_host: 2 });
+    let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 2 });
     for host in 0..10_000 {
         queue.push(&host, 0, ());
-        let (id, ..) = queue.next(Time(0), None).unwrap();
-        queue.pause(id, Time(1000 + u64::from(host)));
+        let (id, ..) = queue.next(MonotonicTime(0), None).unwrap();
+        queue.pause(id, MonotonicTime(1000 + u64::from(host)));
         queue.release(id);
     }
     assert!(queue.hosts() <= 4096, "{}", queue.hosts());
     // The last ones are still held back, until their time.
     queue.push(&9_999, 1, ());
-    assert_eq!(queue.next(Time(10_998), Some(1)), None);
-    assert_eq!(queue.next_wakeup(Time(0)), Some(Time(10_999)));
-    assert!(queue.next(Time(10_999), None).is_some());
+    assert_eq!(queue.next(MonotonicTime(10_998), Some(1)), None);
+    assert_eq!(queue.next_wakeup(MonotonicTime(0)), Some(MonotonicTime(10_999)));
+    assert!(queue.next(MonotonicTime(10_999), None).is_some());
 }
 
 #[test]
 fn head_starts_above_the_caps() {
-    let mut queue: Queue<u64, &str> = Queue::new(Caps { total: 3, per_host: 2 });
+    let mut queue: JobQueue<u64, &str> = JobQueue::new(QueueCaps { total: 3, per_host: 2 });
     for seq in 1..=3 {
         queue.push(&["x", "y"][seq as usize % 2], seq, seq);
     }
     for _ in 0..3 {
-        queue.next(Time(0), Some(0)).unwrap();
+        queue.next(MonotonicTime(0), Some(0)).unwrap();
     }
     queue.push(&"x", 0, 0);
     queue.push(&"y", 9, 9);
-    assert_eq!(queue.next(Time(0), None), None);
-    assert_eq!(queue.next(Time(0), Some(0)).unwrap().1, 0);
+    assert_eq!(queue.next(MonotonicTime(0), None), None);
+    assert_eq!(queue.next(MonotonicTime(0), Some(0)).unwrap().1, 0);
     assert_eq!(queue.running(), 4);
-    assert_eq!(queue.next(Time(0), Some(0)), None);
+    assert_eq!(queue.next(MonotonicTime(0), Some(0)), None);
 }
 
 #[test]
 fn long_list_does_not_keep_all_slots() {
-    let mut queue: Queue<(), &str> = Queue::new(Caps { total: 1, per_host: 1 });
+    let mut queue: JobQueue<(), &str> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
     for seq in [0, 1, 5, 6] {
         queue.push(&"long", seq, ());
     }
     queue.push(&"short", 3, ());
-    let (long, ..) = queue.next(Time(0), None).unwrap();
-    assert_eq!(queue.next_for(long, Time(0), None), Some((1, ())));
-    assert_eq!(queue.next_for(long, Time(0), None), None);
+    let (long, ..) = queue.next(MonotonicTime(0), None).unwrap();
+    assert_eq!(queue.next_for(long, MonotonicTime(0), None), Some((1, ())));
+    assert_eq!(queue.next_for(long, MonotonicTime(0), None), None);
     queue.release(long);
-    assert_eq!(queue.next(Time(0), None).unwrap().1, 3);
+    assert_eq!(queue.next(MonotonicTime(0), None).unwrap().1, 3);
 }

@@ -1,10 +1,15 @@
 //! Methods, limits and refusals of redirects (RFC 9110 §15.4).
 
 use haul_policy::Target;
-use haul_policy::protocols::Protocols;
-use haul_policy::redirect::{Hop, RedirectError, RedirectRules, Secrets, decide};
+use haul_policy::protocols::ProtocolSet;
+use haul_policy::redirect::{RedirectError, RedirectRules, RedirectedRequest, SecretHandling, decide};
 
-fn hop(rules: &RedirectRules, status: u16, method: &str, location: &[u8]) -> Result<Option<Hop>, RedirectError> {
+fn hop(
+    rules: &RedirectRules,
+    status: u16,
+    method: &str,
+    location: &[u8],
+) -> Result<Option<RedirectedRequest>, RedirectError> {
     let from = Target::parse("https://h/a").unwrap();
     decide(rules, 0, status, Some(location), method, &from, &from.origin())
 }
@@ -80,21 +85,21 @@ fn downgrades_drop_secrets() {
     };
     let rules = RedirectRules::default();
     let trusted = RedirectRules { location_trusted: true, ..RedirectRules::default() };
-    assert_eq!(downgraded(&rules, "https://a/", &first, "http://a/"), (true, Secrets::Drop));
-    assert_eq!(downgraded(&rules, "http://b/", &first, "http://c/"), (true, Secrets::Drop));
-    assert_eq!(downgraded(&rules, "http://b/", &plain_first, "http://c/"), (false, Secrets::Drop));
-    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://c/"), (true, Secrets::Drop));
+    assert_eq!(downgraded(&rules, "https://a/", &first, "http://a/"), (true, SecretHandling::Drop));
+    assert_eq!(downgraded(&rules, "http://b/", &first, "http://c/"), (true, SecretHandling::Drop));
+    assert_eq!(downgraded(&rules, "http://b/", &plain_first, "http://c/"), (false, SecretHandling::Drop));
+    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://c/"), (true, SecretHandling::Drop));
     // The first origin is where it all began in the clear.
-    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://a/"), (false, Secrets::Keep));
-    assert_eq!(downgraded(&trusted, "https://a/", &first, "http://b/"), (true, Secrets::Drop));
-    assert_eq!(downgraded(&trusted, "https://a/", &first, "https://b/"), (false, Secrets::Keep));
-    assert_eq!(downgraded(&trusted, "http://a/", &plain_first, "http://b/"), (false, Secrets::Keep));
+    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://a/"), (false, SecretHandling::Keep));
+    assert_eq!(downgraded(&trusted, "https://a/", &first, "http://b/"), (true, SecretHandling::Drop));
+    assert_eq!(downgraded(&trusted, "https://a/", &first, "https://b/"), (false, SecretHandling::Keep));
+    assert_eq!(downgraded(&trusted, "http://a/", &plain_first, "http://b/"), (false, SecretHandling::Keep));
 }
 
 /// `--proto-redir` and `--proto` as curl's default for redirects has them, and tighter.
 #[test]
 fn only_allowed_schemes_are_followed() {
-    let rules = RedirectRules::default().with_protocols(Protocols::default().with("=https").unwrap());
+    let rules = RedirectRules::default().with_protocols(ProtocolSet::default().with("=https").unwrap());
     let code = |location: &[u8]| hop(&rules, 301, "GET", location).map(|hop| hop.is_some()).map_err(|e| e.exit_code());
     assert_eq!(
         (code(b"https://o/"), code(b"/x"), code(b"http://h/"), code(b"ftp://h/")),

@@ -9,7 +9,7 @@ mod common;
 mod secrets_model;
 
 use haul_policy::Target;
-use haul_policy::redirect::{Hop, RedirectRules, Secrets, decide};
+use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, decide};
 use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ const SECRETS: [&str; 4] = ["Bearer t0ken", "sid=1", "k3y", "alice:pw"];
 
 /// All secrets in the request that an engine makes of a hop: the user's fields, and the userinfo of
 /// its URL.
-fn sent(fields: &[(String, Vec<u8>)], secrets: Secrets, target: &Target) -> Vec<String> {
+fn sent(fields: &[(String, Vec<u8>)], secrets: SecretHandling, target: &Target) -> Vec<String> {
     let fields = fields_for(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
     let userinfo = target.userinfo().map(|(user, password)| format!("{user}:{password}"));
     fields.chain(userinfo).filter(|value| value != "plain").collect()
@@ -133,13 +133,13 @@ fn run(
     rules: &RedirectRules,
     first: Peer,
     steps: &[Step],
-    mut check: impl FnMut(&Hop, &[String], Peer) -> Result<(), TestCaseError>,
+    mut check: impl FnMut(&RedirectedRequest, &[String], Peer) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     let fields = user_fields();
     let mut peer = first;
     let mut target = Target::parse(&first.url("alice:pw@", 0)).unwrap();
     let origin = target.origin();
-    prop_assert_eq!(sent(&fields, Secrets::Keep, &target).len(), SECRETS.len());
+    prop_assert_eq!(sent(&fields, SecretHandling::Keep, &target).len(), SECRETS.len());
     for (hops, step) in steps.iter().enumerate() {
         let (location, next) = step.location(peer);
         let hop = decide(rules, hops as u32, step.status, Some(location.as_bytes()), "GET", &target, &origin);
@@ -197,5 +197,5 @@ fn dropped_secrets_are_not_restored_by_staying() {
         seen.push(hop.secrets);
         at = hop.target;
     }
-    assert_eq!(seen, [Secrets::Drop, Secrets::Drop, Secrets::Drop, Secrets::Keep]);
+    assert_eq!(seen, [SecretHandling::Drop, SecretHandling::Drop, SecretHandling::Drop, SecretHandling::Keep]);
 }

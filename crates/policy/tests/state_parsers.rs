@@ -6,12 +6,14 @@ mod common;
 use std::collections::BTreeMap;
 
 use haul_policy::Target;
-use haul_policy::alt_svc::{self, AltSvc};
-use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};
-use haul_policy::cookie::{Cookie, Jar, Key, lwp, netscape};
-use haul_policy::hsts::{self, Hsts};
-use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
-use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep};
+use haul_policy::alt_svc::{self, AltSvcStore};
+use haul_policy::auth::{AllowedSchemes, ChosenScheme, Credentials, DigestSession, choose, parse_challenges};
+use haul_policy::cookie::{Cookie, CookieKey, CookieStore, lwp, netscape};
+use haul_policy::hsts::{self, HstsStore};
+use haul_policy::multipart::{
+    FormPart, FormPartContent, MultipartBoundary, MultipartLayout, MultipartPiece, NameEscape,
+};
+use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyKind};
 use haul_policy::{netrc, urlencode};
 use proptest::collection::vec;
@@ -41,7 +43,7 @@ proptest! {
         "SameSite=", "Lax", "Max-Age=", "-1", "60", "Expires=", "Wed, 01 Jan 2030 00:00:00 GMT", "__Host-", "__Secure-", "\"", "\\",
     ])) {
         let at = Target::parse("https://w.a.example/p/q").unwrap();
-        let mut jar = Jar::new();
+        let mut jar = CookieStore::new();
         let taken = jar.set(&at, &field, NOW);
         prop_assert!(jar.len() <= 1);
         if taken.is_ok() {
@@ -54,7 +56,7 @@ proptest! {
                     Some(()) => lwp::read(&text, NOW).expect("its own magic"),
                 };
                 prop_assert_eq!(read.refused, 0, "{}", text.escape_ascii());
-                let mut again = Jar::new();
+                let mut again = CookieStore::new();
                 again.load(read.cookies);
                 prop_assert_eq!(again.cookie_for(&at, NOW), jar.cookie_for(&at, NOW));
             }
@@ -72,10 +74,10 @@ proptest! {
         "; expires=\"2030-01-01 00:00:00Z\"", "co.uk", "127.0.0.1",
     ])) {
         for read in [Some(netscape::read(&text, NOW)), lwp::read(&text, NOW)].into_iter().flatten() {
-            let mut jar = Jar::new();
+            let mut jar = CookieStore::new();
             jar.load(read.cookies);
             let written = netscape::write(&jar, NOW);
-            let mut again = Jar::new();
+            let mut again = CookieStore::new();
             again.load(netscape::read(&written, NOW).cookies);
             prop_assert_eq!(netscape::write(&again, NOW), written);
         }
@@ -88,9 +90,9 @@ proptest! {
         "opaque=\"\t\"", "domain=\"/a\"",
     ]), info in fieldish(&["nextnonce=", "\"", "x", ",", "\\", "\0"])) {
         let challenges = parse_challenges([&field[..]]);
-        if let Ok(Choice::Digest(challenge)) = choose(&challenges, Allowed::ANY) {
+        if let Ok(ChosenScheme::Digest(challenge)) = choose(&challenges, AllowedSchemes::ANY) {
             let me = Credentials::new("u\"\u{e9}", "p").unwrap();
-            let mut digest = Digest::new(challenge);
+            let mut digest = DigestSession::new(challenge);
             for _ in 0..2 {
                 let value = digest.authorize(&me, "GET", "/x?y", None, "c").unwrap();
                 prop_assert!(line_safe(&value));
@@ -125,16 +127,16 @@ proptest! {
         let _ = NoProxy::parse(&text).matches(&site);
         let _ = hsts::parse(text.as_bytes());
         let _ = alt_svc::parse(text.as_bytes());
-        let mut known = Hsts::new();
+        let mut known = HstsStore::new();
         known.load(&text, NOW);
         known.on_field(&site, text.as_bytes(), NOW);
-        let mut again = Hsts::new();
+        let mut again = HstsStore::new();
         again.load(&known.write(NOW), NOW);
         prop_assert_eq!(again.write(NOW), known.write(NOW));
-        let mut known = AltSvc::new();
+        let mut known = AltSvcStore::new();
         known.load(&text, NOW);
-        known.on_field(&site, alt_svc::Protocol::H2, text.as_bytes(), NOW);
-        let mut again = AltSvc::new();
+        known.on_field(&site, alt_svc::AlpnProtocol::H2, text.as_bytes(), NOW);
+        let mut again = AltSvcStore::new();
         again.load(&known.write(NOW), NOW);
         prop_assert_eq!(again.write(NOW), known.write(NOW));
         if let Ok(proxy) = Proxy::parse(&text) {
@@ -147,7 +149,7 @@ proptest! {
         let kind = if four { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
         let me = Credentials::new("u", "p").unwrap();
         let play = |size: usize| {
-            let mut handshake = Handshake::new(kind, Destination::Name("h"), 1, Some(&me)).unwrap();
+            let mut handshake = SocksHandshake::new(kind, SocksDestination::Name("h"), 1, Some(&me)).unwrap();
             let (mut used_in_all, mut sent) = (0, Vec::new());
             for chunk in replies.chunks(size) {
                 let mut rest = chunk;
@@ -159,9 +161,9 @@ proptest! {
                             used_in_all += used;
                             rest = &rest[used..];
                             match step {
-                                HandshakeStep::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
-                                HandshakeStep::Send(bytes) => sent.push(bytes),
-                                HandshakeStep::Done => return (sent, Ok(Some(used_in_all))),
+                                SocksStep::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
+                                SocksStep::Send(bytes) => sent.push(bytes),
+                                SocksStep::Done => return (sent, Ok(Some(used_in_all))),
                             }
                         }
                     }
@@ -174,14 +176,14 @@ proptest! {
 
     #[test]
     fn form_length_equals_its_bytes(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
-        let escape = if backslash { Escape::Backslash } else { Escape::Percent };
-        let parts: Vec<Part> = names.iter().enumerate().map(|(index, (name, file, length))| {
-            Part::file(name, file, Content::Source { index, length: *length })
+        let escape = if backslash { NameEscape::Backslash } else { NameEscape::Percent };
+        let parts: Vec<FormPart> = names.iter().enumerate().map(|(index, (name, file, length))| {
+            FormPart::file(name, file, FormPartContent::Source { index, length: *length })
         }).collect();
-        let layout = Layout::new(&parts, &Boundary::new(entropy), escape).unwrap();
+        let layout = MultipartLayout::new(&parts, &MultipartBoundary::new(entropy), escape).unwrap();
         let literal: Vec<u8> = layout.pieces.iter().filter_map(|piece| match piece {
-            Piece::Literal(bytes) => Some(bytes.clone()),
-            Piece::Source { .. } => None,
+            MultipartPiece::Literal(bytes) => Some(bytes.clone()),
+            MultipartPiece::Source { .. } => None,
         }).flatten().collect();
         // A delimiter, three lines of head and the content's end for each part, the last delimiter:
         // no name added a line.
@@ -220,8 +222,8 @@ proptest! {
         let at = Target::parse("http://h.example/").unwrap();
         let initial = b"h.example\tFALSE\t/\tFALSE\t0\tn0\tinitial\n";
         let mut file = initial.to_vec();
-        let mut jars: Vec<Jar> = (0..3).map(|_| {
-            let mut jar = Jar::new();
+        let mut jars: Vec<CookieStore> = (0..3).map(|_| {
+            let mut jar = CookieStore::new();
             jar.load(netscape::read(initial, NOW).cookies);
             jar
         }).collect();
@@ -249,7 +251,7 @@ proptest! {
                 }
                 Op::Save { jar } => {
                     let changes = jars[jar].changes();
-                    let mut disk = Jar::new();
+                    let mut disk = CookieStore::new();
                     disk.load(netscape::read(&file, NOW).cookies);
                     changes.apply_to(&mut disk);
                     file = netscape::write(&disk, NOW);
@@ -270,7 +272,7 @@ proptest! {
         }
         for (jar, seen) in jars.iter().zip(&seen) {
             prop_assert_eq!(jar.len(), seen.len());
-            let keys: Vec<Key> = jar.iter().map(Cookie::key).collect();
+            let keys: Vec<CookieKey> = jar.iter().map(Cookie::key).collect();
             prop_assert!(keys.iter().all(|key| seen.contains_key(&*String::from_utf8_lossy(&key.name))));
         }
     }

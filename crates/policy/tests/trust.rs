@@ -3,11 +3,11 @@
 //! engine's and the command's tests of this name; `docs/design/trust.md` has the list of all.
 
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, Netrc, UserCredentials, identity_for};
-use haul_policy::cookie::Jar;
-use haul_policy::hsts::Hsts;
+use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, identity_for};
+use haul_policy::cookie::CookieStore;
+use haul_policy::hsts::HstsStore;
 use haul_policy::proxy::{connect_fields, forward_fields};
-use haul_policy::redirect::{Hop, RedirectRules, Secrets, decide};
+use haul_policy::redirect::{RedirectRules, RedirectedRequest, SecretHandling, decide};
 use haul_policy::secrets::{fields_for, referer};
 
 const NOW: u64 = 1_800_000_000;
@@ -17,14 +17,14 @@ fn target(url: &str) -> Target {
 }
 
 /// Returns the hop of a redirect from `from`, the first URL, to `to`.
-fn hop(from: &str, to: &str) -> Hop {
+fn hop(from: &str, to: &str) -> RedirectedRequest {
     let from = target(from);
     let origin = from.origin();
     decide(&RedirectRules::default(), 0, 302, Some(to.as_bytes()), "GET", &from, &origin).unwrap().expect("followed")
 }
 
 /// The names of a user's fields that go along.
-fn sent(secrets: Secrets) -> Vec<&'static str> {
+fn sent(secrets: SecretHandling) -> Vec<&'static str> {
     const NAMES: [&str; 5] = ["Authorization", "Cookie", "X-Api-Key", "Host", "Accept"];
     let fields = NAMES.map(|name| (name.to_owned(), b"v".to_vec()));
     let kept: Vec<_> = fields_for(&fields, secrets).map(|(name, _)| name.clone()).collect();
@@ -54,7 +54,7 @@ fn cve_2022_27776_staying_restores_no_secret() {
     for location in ["https://a.example:8443/", "https://a.example:8443/again", "/more", "https://a.example/home"] {
         let hop = decide(&RedirectRules::default(), 0, 302, Some(location.as_bytes()), "GET", &at, &first);
         let hop = hop.unwrap().unwrap();
-        kept.push(hop.secrets == Secrets::Keep);
+        kept.push(hop.secrets == SecretHandling::Keep);
         at = hop.target;
     }
     assert_eq!(kept, [false, false, false, true]);
@@ -69,7 +69,7 @@ fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8
 
 #[test]
 fn cve_2025_14524_token_stays_with_origin() {
-    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), netrc: Netrc::Off };
+    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), netrc: NetrcLookup::Off };
     assert_eq!(identity(&given, "https://a.example/", "https://a.example/x").1.as_deref(), Some(&b"t0ken"[..]));
     for to in ["https://b.example/", "https://a.example:1/", "http://a.example/"] {
         assert_eq!(identity(&given, "https://a.example/", to).1, None, "{to}");
@@ -78,7 +78,7 @@ fn cve_2025_14524_token_stays_with_origin() {
 
 #[test]
 fn userinfo_of_a_url_stays_with_its_origin() {
-    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Off };
+    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Off };
     let known = Credentials::new("u", "p").unwrap().basic();
     assert_eq!(identity(&given, "https://u:p@a.example/", "/x").0, Some(known));
     for to in ["https://b.example/", "//b.example/", "http://a.example/", "https://u:p@b.example/"] {
@@ -93,7 +93,7 @@ fn cve_2024_11053_netrc_borrows_no_password() {
         b"machine a.example login alice password alices\nmachine b.example login bob\n",
         b"machine a.example login alice password alices\n",
     ] {
-        let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+        let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
         let (first, _) = identity(&given, "https://a.example/", "https://a.example/x");
         assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic()));
         let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
@@ -105,7 +105,7 @@ fn cve_2024_11053_netrc_borrows_no_password() {
 #[test]
 fn cve_2025_0167_empty_default_entry_gives_nothing() {
     let netrc = &b"machine a.example login alice password alices\ndefault\n"[..];
-    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
     let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
     assert_eq!(there, None);
 }
@@ -113,7 +113,7 @@ fn cve_2025_0167_empty_default_entry_gives_nothing() {
 #[test]
 fn cve_2026_8926_user_selects_the_password() {
     let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
-    for of_file in [Netrc::Required(netrc), Netrc::Optional(netrc)] {
+    for of_file in [NetrcLookup::Required(netrc), NetrcLookup::Optional(netrc)] {
         let given = UserCredentials { user: None, bearer: None, netrc: of_file };
         for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
             let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
@@ -125,7 +125,7 @@ fn cve_2026_8926_user_selects_the_password() {
 #[test]
 fn netrc_matches_exact_hosts() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: None, netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: None, netrc: NetrcLookup::Required(netrc) };
     for (host, expected) in [
         ("a.example", true),
         ("A.EXAMPLE", true),
@@ -134,7 +134,7 @@ fn netrc_matches_exact_hosts() {
         ("a.example.evil.test", false),
         ("a.exampl", false),
     ] {
-        let identity = identity_for(&given, &target(&format!("https://{host}/")), Secrets::Keep, false).unwrap();
+        let identity = identity_for(&given, &target(&format!("https://{host}/")), SecretHandling::Keep, false).unwrap();
         assert_eq!(identity.credentials.is_some(), expected, "{host}");
     }
 }
@@ -142,10 +142,10 @@ fn netrc_matches_exact_hosts() {
 #[test]
 fn https_to_http_drops_credentials_cookies_and_referer() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: Some(b"t"), netrc: Netrc::Required(netrc) };
+    let given = UserCredentials { user: None, bearer: Some(b"t"), netrc: NetrcLookup::Required(netrc) };
     assert_eq!(identity(&given, "https://a.example/", "http://a.example/"), (None, None));
     assert_eq!(identity(&given, "https://b.example/", "http://a.example/"), (None, None));
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.set(&target("https://a.example/"), b"s=1; Secure", NOW).unwrap();
     assert_eq!(jar.cookie_for(&target("http://a.example/"), NOW), None);
     assert!(jar.cookie_for(&target("https://a.example/"), NOW).is_some());
@@ -153,7 +153,7 @@ fn https_to_http_drops_credentials_cookies_and_referer() {
     let trusting = RedirectRules { location_trusted: true, ..RedirectRules::default() };
     let from = target("https://a.example/");
     let there = decide(&trusting, 0, 302, Some(b"http://a.example/"), "GET", &from, &from.origin()).unwrap().unwrap();
-    assert_eq!(there.secrets, Secrets::Drop, "whoever is trusted, nobody listens in");
+    assert_eq!(there.secrets, SecretHandling::Drop, "whoever is trusted, nobody listens in");
 }
 
 #[test]
@@ -227,14 +227,14 @@ fn debug_output_holds_no_secret() {
     assert!(!format!("{known:?}").contains("hunter2"));
     let parsed = target("http://alice:hunter2@a.example/");
     assert!(!format!("{parsed:?} {}", parsed.to_url()).contains("hunter2"));
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.set(&parsed, b"sid=hunter2", NOW).unwrap();
     assert!(!format!("{jar:?}").contains("hunter2"));
 }
 
 /// Returns `true` if a cookie of this field is accepted from that URL.
 fn takes(url: &str, field: &str) -> bool {
-    Jar::new().set(&target(url), field.as_bytes(), NOW).is_ok()
+    CookieStore::new().set(&target(url), field.as_bytes(), NOW).is_ok()
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn cve_2023_46218_suffix_case_is_ignored() {
 #[test]
 fn cve_2022_35252_control_bytes_are_refused() {
     for byte in (0..0x20_u8).chain([0x7f]) {
-        let mut jar = Jar::new();
+        let mut jar = CookieStore::new();
         for field in [[b"a", &[byte][..], b"b=c"].concat(), [b"a=b", &[byte][..], b"c"].concat()] {
             assert!(jar.set(&target("http://a.example/"), &field, NOW).is_err(), "{field:?}");
         }
@@ -266,7 +266,7 @@ fn cve_2022_35252_control_bytes_are_refused() {
 
 #[test]
 fn plain_http_does_not_overwrite_a_secure_cookie() {
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.set(&target("https://a.example/"), b"s=good; Secure; Path=/", NOW).unwrap();
     assert!(jar.set(&target("http://a.example/"), b"s=bad; Path=/", NOW).is_err());
     assert!(jar.set(&target("http://a.example/"), b"s=bad; Secure; Path=/", NOW).is_err());
@@ -287,7 +287,7 @@ fn cookie_prefixes_are_enforced_in_any_case() {
 
 #[test]
 fn cve_2022_32205_cookies_are_bounded() {
-    let (mut jar, from) = (Jar::new(), target("https://a.example/"));
+    let (mut jar, from) = (CookieStore::new(), target("https://a.example/"));
     for n in 0..5_000 {
         let _ = jar.set(&from, format!("n{n}={}", "v".repeat(1_000)).as_bytes(), NOW);
     }
@@ -298,7 +298,7 @@ fn cve_2022_32205_cookies_are_bounded() {
 
 #[test]
 fn cve_2022_30115_dots_do_not_escape_hsts() {
-    let mut hsts = Hsts::new();
+    let mut hsts = HstsStore::new();
     hsts.on_field(&target("https://a.example/"), b"max-age=600; includeSubDomains", NOW);
     for url in [
         "http://a.example/",
@@ -310,7 +310,7 @@ fn cve_2022_30115_dots_do_not_escape_hsts() {
         assert!(hsts.upgrade(&target(url), NOW).is_some(), "{url}");
     }
     assert!(hsts.upgrade(&target("http://b.example/"), NOW).is_none());
-    let mut dotted = Hsts::new();
+    let mut dotted = HstsStore::new();
     dotted.on_field(&target("https://a.example./"), b"max-age=600", NOW);
     assert!(dotted.upgrade(&target("http://a.example/"), NOW).is_some());
 }

@@ -5,14 +5,14 @@
 //! than all look-ups together.
 //!
 //! ```
-//! # use haul_proto::{h1, time::Time};
-//! # let mut conn = h1::Conn::new(h1::Config::default());
-//! # conn.enqueue(Time(0), &h1::Request::default()).unwrap();
+//! # use haul_proto::{h1, time::Timestamp};
+//! # let mut conn = h1::H1Machine::new(h1::H1Config::default());
+//! # conn.enqueue(Timestamp(0), &h1::RequestHead::default()).unwrap();
 //! # conn.advance_output(conn.output().len());
 //! # let mut wire = *b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nETag: \"a\"\r\n\r\n";
-//! # let head = conn.step(Time(0), &mut wire).unwrap().consumed;
-//! # let h1::Event::Complete { trailers: Some(trailers), .. } =
-//! #     conn.step(Time(0), &mut wire[head..]).unwrap().event else { panic!() };
+//! # let head = conn.step(Timestamp(0), &mut wire).unwrap().consumed;
+//! # let h1::H1Event::Complete { trailers: Some(trailers), .. } =
+//! #     conn.step(Timestamp(0), &mut wire[head..]).unwrap().event else { panic!() };
 //! // `trailers` are the Fields of a chunked body
 //! assert_eq!(trailers.get("etag"), Some(&b"\"a\""[..]));
 //! assert_eq!(trailers.iter().next(), Some(("ETag", &b"\"a\""[..])));
@@ -24,7 +24,7 @@ use core::ops::Range;
 
 /// The position of one field in the buffer. 32 bits suffice: limits keep a section far below 4 GiB.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
+pub(crate) struct FieldSpan {
     pub(crate) name: (u32, u32),
     pub(crate) value: (u32, u32),
 }
@@ -35,12 +35,12 @@ pub(crate) struct Span {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Fields {
     raw: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<FieldSpan>,
 }
 
 impl Fields {
     /// Creates a section; the spans must lie within `raw`.
-    pub(crate) fn new(raw: Vec<u8>, spans: Vec<Span>) -> Fields {
+    pub(crate) fn new(raw: Vec<u8>, spans: Vec<FieldSpan>) -> Fields {
         Fields { raw, spans }
     }
 
@@ -90,13 +90,13 @@ impl Fields {
 
 impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        struct Length(usize);
-        impl fmt::Debug for Length {
+        struct ValueLength(usize);
+        impl fmt::Debug for ValueLength {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{} bytes", self.0)
             }
         }
-        f.debug_map().entries(self.iter().map(|(name, value)| (name, Length(value.len())))).finish()
+        f.debug_map().entries(self.iter().map(|(name, value)| (name, ValueLength(value.len())))).finish()
     }
 }
 
@@ -104,11 +104,11 @@ fn range((start, end): (u32, u32)) -> Range<usize> {
     start as usize..end as usize
 }
 
-fn is(text: &[u8], span: &Span, name: &str) -> bool {
+fn is(text: &[u8], span: &FieldSpan, name: &str) -> bool {
     text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// Returns a name. Names were checked to be tokens, hence ASCII.
-fn name<'a>(text: &'a [u8], span: &Span) -> &'a str {
+fn name<'a>(text: &'a [u8], span: &FieldSpan) -> &'a str {
     core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
 }

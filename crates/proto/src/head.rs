@@ -1,15 +1,15 @@
 //! Heads of responses, the same for every HTTP version.
 //!
 //! ```
-//! # use haul_proto::{h1, time::Time};
-//! # let mut conn = h1::Conn::new(h1::Config::default());
-//! # conn.enqueue(Time(0), &h1::Request::default()).unwrap();
+//! # use haul_proto::{h1, time::Timestamp};
+//! # let mut conn = h1::H1Machine::new(h1::H1Config::default());
+//! # conn.enqueue(Timestamp(0), &h1::RequestHead::default()).unwrap();
 //! # conn.advance_output(conn.output().len());
 //! # let mut wire = *b"HTTP/1.1 404 Not Found\r\nServer: x\r\nContent-Length: 0\r\n\r\n";
-//! # let h1::Event::Head { head, .. } = conn.step(Time(0), &mut wire).unwrap().event else { panic!() };
-//! use haul_proto::head::Version;
+//! # let h1::H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire).unwrap().event else { panic!() };
+//! use haul_proto::head::ProtocolVersion;
 //!
-//! assert_eq!((head.version(), head.status(), head.reason()), (Version::Http11, 404, &b"Not Found"[..]));
+//! assert_eq!((head.version(), head.status(), head.reason()), (ProtocolVersion::Http11, 404, &b"Not Found"[..]));
 //! assert_eq!(head.get("server"), Some(&b"x"[..]));
 //! assert!(head.raw().ends_with(b"\r\n\r\n"));
 //! ```
@@ -22,7 +22,7 @@ use core::ops::Range;
 /// The version that a response names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Version {
+pub enum ProtocolVersion {
     /// HTTP/1.0 (RFC 1945).
     Http10,
     /// HTTP/1.1 (RFC 9112).
@@ -31,12 +31,12 @@ pub enum Version {
     Http2,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for ProtocolVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
-            Version::Http2 => "HTTP/2",
+            ProtocolVersion::Http10 => "HTTP/1.0",
+            ProtocolVersion::Http11 => "HTTP/1.1",
+            ProtocolVersion::Http2 => "HTTP/2",
         })
     }
 }
@@ -46,34 +46,34 @@ impl fmt::Display for Version {
 /// The head is one buffer with the bytes as received and one list of offsets: two allocations for
 /// any number of fields.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Head {
-    version: Version,
+pub struct ResponseHead {
+    version: ProtocolVersion,
     status: u16,
     reason: (u32, u32),
     fields: Fields,
 }
 
-impl Head {
+impl ResponseHead {
     /// Creates a head; `reason` must lie inside the raw bytes of `fields`.
-    pub(crate) fn new(version: Version, status: u16, reason: (u32, u32), fields: Fields) -> Head {
-        Head { version, status, reason, fields }
+    pub(crate) fn new(version: ProtocolVersion, status: u16, reason: (u32, u32), fields: Fields) -> ResponseHead {
+        ResponseHead { version, status, reason, fields }
     }
 
     /// Returns a head for an HTTP/0.9 response, which has none: a success without fields, of the
     /// oldest version that has a name.
-    pub(crate) fn without_text() -> Head {
-        Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
+    pub(crate) fn without_text() -> ResponseHead {
+        ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Parses a head from the bytes of [`Head::raw`], received from another process or read from a
+    /// Parses a head from the bytes of [`ResponseHead::raw`], received from another process or read from a
     /// file. Returns `None` if they are not a head.
-    pub fn from_raw(raw: &[u8]) -> Option<Head> {
+    pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
     }
 
     /// Returns the version that the peer speaks.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> ProtocolVersion {
         self.version
     }
 
@@ -125,9 +125,9 @@ impl Head {
 }
 
 /// Prints only the lengths of values, see [`Fields`].
-impl fmt::Debug for Head {
+impl fmt::Debug for ResponseHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Head")
+        f.debug_struct("ResponseHead")
             .field("version", &self.version)
             .field("status", &self.status)
             .field("fields", &self.fields)

@@ -19,14 +19,14 @@
 //! # Body bytes are not copied
 //!
 //! A body event is a range of the caller's buffer. If a body of known length has nothing but
-//! payload left, [`h1::Conn::direct_body`] lets the driver move the bytes from the socket to their
+//! payload left, [`h1::H1Machine::direct_body`] lets the driver move the bytes from the socket to their
 //! destination itself.
 //!
 //! # Purity
 //!
 //! The crate is `no_std` with `alloc` and forbids `unsafe`; its dependencies are built without
 //! `std`. That proves its purity: a socket, a clock, a thread or a random number generator cannot
-//! be named here. Time is [an argument](time::Time).
+//! be named here. Time is [an argument](time::Timestamp).
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -42,7 +42,7 @@ pub mod h2;
 pub mod head;
 pub mod hpack;
 mod limits;
-mod output;
+mod output_buffer;
 pub mod request;
 mod response_error;
 mod syntax;
@@ -51,7 +51,7 @@ pub mod time;
 pub use close_reason::CloseReason;
 pub use fields::Fields;
 pub use framing::{BodyFraming, LengthFault, RequestId};
-pub use head::Head;
+pub use head::ResponseHead;
 pub use limits::Limits;
-pub use request::{BodyLength, Request, RequestError};
+pub use request::{BodyLength, RequestError, RequestHead};
 pub use response_error::ResponseError;

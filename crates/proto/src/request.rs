@@ -12,15 +12,15 @@
 //! | `fields` | as given | in lower case, without those of an HTTP/1 connection |
 //!
 //! ```
-//! use haul_proto::time::Time;
-//! use haul_proto::{h1, h2, request::{Request, RequestError}};
+//! use haul_proto::time::Timestamp;
+//! use haul_proto::{h1, h2, request::{RequestHead, RequestError}};
 //!
 //! let fields: &[(&str, &[u8])] = &[("Host", b"example.org"), ("X-Name", b"a\r\nEvil: b")];
-//! let request = Request { target: "/search", fields, ..Request::default() };
-//! let mut http1 = h1::Conn::new(h1::Config::default());
-//! assert_eq!(http1.enqueue(Time(0), &request), Err(RequestError::FieldValue { index: 1 }));
-//! let mut http2 = h2::Conn::new(h2::Config::default());
-//! assert_eq!(http2.enqueue(Time(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! let request = RequestHead { target: "/search", fields, ..RequestHead::default() };
+//! let mut http1 = h1::H1Machine::new(h1::H1Config::default());
+//! assert_eq!(http1.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
+//! let mut http2 = h2::H2Machine::new(h2::H2Config::default());
+//! assert_eq!(http2.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
 //! ```
 
 use crate::close_reason::CloseReason;
@@ -52,7 +52,7 @@ impl BodyLength {
 /// `Debug` prints the names of the fields but no values and no target, because those hold
 /// credentials. The default is a GET of `/` by https without fields.
 #[derive(Copy, Clone)]
-pub struct Request<'a> {
+pub struct RequestHead<'a> {
     /// The method: a token, in the case that the server expects (`GET`). HEAD and CONNECT change
     /// how the response is read.
     pub method: &'a str,
@@ -77,9 +77,9 @@ pub struct Request<'a> {
     pub sensitive: &'a [&'a str],
 }
 
-impl Default for Request<'_> {
+impl Default for RequestHead<'_> {
     fn default() -> Self {
-        Request {
+        RequestHead {
             method: "GET",
             scheme: "https",
             authority: "",
@@ -92,7 +92,7 @@ impl Default for Request<'_> {
     }
 }
 
-impl Request<'_> {
+impl RequestHead<'_> {
     pub(crate) fn response_to(&self) -> ResponseTo {
         match self.method {
             "HEAD" => ResponseTo::Head,
@@ -111,9 +111,9 @@ impl fmt::Debug for FieldNames<'_> {
     }
 }
 
-impl fmt::Debug for Request<'_> {
+impl fmt::Debug for RequestHead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("RequestHead")
             .field("method", &self.method)
             .field("authority", &self.authority)
             .field("fields", &FieldNames(self.fields))
@@ -130,7 +130,7 @@ impl fmt::Debug for Request<'_> {
 pub enum RequestError {
     /// The connection takes no further request.
     Closed(CloseReason),
-    /// HTTP/1.1: [`max_pipeline`](crate::h1::Config::max_pipeline) requests are unanswered already.
+    /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered already.
     PipelineFull {
         /// The limit.
         limit: usize,
@@ -142,11 +142,11 @@ pub enum RequestError {
     /// HTTP/2: as many requests are unanswered as the peer accepts at a time.
     TooManyStreams {
         /// The limit: the peer's, 100 until it is known, or
-        /// [`max_streams`](crate::h2::Config::max_streams).
+        /// [`max_streams`](crate::h2::H2Config::max_streams).
         limit: u32,
     },
     /// HTTP/2: windows and unreleased bytes take up all of
-    /// [`connection_window`](crate::h2::Config::connection_window).
+    /// [`connection_window`](crate::h2::H2Config::connection_window).
     NoWindow,
     /// The method is not a token.
     Method,

@@ -1,13 +1,13 @@
 //! Time as the machines see it: a number passed in by the caller.
 //!
-//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Time`] and
+//! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Timestamp`] and
 //! passes it in; a test passes any numbers and so has virtual time for free.
 //!
 //! ```
 //! use core::time::Duration;
-//! use haul_proto::time::Time;
+//! use haul_proto::time::Timestamp;
 //!
-//! let start = Time(0);
+//! let start = Timestamp(0);
 //! let later = start + Duration::from_millis(5);
 //! assert_eq!(later.as_nanos(), 5_000_000);
 //! assert_eq!(later - start, Duration::from_millis(5));
@@ -22,9 +22,9 @@ use core::time::Duration;
 /// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" is the last
 /// representable moment.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
-pub struct Time(pub u64);
+pub struct Timestamp(pub u64);
 
-impl Time {
+impl Timestamp {
     /// Returns nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
@@ -35,32 +35,32 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Add<Duration> for Time {
-    type Output = Time;
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
 
-    fn add(self, duration: Duration) -> Time {
-        Time(self.0.saturating_add(nanos(duration)))
+    fn add(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(nanos(duration)))
     }
 }
 
-impl AddAssign<Duration> for Time {
+impl AddAssign<Duration> for Timestamp {
     fn add_assign(&mut self, duration: Duration) {
         *self = *self + duration;
     }
 }
 
-impl Sub<Duration> for Time {
-    type Output = Time;
+impl Sub<Duration> for Timestamp {
+    type Output = Timestamp;
 
-    fn sub(self, duration: Duration) -> Time {
-        Time(self.0.saturating_sub(nanos(duration)))
+    fn sub(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_sub(nanos(duration)))
     }
 }
 
-impl Sub for Time {
+impl Sub for Timestamp {
     type Output = Duration;
 
-    fn sub(self, earlier: Time) -> Duration {
+    fn sub(self, earlier: Timestamp) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn arithmetic_saturates() {
-        assert_eq!(Time(u64::MAX) + Duration::from_secs(1), Time(u64::MAX));
-        assert_eq!(Time(1) + Duration::MAX, Time(u64::MAX));
-        assert_eq!(Time(1) - Duration::from_secs(1), Time(0));
-        assert_eq!(Time(1) - Time(2), Duration::ZERO);
+        assert_eq!(Timestamp(u64::MAX) + Duration::from_secs(1), Timestamp(u64::MAX));
+        assert_eq!(Timestamp(1) + Duration::MAX, Timestamp(u64::MAX));
+        assert_eq!(Timestamp(1) - Duration::from_secs(1), Timestamp(0));
+        assert_eq!(Timestamp(1) - Timestamp(2), Duration::ZERO);
     }
 }

@@ -3,13 +3,15 @@
 
 use bytes::Bytes;
 use h2::server::{SendResponse, handshake};
-use haul_proto::h2::{BodyLength, CloseReason, Config, Conn, Error, ErrorCode, Event, Request, RequestId};
-use haul_proto::time::Time;
+use haul_proto::h2::{
+    BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId,
+};
+use haul_proto::time::Timestamp;
 use std::collections::BTreeMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> Request<'a> {
-    Request {
+fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> RequestHead<'a> {
+    RequestHead {
         method,
         scheme: "https",
         authority: "example.org",
@@ -22,7 +24,7 @@ fn request<'a>(method: &'a str, path: &'a str, body: BodyLength) -> Request<'a> 
 }
 
 #[derive(Default, Debug, PartialEq, Eq)]
-struct Answer {
+struct ReceivedResponse {
     status: u16,
     fields: String,
     body: Vec<u8>,
@@ -32,20 +34,20 @@ struct Answer {
 }
 
 /// A client: a connection, the uploads that it has to make, and what came.
-struct Client {
-    conn: Conn,
+struct MemoryClient {
+    conn: H2Machine,
     uploads: BTreeMap<RequestId, (Vec<u8>, usize)>,
-    answers: BTreeMap<RequestId, Answer>,
+    answers: BTreeMap<RequestId, ReceivedResponse>,
     asked: usize,
 }
 
-impl Client {
-    fn new(config: Config) -> Client {
-        Client { conn: Conn::new(config), uploads: BTreeMap::new(), answers: BTreeMap::new(), asked: 0 }
+impl MemoryClient {
+    fn new(config: H2Config) -> MemoryClient {
+        MemoryClient { conn: H2Machine::new(config), uploads: BTreeMap::new(), answers: BTreeMap::new(), asked: 0 }
     }
 
-    fn ask(&mut self, request: &Request<'_>) -> RequestId {
-        let id = self.conn.enqueue(Time(0), request).expect("a valid request");
+    fn ask(&mut self, request: &RequestHead<'_>) -> RequestId {
+        let id = self.conn.enqueue(Timestamp(0), request).expect("a valid request");
         self.asked += 1;
         id
     }
@@ -63,7 +65,7 @@ impl Client {
     }
 
     /// Until every request has its answer. Reads in pieces of this size.
-    async fn run(&mut self, pipe: &mut DuplexStream, piece: usize) -> Result<(), Error> {
+    async fn run(&mut self, pipe: &mut DuplexStream, piece: usize) -> Result<(), H2Error> {
         let (mut from, mut to) = split(pipe);
         let mut buffer = vec![0; piece];
         loop {
@@ -86,28 +88,28 @@ impl Client {
         }
     }
 
-    fn hear(&mut self, mut input: &mut [u8]) -> Result<(), Error> {
+    fn hear(&mut self, mut input: &mut [u8]) -> Result<(), H2Error> {
         loop {
-            let step = self.conn.step(Time(0), input)?;
+            let step = self.conn.step(Timestamp(0), input)?;
             if let Some(id) = step.event.id() {
                 let answer = self.answers.entry(id).or_default();
                 match step.event {
-                    Event::Head { head, .. } => {
+                    H2Event::Head { head, .. } => {
                         answer.status = head.status();
                         answer.fields = String::from_utf8_lossy(head.raw()).into_owned();
                     }
-                    Event::Body { range, .. } => {
-                        self.conn.release(Time(0), id, range.len() as u64);
+                    H2Event::Body { range, .. } => {
+                        self.conn.release(Timestamp(0), id, range.len() as u64);
                         answer.body.extend_from_slice(&input[range]);
                     }
-                    Event::Complete { trailers, .. } => {
+                    H2Event::Complete { trailers, .. } => {
                         answer.complete = true;
                         answer.trailers = trailers.map(|trailers| trailers.raw().to_vec());
                     }
-                    Event::Reset { retryable, .. } => answer.retryable = retryable,
+                    H2Event::Reset { retryable, .. } => answer.retryable = retryable,
                     _ => {}
                 }
-            } else if step.event == Event::NeedInput {
+            } else if step.event == H2Event::NeedInput {
                 return Ok(());
             }
             input = &mut input[step.consumed..];
@@ -180,7 +182,7 @@ fn parallel_gets_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
-        let mut client = Client::new(Config::default());
+        let mut client = MemoryClient::new(H2Config::default());
         let lengths: Vec<usize> = (0..100).map(|number| number * number * 13).collect();
         let ids: Vec<RequestId> =
             lengths.iter().map(|length| client.ask(&request("GET", &format!("/{length}"), BodyLength::None))).collect();
@@ -201,7 +203,7 @@ fn sequential_requests_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
-        let mut client = Client::new(Config { connection_window: 1, ..Config::default() });
+        let mut client = MemoryClient::new(H2Config { connection_window: 1, ..H2Config::default() });
         for number in 0..50 {
             let id = client.ask(&request("GET", &format!("/{}", number * 5_000), BodyLength::None));
             client.run(&mut pipe, 65_536).await.expect("an answer");
@@ -215,7 +217,7 @@ fn uploads_with_trailers_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
-        let mut client = Client::new(Config::default());
+        let mut client = MemoryClient::new(H2Config::default());
         for (number, length) in [0, 1, 16_384, 65_535, 65_536, 500_000].into_iter().enumerate() {
             let body: Vec<u8> = (0..length).map(|place: u32| (place % 251) as u8).collect();
             let known = BodyLength::Known(u64::from(length));
@@ -237,7 +239,7 @@ fn refused_requests_leave_others_alone() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         let serving = tokio::spawn(serve(server, 3));
-        let mut client = Client::new(Config::default());
+        let mut client = MemoryClient::new(H2Config::default());
         let refused = client.ask(&request("GET", "/refuse", BodyLength::None));
         let others = [1, 2].map(|length| client.ask(&request("GET", &format!("/{length}"), BodyLength::None)));
         client.run(&mut pipe, 1_000).await.expect("all answers");

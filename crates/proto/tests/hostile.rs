@@ -3,24 +3,24 @@
 
 mod common;
 
-use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of};
+use common::{H1Observation, InputEnd, answer, asked, body_of, error_of, feed, get, reuse_of};
 use haul_proto::Limits;
 use haul_proto::ResponseError;
 use haul_proto::h1::{
-    ChunkFault, CloseReason, CodingFault, Config, Conn, Error, Event, FieldLineFault, LengthFault, RequestId,
+    ChunkFault, CloseReason, CodingFault, FieldLineFault, H1Config, H1Error, H1Event, H1Machine, LengthFault, RequestId,
 };
-use haul_proto::time::Time;
+use haul_proto::time::Timestamp;
 
-fn refused(class: &str, wire: &[u8], error: Error) {
-    assert_eq!(error_of(wire, End::Open), Some(error), "{class}: {:?}", wire.escape_ascii().to_string());
+fn refused(class: &str, wire: &[u8], error: H1Error) {
+    assert_eq!(error_of(wire, InputEnd::Open), Some(error), "{class}: {:?}", wire.escape_ascii().to_string());
     let cuts: Vec<usize> = (1..wire.len()).collect();
-    let mut conn = asked(Config::default(), &[get()]);
-    let seen = feed(&mut conn, wire, &cuts, End::Open);
-    assert_eq!(seen.last(), Some(&Seen::Error(error)), "{class}, byte by byte");
+    let mut conn = asked(H1Config::default(), &[get()]);
+    let seen = feed(&mut conn, wire, &cuts, InputEnd::Open);
+    assert_eq!(seen.last(), Some(&H1Observation::Error(error)), "{class}, byte by byte");
     let reason = conn.close_reason().expect("an error closes");
     assert_eq!(
-        conn.step(Time(0), &mut [b'H']),
-        Err(Error::Response(ResponseError::Closed(reason))),
+        conn.step(Timestamp(0), &mut [b'H']),
+        Err(H1Error::Response(ResponseError::Closed(reason))),
         "{class}: nothing is read afterwards"
     );
     assert!(!conn.can_enqueue() && !conn.is_idle(), "{class}: never reused");
@@ -38,7 +38,7 @@ fn bad_content_lengths_are_refused() {
         refused(
             "malformed length",
             wire.as_bytes(),
-            Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+            H1Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
         );
     }
     for fields in [
@@ -50,7 +50,7 @@ fn bad_content_lengths_are_refused() {
         refused(
             "conflicting lengths",
             wire.as_bytes(),
-            Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)),
+            H1Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)),
         );
     }
     for value in ["18446744073709551616", "99999999999999999999999999"] {
@@ -58,14 +58,14 @@ fn bad_content_lengths_are_refused() {
         refused(
             "length overflow",
             wire.as_bytes(),
-            Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+            H1Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
         );
     }
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 42s\r\n\r\n0\r\n\r\n";
     refused(
         "a bad length beside a coding",
         wire,
-        Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
+        H1Error::Response(ResponseError::ContentLength(LengthFault::Malformed)),
     );
 }
 
@@ -93,7 +93,7 @@ fn bad_transfer_codings_are_refused() {
     ];
     for (fields, fault) in cases {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n0\r\n\r\n");
-        refused(fields, wire.as_bytes(), Error::TransferCoding(*fault));
+        refused(fields, wire.as_bytes(), H1Error::TransferCoding(*fault));
     }
 }
 
@@ -133,7 +133,7 @@ fn bad_chunk_framing_is_refused() {
     ];
     for (class, body, fault) in cases {
         let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *body].concat();
-        refused(class, &wire, Error::Chunk(*fault));
+        refused(class, &wire, H1Error::Chunk(*fault));
     }
 }
 
@@ -165,17 +165,17 @@ fn loose_framing_is_delivered_and_ends_the_connection() {
         let shown = reply.escape_ascii().to_string();
         // Nothing is read of the second response, whether it was asked for or not.
         for (wire, requests) in [(&reply, 1), (&behind, 2)] {
-            let whole = feed(&mut asked(Config::default(), &vec![get(); requests]), wire, &[], End::Open);
+            let whole = feed(&mut asked(H1Config::default(), &vec![get(); requests]), wire, &[], InputEnd::Open);
             assert_eq!(body_of(&whole), b"hello", "{shown}");
             assert_eq!(reuse_of(&whole), Some(Err(CloseReason::LooseFraming)), "{shown}");
             for cut in 0..=reply.len() {
-                let seen = feed(&mut asked(Config::default(), &vec![get(); requests]), wire, &[cut], End::Open);
+                let seen = feed(&mut asked(H1Config::default(), &vec![get(); requests]), wire, &[cut], InputEnd::Open);
                 assert_eq!(seen, whole, "{shown} cut at {cut}");
             }
         }
         for end in 0..reply.len() {
-            let seen = answer(&reply[..end], End::Clean);
-            assert!(matches!(seen.last(), Some(Seen::Error(_))), "{shown} ended at {end}: {seen:?}");
+            let seen = answer(&reply[..end], InputEnd::Clean);
+            assert!(matches!(seen.last(), Some(H1Observation::Error(_))), "{shown} ended at {end}: {seen:?}");
         }
     }
 }
@@ -183,53 +183,53 @@ fn loose_framing_is_delivered_and_ends_the_connection() {
 #[test]
 fn strict_chunks_keep_their_connection() {
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 ;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
-    let seen = answer(wire, End::Open);
+    let seen = answer(wire, InputEnd::Open);
     assert_eq!((&body_of(&seen)[..], reuse_of(&seen)), (&b"hello"[..], Some(Ok(()))));
 }
 
 #[test]
 fn the_largest_chunk_size_does_not_overflow() {
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nabc";
-    assert_eq!(body_of(&answer(wire, End::Open)), b"abc");
-    assert_eq!(error_of(wire, End::Clean), Some(Error::EndedInChunks { got: 3 }));
+    assert_eq!(body_of(&answer(wire, InputEnd::Open)), b"abc");
+    assert_eq!(error_of(wire, InputEnd::Clean), Some(H1Error::EndedInChunks { got: 3 }));
 }
 
 #[test]
 fn malformed_heads_are_refused() {
     let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
-    let cases: &[(&str, Vec<u8>, Error)] = &[
-        ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldLineFault::Name)),
-        ("blanks in a name", line(b"Transfer - Encoding: chunked"), Error::Field(FieldLineFault::Name)),
-        ("a word before a name", line(b"x content-length: 5"), Error::Field(FieldLineFault::Name)),
-        ("no colon", line(b"hello"), Error::Field(FieldLineFault::Name)),
-        ("no name", line(b": hello"), Error::Field(FieldLineFault::Name)),
-        ("space in a name", line(b"Content Length: 5"), Error::Field(FieldLineFault::Name)),
-        ("NUL in a name", line(b"Content\0: 5"), Error::Field(FieldLineFault::Name)),
-        ("CR in a name", line(b"Content\rX: 5"), Error::Field(FieldLineFault::Name)),
-        ("NUL in a value", line(b"X: a\0b"), Error::Field(FieldLineFault::Value)),
-        ("CR in a value", line(b"X: a\rContent-Length: 5"), Error::Field(FieldLineFault::Value)),
-        ("NUL beside a harmless control byte", line(b"X: \x07\0"), Error::Field(FieldLineFault::Value)),
-        ("BEL in a name", line(b"X\x07: a"), Error::Field(FieldLineFault::Name)),
-        ("CR alone as a line", line(b"\rX: y"), Error::Field(FieldLineFault::LineEnd)),
+    let cases: &[(&str, Vec<u8>, H1Error)] = &[
+        ("space before the colon", line(b"Content-Length : 5"), H1Error::Field(FieldLineFault::Name)),
+        ("blanks in a name", line(b"Transfer - Encoding: chunked"), H1Error::Field(FieldLineFault::Name)),
+        ("a word before a name", line(b"x content-length: 5"), H1Error::Field(FieldLineFault::Name)),
+        ("no colon", line(b"hello"), H1Error::Field(FieldLineFault::Name)),
+        ("no name", line(b": hello"), H1Error::Field(FieldLineFault::Name)),
+        ("space in a name", line(b"Content Length: 5"), H1Error::Field(FieldLineFault::Name)),
+        ("NUL in a name", line(b"Content\0: 5"), H1Error::Field(FieldLineFault::Name)),
+        ("CR in a name", line(b"Content\rX: 5"), H1Error::Field(FieldLineFault::Name)),
+        ("NUL in a value", line(b"X: a\0b"), H1Error::Field(FieldLineFault::Value)),
+        ("CR in a value", line(b"X: a\rContent-Length: 5"), H1Error::Field(FieldLineFault::Value)),
+        ("NUL beside a harmless control byte", line(b"X: \x07\0"), H1Error::Field(FieldLineFault::Value)),
+        ("BEL in a name", line(b"X\x07: a"), H1Error::Field(FieldLineFault::Name)),
+        ("CR alone as a line", line(b"\rX: y"), H1Error::Field(FieldLineFault::LineEnd)),
         (
             "a fold before the first field",
             b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n".to_vec(),
-            Error::Field(FieldLineFault::Name),
+            H1Error::Field(FieldLineFault::Name),
         ),
-        ("no code", b"HTTP/1.1 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("two digits", b"HTTP/1.1 20 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("four digits", b"HTTP/1.1 2000 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("code below 100", b"HTTP/1.1 099 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("two spaces", b"HTTP/1.1  200 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("no space", b"HTTP/1.1200 OK\r\n\r\n".to_vec(), Error::StatusLine),
-        ("NUL in the reason", b"HTTP/1.1 200 O\0K\r\n\r\n".to_vec(), Error::StatusLine),
-        ("another protocol", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), Error::NotHttp),
-        ("HTTP/0.9", b"<html>hello</html>".to_vec(), Error::NotHttp),
-        ("lower case", b"http/1.1 200 OK\r\n\r\n".to_vec(), Error::NotHttp),
-        ("CR alone before", b"\rHTTP/1.1 200 OK\r\n\r\n".to_vec(), Error::NotHttp),
-        ("HTTP/2", b"HTTP/2 200\r\n\r\n".to_vec(), Error::UnsupportedVersion { major: 2, minor: None }),
-        ("HTTP/1.2", b"HTTP/1.2 200\r\n\r\n".to_vec(), Error::UnsupportedVersion { major: 1, minor: Some(2) }),
-        ("empty lines", b"\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n".to_vec(), Error::EmptyLines { limit: 4 }),
+        ("no code", b"HTTP/1.1 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("two digits", b"HTTP/1.1 20 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("four digits", b"HTTP/1.1 2000 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("code below 100", b"HTTP/1.1 099 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("two spaces", b"HTTP/1.1  200 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("no space", b"HTTP/1.1200 OK\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("NUL in the reason", b"HTTP/1.1 200 O\0K\r\n\r\n".to_vec(), H1Error::StatusLine),
+        ("another protocol", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), H1Error::NotHttp),
+        ("HTTP/0.9", b"<html>hello</html>".to_vec(), H1Error::NotHttp),
+        ("lower case", b"http/1.1 200 OK\r\n\r\n".to_vec(), H1Error::NotHttp),
+        ("CR alone before", b"\rHTTP/1.1 200 OK\r\n\r\n".to_vec(), H1Error::NotHttp),
+        ("HTTP/2", b"HTTP/2 200\r\n\r\n".to_vec(), H1Error::UnsupportedVersion { major: 2, minor: None }),
+        ("HTTP/1.2", b"HTTP/1.2 200\r\n\r\n".to_vec(), H1Error::UnsupportedVersion { major: 1, minor: Some(2) }),
+        ("empty lines", b"\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n".to_vec(), H1Error::EmptyLines { limit: 4 }),
     ];
     for (class, wire, error) in cases {
         refused(class, wire, *error);
@@ -248,7 +248,7 @@ fn malformed_trailers_are_refused() {
     ];
     for (class, section, fault) in cases {
         let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", *section].concat();
-        refused(class, &wire, Error::Field(*fault));
+        refused(class, &wire, H1Error::Field(*fault));
     }
 }
 
@@ -263,29 +263,29 @@ fn floods_end_at_their_limits() {
         trailer_fields: 2,
         ..Limits::default()
     };
-    let ends_in = |wire: &[u8], error: Error| {
+    let ends_in = |wire: &[u8], error: H1Error| {
         for cuts in [vec![], (1..wire.len()).collect::<Vec<_>>()] {
-            let mut conn = asked(Config { limits, ..Config::default() }, &[get()]);
-            let seen = feed(&mut conn, wire, &cuts, End::Open);
-            assert_eq!(seen.last(), Some(&Seen::Error(error)), "{}", wire.escape_ascii());
+            let mut conn = asked(H1Config { limits, ..H1Config::default() }, &[get()]);
+            let seen = feed(&mut conn, wire, &cuts, InputEnd::Open);
+            assert_eq!(seen.last(), Some(&H1Observation::Error(error)), "{}", wire.escape_ascii());
         }
     };
     let chunked = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body].concat();
     ends_in(
         &[&b"HTTP/1.1 200 "[..], &[b'x'; 100]].concat(),
-        Error::Response(ResponseError::HeadTooLarge { limit: 100 }),
+        H1Error::Response(ResponseError::HeadTooLarge { limit: 100 }),
     );
     let large = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(100));
-    ends_in(large.as_bytes(), Error::Response(ResponseError::HeadTooLarge { limit: 100 }));
+    ends_in(large.as_bytes(), H1Error::Response(ResponseError::HeadTooLarge { limit: 100 }));
     ends_in(
         b"HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n\r\n",
-        Error::Response(ResponseError::TooManyFields { limit: 3 }),
+        H1Error::Response(ResponseError::TooManyFields { limit: 3 }),
     );
-    ends_in(&chunked(&[&b"5;"[..], &[b'x'; 30]].concat()), Error::ChunkLineTooLong { limit: 20 });
-    ends_in(&chunked(&b"1;xxxxxxxxxx\r\n.\r\n".repeat(5)), Error::ChunkExtensionsTooLarge { limit: 30 });
+    ends_in(&chunked(&[&b"5;"[..], &[b'x'; 30]].concat()), H1Error::ChunkLineTooLong { limit: 20 });
+    ends_in(&chunked(&b"1;xxxxxxxxxx\r\n.\r\n".repeat(5)), H1Error::ChunkExtensionsTooLarge { limit: 30 });
     let section = [&b"0\r\nA: "[..], &[b'x'; 80]].concat();
-    ends_in(&chunked(&section), Error::Response(ResponseError::TrailersTooLarge { limit: 60 }));
-    ends_in(&chunked(b"0\r\na:\r\nb:\r\nc:\r\n\r\n"), Error::Response(ResponseError::TooManyTrailers { limit: 2 }));
+    ends_in(&chunked(&section), H1Error::Response(ResponseError::TrailersTooLarge { limit: 60 }));
+    ends_in(&chunked(b"0\r\na:\r\nb:\r\nc:\r\n\r\n"), H1Error::Response(ResponseError::TooManyTrailers { limit: 2 }));
 }
 
 #[test]
@@ -293,17 +293,20 @@ fn input_at_the_limits_is_accepted() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (head_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
         let limits = Limits { head_bytes, head_fields: 1, ..Limits::default() };
-        let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), head, &[], End::Open);
-        assert_eq!(matches!(seen[0], Seen::Head(..)), fits, "{seen:?}");
+        let seen = feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), head, &[], InputEnd::Open);
+        assert_eq!(matches!(seen[0], H1Observation::Head(..)), fits, "{seen:?}");
     }
     let field_limit = |limit| {
         let limits = Limits { head_fields: limit, ..Limits::default() };
         let fields: String = (0..200).map(|number| format!("X{number}:\r\n")).collect();
         let wire = format!("HTTP/1.1 204 OK\r\n{fields}\r\n");
-        feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), wire.as_bytes(), &[], End::Open)
+        feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), wire.as_bytes(), &[], InputEnd::Open)
     };
-    assert!(matches!(field_limit(200)[0], Seen::Head(..)));
-    assert_eq!(field_limit(199)[0], Seen::Error(Error::Response(ResponseError::TooManyFields { limit: 199 })));
+    assert!(matches!(field_limit(200)[0], H1Observation::Head(..)));
+    assert_eq!(
+        field_limit(199)[0],
+        H1Observation::Error(H1Error::Response(ResponseError::TooManyFields { limit: 199 }))
+    );
 }
 
 #[test]
@@ -311,25 +314,35 @@ fn head_over_the_default_limit_is_refused() {
     let wire =
         [&b"HTTP/1.1 200 OK\r\n"[..], &b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(6_000)]
             .concat();
-    assert_eq!(error_of(&wire, End::Open), Some(Error::Response(ResponseError::HeadTooLarge { limit: 307_200 })));
+    assert_eq!(
+        error_of(&wire, InputEnd::Open),
+        Some(H1Error::Response(ResponseError::HeadTooLarge { limit: 307_200 }))
+    );
     let wire = [&b"HTTP/1.1 200 OK\r\n"[..], &b"X:\r\n".repeat(5_001), b"\r\n"].concat();
-    let error = error_of(&wire, End::Open).unwrap();
-    assert_eq!(error, Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
+    let error = error_of(&wire, InputEnd::Open).unwrap();
+    assert_eq!(error, H1Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
     assert_eq!(error.to_string(), "server sent a head above the limit of 5000 fields");
 }
 
 #[test]
 fn bytes_on_an_idle_connection_close_it() {
-    let mut fresh = Conn::new(Config::default());
-    assert_eq!(fresh.step(Time(0), &mut []).unwrap().event, Event::NeedInput);
-    assert_eq!(fresh.step(Time(0), b"HTTP/1.1 408 \r\n\r\n".to_vec().as_mut_slice()), Err(Error::UnsolicitedBytes));
+    let mut fresh = H1Machine::new(H1Config::default());
+    assert_eq!(fresh.step(Timestamp(0), &mut []).unwrap().event, H1Event::NeedInput);
+    assert_eq!(
+        fresh.step(Timestamp(0), b"HTTP/1.1 408 \r\n\r\n".to_vec().as_mut_slice()),
+        Err(H1Error::UnsolicitedBytes)
+    );
     assert_eq!(fresh.close_reason(), Some(CloseReason::UnsolicitedBytes));
 
-    let mut used = asked(Config::default(), &[get()]);
+    let mut used = asked(H1Config::default(), &[get()]);
     let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    feed(&mut used, reply, &[], End::Open);
+    feed(&mut used, reply, &[], InputEnd::Open);
     assert!(used.is_idle());
-    assert_eq!(used.step(Time(0), &mut b"\r\n".to_vec()), Err(Error::UnsolicitedBytes), "not even an empty line");
+    assert_eq!(
+        used.step(Timestamp(0), &mut b"\r\n".to_vec()),
+        Err(H1Error::UnsolicitedBytes),
+        "not even an empty line"
+    );
     assert!(!used.is_idle());
 }
 
@@ -340,7 +353,7 @@ fn bytes_after_the_last_response_forbid_reuse() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\r\n",
         b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     ] {
-        let seen = answer(wire, End::Open);
+        let seen = answer(wire, InputEnd::Open);
         assert_eq!(reuse_of(&seen), Some(Err(CloseReason::UnsolicitedBytes)), "{}", wire.escape_ascii());
         assert_ne!(body_of(&seen), b"okevil");
     }
@@ -348,10 +361,10 @@ fn bytes_after_the_last_response_forbid_reuse() {
 
 #[test]
 fn response_before_its_request_is_refused() {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &get()).unwrap();
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &get()).unwrap();
     let mut early = *b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(conn.step(Time(0), &mut early), Err(Error::UnsolicitedBytes));
+    assert_eq!(conn.step(Timestamp(0), &mut early), Err(H1Error::UnsolicitedBytes));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(0)], "it may be replayed");
     assert!(!conn.response_started());
 }

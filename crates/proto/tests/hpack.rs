@@ -1,6 +1,6 @@
 //! HPACK: the examples of RFC 7541, round trips, another implementation, and blocks that are wrong.
 
-use haul_proto::hpack::{Block, Decoder, Encoder, HpackError, Indexing};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, HpackError, Indexing};
 use proptest::prelude::*;
 
 type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
@@ -15,8 +15,8 @@ fn fields(list: &[(&str, &str)]) -> FieldList {
     list.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<FieldList, HpackError> {
-    let (mut block, mut text, mut found) = (Block::new(block), Vec::new(), Vec::new());
+fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<FieldList, HpackError> {
+    let (mut block, mut text, mut found) = (HeaderBlock::new(block), Vec::new(), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut text)? {
         assert_eq!(&text[line.name.end..line.value.start], b": ");
         assert_eq!(&text[line.value.end..], b"\r\n");
@@ -25,7 +25,7 @@ fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<FieldList, HpackError> 
     Ok(found)
 }
 
-fn encode(encoder: &mut Encoder, list: &FieldList, indexing: Indexing) -> Vec<u8> {
+fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: Indexing) -> Vec<u8> {
     let mut block = Vec::new();
     encoder.begin(&mut block);
     for (name, value) in list {
@@ -45,8 +45,8 @@ fn representations_of_the_rfc() {
     ];
     for (hex, field, sensitive) in cases {
         let (wire, mut text) = (bytes(hex), Vec::new());
-        let mut block = Block::new(&wire);
-        let line = Decoder::new(4096).line(&mut block, &mut text).expect("a valid block").expect("a field");
+        let mut block = HeaderBlock::new(&wire);
+        let line = HpackDecoder::new(4096).line(&mut block, &mut text).expect("a valid block").expect("a field");
         assert_eq!((&text[line.name], &text[line.value]), (field.0.as_bytes(), field.1.as_bytes()));
         assert_eq!(line.sensitive, sensitive);
     }
@@ -96,8 +96,8 @@ fn requests_of_the_rfc() {
         "8286 84be 5886 a8eb 1064 9cbf",
         "8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf",
     ];
-    let mut decoders = [Decoder::new(4096), Decoder::new(4096)];
-    let mut encoder = Encoder::new(4096);
+    let mut decoders = [HpackDecoder::new(4096), HpackDecoder::new(4096)];
+    let mut encoder = HpackEncoder::new(4096);
     for (number, expected) in requests().into_iter().enumerate() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
@@ -123,8 +123,8 @@ fn responses_of_the_rfc() {
         "88c1 6196 d07a be94 1054 d444 a820 0595 040b 8166 e084 a62d 1bff c05a 839b d9ab 77ad 94e7 821d d7f2 e6c7 b335
          dfdf cd5b 3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 3d50 07",
     ];
-    let mut decoders = [Decoder::new(256), Decoder::new(256)];
-    let mut encoder = Encoder::new(256);
+    let mut decoders = [HpackDecoder::new(256), HpackDecoder::new(256)];
+    let mut encoder = HpackEncoder::new(256);
     for (number, expected) in responses().into_iter().enumerate() {
         assert_eq!(decode(&mut decoders[0], &bytes(plain[number])), Ok(expected.clone()));
         assert_eq!(decode(&mut decoders[1], &bytes(coded[number])), Ok(expected.clone()));
@@ -139,7 +139,7 @@ fn responses_of_the_rfc() {
 
 #[test]
 fn malformed_blocks_are_refused() {
-    let refused = |hex: &str| decode(&mut Decoder::new(4096), &bytes(hex)).unwrap_err();
+    let refused = |hex: &str| decode(&mut HpackDecoder::new(4096), &bytes(hex)).unwrap_err();
     assert_eq!(refused("80"), HpackError::Index { index: 0 });
     assert_eq!(refused("be"), HpackError::Index { index: 62 });
     assert_eq!(refused("ffffffffff0f"), HpackError::Integer);
@@ -151,10 +151,10 @@ fn malformed_blocks_are_refused() {
     assert_eq!(refused("0082 ffff 00"), HpackError::Huffman);
     assert_eq!(refused("3fe2 1f"), HpackError::TableSize { size: 4097, limit: 4096 });
     assert_eq!(refused("8220"), HpackError::LateTableSize);
-    let mut lowered = Decoder::new(4096);
+    let mut lowered = HpackDecoder::new(4096);
     lowered.set_limit(1024);
     assert_eq!(decode(&mut lowered, &bytes("82")), Err(HpackError::MissingTableSize));
-    lowered = Decoder::new(4096);
+    lowered = HpackDecoder::new(4096);
     lowered.set_limit(1024);
     assert_eq!(decode(&mut lowered, &bytes("20 3fe1 07 82")), Ok(fields(&[(":method", "GET")])), "down and up again");
 }
@@ -163,7 +163,7 @@ fn malformed_blocks_are_refused() {
 #[test]
 fn a_smaller_table_is_announced() {
     let list = fields(&[("a", "one"), ("b", "two")]);
-    let (mut encoder, mut decoder) = (Encoder::new(4096), Decoder::new(4096));
+    let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     for limit in [4096, 0, 4096, 60, 40, 100] {
         encoder.set_peer_limit(0);
         encoder.set_peer_limit(limit);
@@ -176,10 +176,10 @@ fn a_smaller_table_is_announced() {
 #[test]
 fn secrets_enter_no_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
-    let (mut encoder, mut decoder) = (Encoder::new(4096), Decoder::new(4096));
+    let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     let first = encode(&mut encoder, &list, Indexing::Never);
     assert_eq!(encode(&mut encoder, &list, Indexing::Never), first, "nothing was remembered");
-    let (mut block, mut text) = (Block::new(&first), Vec::new());
+    let (mut block, mut text) = (HeaderBlock::new(&first), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
         assert!(line.sensitive);
     }
@@ -215,7 +215,7 @@ proptest! {
 
     #[test]
     fn encoded_blocks_are_decoded(session in session(), how in indexing()) {
-        let (mut encoder, mut decoder) = (Encoder::new(8192), Decoder::new(10_000));
+        let (mut encoder, mut decoder) = (HpackEncoder::new(8192), HpackDecoder::new(10_000));
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
             prop_assert_eq!(decode(&mut decoder, &encode(&mut encoder, &list, how)), Ok(list));
@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn encoded_blocks_are_decoded_by_loona_hpack(session in session(), how in indexing()) {
-        let (mut encoder, mut decoder) = (Encoder::new(4096), loona_hpack::Decoder::new());
+        let (mut encoder, mut decoder) = (HpackEncoder::new(4096), loona_hpack::Decoder::new());
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
             let block = encode(&mut encoder, &list, how);
@@ -234,7 +234,7 @@ proptest! {
 
     #[test]
     fn blocks_of_loona_hpack_are_decoded(session in session()) {
-        let (mut encoder, mut decoder) = (loona_hpack::Encoder::new(), Decoder::new(4096));
+        let (mut encoder, mut decoder) = (loona_hpack::Encoder::new(), HpackDecoder::new(4096));
         for (_, list) in session {
             let pairs = list.iter().map(|(name, value)| (&name[..], &value[..]));
             prop_assert_eq!(decode(&mut decoder, &encoder.encode(pairs)), Ok(list));
@@ -244,9 +244,9 @@ proptest! {
     /// Decodes any bytes without a panic; no line exceeds the table or the block's possibilities.
     #[test]
     fn arbitrary_bytes_never_panic(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
-        let mut decoder = Decoder::new(512);
+        let mut decoder = HpackDecoder::new(512);
         for block in blocks {
-            let (mut input, mut text) = (Block::new(&block), Vec::new());
+            let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
             while let Ok(Some(line)) = decoder.line(&mut input, &mut text) {
                 prop_assert!(line.name.len() + line.value.len() <= 512 + block.len() * 8 / 5);
             }

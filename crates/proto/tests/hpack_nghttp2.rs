@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, Indexing};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -87,10 +87,10 @@ fn blocks_of_nghttp2_are_decoded() {
     let mut blocks = blocks.iter();
     for session in sessions() {
         // As large as nghttp2's may get: how it uses its table is its own affair.
-        let mut decoder = Decoder::new(10_000);
+        let mut decoder = HpackDecoder::new(10_000);
         for (_, expected) in session {
             let block = bytes(blocks.next().expect("an answer to each line"));
-            let (mut block, mut text, mut got) = (Block::new(&block), Vec::new(), FieldList::new());
+            let (mut block, mut text, mut got) = (HeaderBlock::new(&block), Vec::new(), FieldList::new());
             while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
                 got.push((text[line.name].to_vec(), text[line.value].to_vec()));
             }
@@ -105,7 +105,7 @@ fn encoded_blocks_are_decoded_by_nghttp2() {
     let mut lines = String::new();
     for (number, session) in sessions().into_iter().enumerate() {
         let indexing = [Indexing::Add, Indexing::Skip, Indexing::Never][number % 3];
-        let mut encoder = Encoder::new(8192);
+        let mut encoder = HpackEncoder::new(8192);
         for (limit, fields) in session {
             encoder.set_peer_limit(limit);
             let mut block = Vec::new();

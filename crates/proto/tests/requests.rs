@@ -2,19 +2,21 @@
 
 mod common;
 
-use common::{End, Seen, asked, body_of, feed, get, reuse_of, with_method};
+use common::{H1Observation, InputEnd, asked, body_of, feed, get, reuse_of, with_method};
 use core::time::Duration;
 use haul_proto::ResponseError;
-use haul_proto::h1::{BodyLength, CloseReason, Config, Conn, Error, Event, Request, RequestError, RequestId};
-use haul_proto::time::Time;
+use haul_proto::h1::{
+    BodyLength, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestError, RequestHead, RequestId,
+};
+use haul_proto::time::Timestamp;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn post(body: BodyLength) -> Request<'static> {
-    Request { body, ..with_method("POST") }
+fn post(body: BodyLength) -> RequestHead<'static> {
+    RequestHead { body, ..with_method("POST") }
 }
 
-fn drain(conn: &mut Conn) -> Vec<u8> {
+fn drain(conn: &mut H1Machine) -> Vec<u8> {
     let sent = conn.output().to_vec();
     conn.advance_output(sent.len());
     sent
@@ -23,8 +25,8 @@ fn drain(conn: &mut Conn) -> Vec<u8> {
 #[test]
 fn fields_keep_order_and_spelling() {
     let fields: &[(&str, &[u8])] = &[("hOST", b"h"), ("X-Empty", b""), ("A", b"\xff 1"), ("Cookie", b"a=b; c=d")];
-    let mut conn = asked(Config::default(), &[]);
-    conn.enqueue(Time(0), &Request { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
+    let mut conn = asked(H1Config::default(), &[]);
+    conn.enqueue(Timestamp(0), &RequestHead { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
     let expected = [
         "GET http://h/p?q=\u{e9} HTTP/1.1\r\nhOST: h\r\nX-Empty:\r\nA: ".as_bytes(),
         b"\xff 1\r\nCookie: a=b; c=d\r\n\r\n",
@@ -35,8 +37,9 @@ fn fields_keep_order_and_spelling() {
 #[test]
 fn framing_fields_are_added_only_where_missing() {
     let head = |body, fields: &[(&str, &[u8])]| {
-        let mut conn = Conn::new(Config::default());
-        conn.enqueue(Time(0), &Request { fields, ..post(body) }).map(|_| String::from_utf8(drain(&mut conn)).unwrap())
+        let mut conn = H1Machine::new(H1Config::default());
+        conn.enqueue(Timestamp(0), &RequestHead { fields, ..post(body) })
+            .map(|_| String::from_utf8(drain(&mut conn)).unwrap())
     };
     let plain = "POST / HTTP/1.1\r\n";
     assert_eq!(head(BodyLength::None, &[]).unwrap(), format!("{plain}\r\n"));
@@ -72,34 +75,34 @@ fn framing_fields_are_added_only_where_missing() {
 
 #[test]
 fn invalid_method_target_and_fields_are_refused() {
-    let refused = |request: Request<'_>| {
-        let mut conn = Conn::new(Config::default());
-        let error = conn.enqueue(Time(0), &request).expect_err("refused");
+    let refused = |request: RequestHead<'_>| {
+        let mut conn = H1Machine::new(H1Config::default());
+        let error = conn.enqueue(Timestamp(0), &request).expect_err("refused");
         assert!(conn.output().is_empty() && conn.is_idle(), "an error changes nothing");
         error
     };
     for method in ["", "GE T", "GET\r\n", "G\u{e9}T", "GET:", "\0"] {
-        assert_eq!(refused(Request { method, ..get() }), RequestError::Method, "{method:?}");
+        assert_eq!(refused(RequestHead { method, ..get() }), RequestError::Method, "{method:?}");
     }
     for target in ["", "/a b", "/\r\n", "/\n", "/\0", "/\t", "/\x7f", " /"] {
-        assert_eq!(refused(Request { target, ..get() }), RequestError::Target, "{target:?}");
+        assert_eq!(refused(RequestHead { target, ..get() }), RequestError::Target, "{target:?}");
     }
     for name in ["", "A B", "A:", "A\r\nB", "A\n", "\u{e9}", "A\0", " A"] {
         let fields: &[(&str, &[u8])] = &[("Host", b"h"), (name, b"x")];
-        assert_eq!(refused(Request { fields, ..get() }), RequestError::FieldName { index: 1 }, "{name:?}");
+        assert_eq!(refused(RequestHead { fields, ..get() }), RequestError::FieldName { index: 1 }, "{name:?}");
     }
     for value in [&b"a\r\nEvil: 1"[..], b"a\n", b"\r", b"\0"] {
         let fields: &[(&str, &[u8])] = &[("Host", value)];
-        assert_eq!(refused(Request { fields, ..get() }), RequestError::FieldValue { index: 0 }, "{value:?}");
+        assert_eq!(refused(RequestHead { fields, ..get() }), RequestError::FieldValue { index: 0 }, "{value:?}");
     }
 }
 
 #[test]
 fn debug_prints_no_secrets() {
     let fields: &[(&str, &[u8])] = &[("Authorization", b"Bearer sesame")];
-    let request = Request { target: "/?key=sesame", fields, ..get() };
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &request).unwrap();
+    let request = RequestHead { target: "/?key=sesame", fields, ..get() };
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &request).unwrap();
     let printed = format!("{request:?} {conn:?}");
     assert!(printed.contains("Authorization") && !printed.contains("sesame"), "{printed}");
     assert!(!printed.contains("115, 101, 115"), "nor as numbers: {printed}");
@@ -107,8 +110,8 @@ fn debug_prints_no_secrets() {
 
 #[test]
 fn head_and_small_body_leave_in_one_slice() {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &post(BodyLength::Known(5))).unwrap();
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &post(BodyLength::Known(5))).unwrap();
     assert_eq!(conn.body_credit(), Some(5));
     assert_eq!(conn.send_body(b"he"), Ok(2));
     assert_eq!(conn.finish_body(&[]), Err(RequestError::BodyTooShort { missing: 3 }));
@@ -118,13 +121,13 @@ fn head_and_small_body_leave_in_one_slice() {
     assert_eq!(conn.send_body(b"x"), Err(RequestError::NoBodyExpected));
     assert_eq!(conn.finish_body(&[("A", b"b")]), Err(RequestError::TrailersWithoutChunks));
     assert_eq!(drain(&mut conn), b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), Some(Ok(())));
 }
 
 #[test]
 fn chunked_body_and_trailers_are_framed() {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &post(BodyLength::Chunked)).unwrap();
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
     drain(&mut conn);
     assert_eq!(conn.send_body(b""), Ok(0));
     assert!(conn.output().is_empty(), "an empty chunk would be the end");
@@ -136,14 +139,14 @@ fn chunked_body_and_trailers_are_framed() {
     let expected = [&b"1a2\r\n"[..], &[b'x'; 0x1a2], b"\r\n0\r\nDigest: d\r\n\r\n"].concat();
     assert_eq!(drain(&mut conn), expected);
     assert_eq!(conn.body_credit(), None);
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), Some(Ok(())));
 }
 
 #[test]
 fn the_output_is_bounded() {
     for body in [BodyLength::Known(1 << 20), BodyLength::Chunked] {
-        let mut conn = Conn::new(Config::default());
-        conn.enqueue(Time(0), &post(body)).unwrap();
+        let mut conn = H1Machine::new(H1Config::default());
+        conn.enqueue(Timestamp(0), &post(body)).unwrap();
         let data = vec![b'x'; 1 << 20];
         let (mut given, mut sent) = (0, Vec::new());
         while given < data.len() {
@@ -165,8 +168,8 @@ fn the_output_is_bounded() {
 
 #[test]
 fn a_full_output_takes_nothing() {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &post(BodyLength::Chunked)).unwrap();
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
     while conn.body_credit() != Some(0) {
         conn.send_body(&[0; 4096]).unwrap();
     }
@@ -175,34 +178,34 @@ fn a_full_output_takes_nothing() {
     assert_eq!(conn.output().len(), before);
 }
 
-fn expecting() -> Request<'static> {
-    Request { expect_continue: true, ..post(BodyLength::Known(4)) }
+fn expecting() -> RequestHead<'static> {
+    RequestHead { expect_continue: true, ..post(BodyLength::Known(4)) }
 }
 
 #[test]
 fn expect_waits_for_100_continue() {
-    let mut conn = asked(Config::default(), &[expecting()]);
+    let mut conn = asked(H1Config::default(), &[expecting()]);
     assert_eq!(conn.body_credit(), Some(0));
     assert_eq!(conn.send_body(b"body"), Ok(0));
-    let seen = feed(&mut conn, b"HTTP/1.1 103 Early Hints\r\n\r\n", &[], End::Open);
-    assert!(matches!(seen[..], [Seen::Interim(..)]));
+    let seen = feed(&mut conn, b"HTTP/1.1 103 Early Hints\r\n\r\n", &[], InputEnd::Open);
+    assert!(matches!(seen[..], [H1Observation::Interim(..)]));
     assert_eq!(conn.body_credit(), Some(0), "only 100 is a go-ahead");
-    feed(&mut conn, b"HTTP/1.1 100 Continue\r\n\r\n", &[], End::Open);
+    feed(&mut conn, b"HTTP/1.1 100 Continue\r\n\r\n", &[], InputEnd::Open);
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
     conn.send_body(b"body").unwrap();
     assert_eq!(drain(&mut conn), b"body");
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], InputEnd::Open)), Some(Ok(())));
 }
 
 #[test]
 fn expect_ends_at_its_timeout() {
-    let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
-    let mut conn = Conn::new(config);
-    conn.enqueue(Time(1_000), &expecting()).unwrap();
+    let config = H1Config { expect_timeout: Duration::from_millis(300), ..H1Config::default() };
+    let mut conn = H1Machine::new(config);
+    conn.enqueue(Timestamp(1_000), &expecting()).unwrap();
     assert!(conn.output().ends_with(b"Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"));
-    let deadline = Time(1_000) + Duration::from_millis(300);
+    let deadline = Timestamp(1_000) + Duration::from_millis(300);
     assert_eq!(conn.poll_timeout(), Some(deadline));
-    conn.handle_timeout(Time(deadline.0 - 1));
+    conn.handle_timeout(Timestamp(deadline.0 - 1));
     assert_eq!(conn.body_credit(), Some(0));
     conn.handle_timeout(deadline);
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
@@ -210,8 +213,8 @@ fn expect_ends_at_its_timeout() {
 
 #[test]
 fn refusal_during_expect_drops_the_body() {
-    let mut conn = asked(Config::default(), &[expecting()]);
-    let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], End::Open);
+    let mut conn = asked(H1Config::default(), &[expecting()]);
+    let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], InputEnd::Open);
     assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Err(CloseReason::RequestUnfinished))));
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (None, None));
     assert_eq!(conn.send_body(b"body"), Err(RequestError::Closed(CloseReason::RequestUnfinished)));
@@ -219,28 +222,28 @@ fn refusal_during_expect_drops_the_body() {
 
 #[test]
 fn closing_success_leaves_expect_to_its_timeout() {
-    let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
+    let config = H1Config { expect_timeout: Duration::from_millis(300), ..H1Config::default() };
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (rest, credit) in [(&b""[..], Some(4)), (b"0\r\n\r\n", None)] {
         let mut conn = asked(config, &[expecting()]);
-        feed(&mut conn, closing, &[], End::Open);
+        feed(&mut conn, closing, &[], InputEnd::Open);
         assert_eq!(conn.body_credit(), Some(0));
-        feed(&mut conn, rest, &[], End::Open);
-        conn.handle_timeout(Time(0) + Duration::from_millis(300));
+        feed(&mut conn, rest, &[], InputEnd::Open);
+        conn.handle_timeout(Timestamp(0) + Duration::from_millis(300));
         assert_eq!((conn.body_credit(), conn.poll_timeout()), (credit, None));
     }
 }
 
 #[test]
 fn expect_is_added_once_and_only_with_body() {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &Request { expect_continue: true, ..get() }).unwrap();
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &RequestHead { expect_continue: true, ..get() }).unwrap();
     assert_eq!(conn.output(), b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(conn.poll_timeout(), None);
 
-    let mut conn = Conn::new(Config::default());
+    let mut conn = H1Machine::new(H1Config::default());
     let fields: &[(&str, &[u8])] = &[("expect", b"100-continue")];
-    conn.enqueue(Time(0), &Request { fields, ..expecting() }).unwrap();
+    conn.enqueue(Timestamp(0), &RequestHead { fields, ..expecting() }).unwrap();
     assert_eq!(conn.output(), b"POST / HTTP/1.1\r\nexpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
 }
 
@@ -248,70 +251,70 @@ fn expect_is_added_once_and_only_with_body() {
 fn early_response_forbids_reuse() {
     const NO: &[u8] = b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
     // The body was not given in full.
-    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(10))]);
     conn.send_body(b"12345").unwrap();
     drain(&mut conn);
-    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], InputEnd::Open)), Some(Err(CloseReason::RequestUnfinished)));
     // It was given, but has not left.
-    let mut conn = asked(Config::default(), &[post(BodyLength::Known(5))]);
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(5))]);
     conn.send_body(b"12345").unwrap();
     conn.advance_output(4);
-    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], InputEnd::Open)), Some(Err(CloseReason::RequestUnfinished)));
     // A chunked one without its end.
-    let mut conn = asked(Config::default(), &[post(BodyLength::Chunked)]);
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Chunked)]);
     conn.send_body(b"12345").unwrap();
     drain(&mut conn);
-    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], InputEnd::Open)), Some(Err(CloseReason::RequestUnfinished)));
 }
 
 #[test]
 fn early_success_completes_after_its_request() {
     let chunked: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: t\r\n\r\n";
     for wire in [OK, chunked] {
-        let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+        let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(10))]);
         conn.send_body(b"12345").unwrap();
         drain(&mut conn);
-        assert_eq!(reuse_of(&feed(&mut conn, wire, &[], End::Open)), None);
+        assert_eq!(reuse_of(&feed(&mut conn, wire, &[], InputEnd::Open)), None);
         assert!(!conn.has_due() && conn.body_credit() == Some(5) && conn.close_reason().is_none());
         conn.send_body(b"67890").unwrap();
         assert!(!conn.has_due());
         drain(&mut conn);
         assert!(conn.has_due());
-        assert_eq!(reuse_of(&feed(&mut conn, b"", &[], End::Open)), Some(Ok(())));
+        assert_eq!(reuse_of(&feed(&mut conn, b"", &[], InputEnd::Open)), Some(Ok(())));
         assert!(conn.is_idle());
     }
     // So it is where the content went past the machine.
-    let mut conn = asked(Config::default(), &[post(BodyLength::Known(5))]);
-    feed(&mut conn, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", &[], End::Open);
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(5))]);
+    feed(&mut conn, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", &[], InputEnd::Open);
     assert_eq!((conn.direct_body(), conn.advance_body(2)), (Some(2), None));
     conn.send_body(b"12345").unwrap();
     drain(&mut conn);
-    assert_eq!(reuse_of(&feed(&mut conn, b"", &[], End::Open)), Some(Ok(())));
+    assert_eq!(reuse_of(&feed(&mut conn, b"", &[], InputEnd::Open)), Some(Ok(())));
     // Where the server says that it closes, or has, it reads no further.
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
-    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
-    assert_eq!(reuse_of(&feed(&mut conn, closing, &[], End::Open)), Some(Err(CloseReason::ServerClose)));
-    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
-    feed(&mut conn, OK, &[], End::Open);
-    assert_eq!(conn.end_of_input(true), Err(Error::EndedInRequest));
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(10))]);
+    assert_eq!(reuse_of(&feed(&mut conn, closing, &[], InputEnd::Open)), Some(Err(CloseReason::ServerClose)));
+    let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(10))]);
+    feed(&mut conn, OK, &[], InputEnd::Open);
+    assert_eq!(conn.end_of_input(true), Err(H1Error::EndedInRequest));
     // In the place of 100 it lets the body go.
-    let mut conn = asked(Config::default(), &[expecting()]);
-    feed(&mut conn, OK, &[], End::Open);
+    let mut conn = asked(H1Config::default(), &[expecting()]);
+    feed(&mut conn, OK, &[], InputEnd::Open);
     assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
 }
 
 #[test]
 fn pipelined_responses_are_matched_in_order() {
     let requests = [get(), with_method("HEAD"), get(), get()];
-    let mut conn = asked(Config::default(), &requests);
+    let mut conn = asked(H1Config::default(), &requests);
     assert_eq!(conn.unanswered().map(|id| id.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\
         HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nd";
-    let seen = feed(&mut conn, wire, &[], End::Open);
+    let seen = feed(&mut conn, wire, &[], InputEnd::Open);
     let bodies: Vec<(u64, &[u8])> = seen
         .iter()
         .filter_map(|event| match event {
-            Seen::Body(id, bytes) => Some((*id, bytes.as_slice())),
+            H1Observation::Body(id, bytes) => Some((*id, bytes.as_slice())),
             _ => None,
         })
         .collect();
@@ -319,7 +322,7 @@ fn pipelined_responses_are_matched_in_order() {
     let done: Vec<u64> = seen
         .iter()
         .filter_map(|event| match event {
-            Seen::Complete(id, _, Ok(())) => Some(*id),
+            H1Observation::Complete(id, _, Ok(())) => Some(*id),
             _ => None,
         })
         .collect();
@@ -329,56 +332,59 @@ fn pipelined_responses_are_matched_in_order() {
 
 #[test]
 fn broken_pipeline_leaves_the_rest_for_replay() {
-    let mut conn = asked(Config::default(), &[get(); 3]);
+    let mut conn = asked(H1Config::default(), &[get(); 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\naHTTP/1.1 200 OK\r\n\r\n";
-    let seen = feed(&mut conn, wire, &[], End::Open);
+    let seen = feed(&mut conn, wire, &[], InputEnd::Open);
     assert_eq!(seen.len(), 3);
     assert_eq!(reuse_of(&seen), Some(Err(CloseReason::ServerClose)));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
     assert!(!conn.response_started());
-    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Response(ResponseError::Closed(CloseReason::ServerClose))));
+    assert_eq!(
+        conn.step(Timestamp(0), &mut [b'H']),
+        Err(H1Error::Response(ResponseError::Closed(CloseReason::ServerClose)))
+    );
 
-    let mut conn = asked(Config::default(), &[get(); 3]);
+    let mut conn = asked(H1Config::default(), &[get(); 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab";
-    let seen = feed(&mut conn, wire, &[], End::Clean);
-    assert_eq!(seen.last(), Some(&Seen::Error(Error::EndedInBody { expected: 5, got: 2 })));
+    let seen = feed(&mut conn, wire, &[], InputEnd::Clean);
+    assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::EndedInBody { expected: 5, got: 2 })));
     assert_eq!((conn.current(), conn.response_started()), (Some(RequestId(1)), true));
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
 }
 
 #[test]
 fn enqueue_names_the_reason_for_refusal() {
-    let mut conn = Conn::new(Config { max_pipeline: 2, ..Config::default() });
-    conn.enqueue(Time(0), &get()).unwrap();
-    conn.enqueue(Time(0), &get()).unwrap();
+    let mut conn = H1Machine::new(H1Config { max_pipeline: 2, ..H1Config::default() });
+    conn.enqueue(Timestamp(0), &get()).unwrap();
+    conn.enqueue(Timestamp(0), &get()).unwrap();
     assert!(!conn.can_enqueue());
-    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::PipelineFull { limit: 2 }));
+    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::PipelineFull { limit: 2 }));
 
-    let full = |first: Request<'_>| {
-        let mut conn = Conn::new(Config { max_pipeline: 0, ..Config::default() });
-        conn.enqueue(Time(0), &first).unwrap();
-        conn.enqueue(Time(0), &get())
+    let full = |first: RequestHead<'_>| {
+        let mut conn = H1Machine::new(H1Config { max_pipeline: 0, ..H1Config::default() });
+        conn.enqueue(Timestamp(0), &first).unwrap();
+        conn.enqueue(Timestamp(0), &get())
     };
     assert_eq!(full(get()), Err(RequestError::PipelineFull { limit: 1 }));
     assert_eq!(full(post(BodyLength::Known(1))), Err(RequestError::BodyPending));
     assert_eq!(full(with_method("CONNECT")), Err(RequestError::TunnelPending));
-    assert_eq!(full(Request { fields: &[("Upgrade", b"x")], ..get() }), Err(RequestError::TunnelPending));
-    let last = Request { fields: &[("Connection", b"x, Close")], ..get() };
+    assert_eq!(full(RequestHead { fields: &[("Upgrade", b"x")], ..get() }), Err(RequestError::TunnelPending));
+    let last = RequestHead { fields: &[("Connection", b"x, Close")], ..get() };
     assert_eq!(full(last), Err(RequestError::Closed(CloseReason::ClientClose)));
 }
 
 #[test]
 fn a_connection_serves_many_requests_one_after_another() {
-    let mut conn = Conn::new(Config::default());
+    let mut conn = H1Machine::new(H1Config::default());
     for number in 0..1_000 {
         assert!(conn.is_idle() && conn.can_enqueue());
-        assert_eq!(conn.enqueue(Time(number), &get()), Ok(RequestId(number)));
+        assert_eq!(conn.enqueue(Timestamp(number), &get()), Ok(RequestId(number)));
         assert!(!conn.is_idle());
         drain(&mut conn);
         let mut wire = OK.to_vec();
-        let head = conn.step(Time(number), &mut wire).unwrap().consumed;
-        conn.step(Time(number), &mut wire[head..]).unwrap();
-        let end = conn.step(Time(number), &mut []).unwrap().event;
-        assert_eq!(end, Event::Complete { id: RequestId(number), trailers: None, reuse: Ok(()) });
+        let head = conn.step(Timestamp(number), &mut wire).unwrap().consumed;
+        conn.step(Timestamp(number), &mut wire[head..]).unwrap();
+        let end = conn.step(Timestamp(number), &mut []).unwrap().event;
+        assert_eq!(end, H1Event::Complete { id: RequestId(number), trailers: None, reuse: Ok(()) });
     }
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{End, Seen, asked, feed, get, with_method};
+use common::{H1Observation, InputEnd, asked, feed, get, with_method};
 use haul_proto::ResponseError;
-use haul_proto::h1::{ChunkFault, Config, Error, FieldLineFault, Request};
+use haul_proto::h1::{ChunkFault, FieldLineFault, H1Config, H1Error, RequestHead};
 use proptest::prelude::*;
 
 const SESSIONS: &[&[u8]] = &[
@@ -29,8 +29,8 @@ const SESSIONS: &[&[u8]] = &[
     b"",
 ];
 
-fn session(wire: &[u8], requests: &[Request<'_>], cuts: &[usize]) -> Vec<Seen> {
-    feed(&mut asked(Config::default(), requests), wire, cuts, End::Clean)
+fn session(wire: &[u8], requests: &[RequestHead<'_>], cuts: &[usize]) -> Vec<H1Observation> {
+    feed(&mut asked(H1Config::default(), requests), wire, cuts, InputEnd::Clean)
 }
 
 #[test]
@@ -55,32 +55,33 @@ fn cuts_at_every_position_at_once() {
 /// that stays open ends before the next response.)
 #[test]
 fn sessions_cover_every_kind_of_framing() {
-    let outcomes: Vec<(usize, Option<Error>)> = SESSIONS
+    let outcomes: Vec<(usize, Option<H1Error>)> = SESSIONS
         .iter()
         .map(|wire| {
             let seen = session(wire, &[get(); 3], &[]);
-            let complete = seen.iter().filter(|event| matches!(event, Seen::Complete(..))).count();
-            let error = seen.last().and_then(|event| if let Seen::Error(error) = event { Some(*error) } else { None });
+            let complete = seen.iter().filter(|event| matches!(event, H1Observation::Complete(..))).count();
+            let error =
+                seen.last().and_then(|event| if let H1Observation::Error(error) = event { Some(*error) } else { None });
             (complete, error)
         })
         .collect();
     let expected = [
-        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
-        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
-        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
-        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
+        (1, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
         (1, None),
         (1, None),
-        (3, Some(Error::Response(ResponseError::EndedIdle))),
-        (2, Some(Error::StatusLine)),
-        (0, Some(Error::Chunk(ChunkFault::SizeEnd))),
-        (0, Some(Error::Field(FieldLineFault::Name))),
-        (0, Some(Error::EndedInBody { expected: 7, got: 5 })),
-        (0, Some(Error::EndedInChunks { got: 2 })),
-        (1, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (3, Some(H1Error::Response(ResponseError::EndedIdle))),
+        (2, Some(H1Error::StatusLine)),
+        (0, Some(H1Error::Chunk(ChunkFault::SizeEnd))),
+        (0, Some(H1Error::Field(FieldLineFault::Name))),
+        (0, Some(H1Error::EndedInBody { expected: 7, got: 5 })),
+        (0, Some(H1Error::EndedInChunks { got: 2 })),
+        (1, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
         (1, None),
-        (0, Some(Error::EndedInHead { got: 24 })),
-        (0, Some(Error::Response(ResponseError::EndedBeforeResponse))),
+        (0, Some(H1Error::EndedInHead { got: 24 })),
+        (0, Some(H1Error::Response(ResponseError::EndedBeforeResponse))),
     ];
     assert_eq!(outcomes, expected);
 }
@@ -89,7 +90,7 @@ fn sessions_cover_every_kind_of_framing() {
 fn tunnel_cut_at_every_position() {
     let wire = b"HTTP/1.1 200 Established\r\nVia: x\r\n\r\n\r\nHTTP/1.1 is not read any more";
     let whole = session(wire, &[with_method("CONNECT")], &[]);
-    assert!(matches!(&whole[..], [Seen::Tunnel(_, _, rest)] if rest.starts_with(b"\r\nHTTP")));
+    assert!(matches!(&whole[..], [H1Observation::Tunnel(_, _, rest)] if rest.starts_with(b"\r\nHTTP")));
     for cut in 0..=wire.len() {
         assert_eq!(session(wire, &[with_method("CONNECT")], &[cut]), whole, "cut at {cut}");
     }

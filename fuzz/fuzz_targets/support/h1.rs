@@ -3,8 +3,8 @@
 
 use haul_proto::Limits;
 use haul_proto::ResponseError;
-use haul_proto::h1::{Config, Conn, Error, Event, Request};
-use haul_proto::time::Time;
+use haul_proto::h1::{H1Config, H1Error, H1Event, H1Machine, RequestHead};
+use haul_proto::time::Timestamp;
 
 /// The observed output: heads and trailers as raw bytes, neighbouring bodies joined.
 #[derive(PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub enum H1Output {
     Body(Vec<u8>),
     Complete(Option<Vec<u8>>, String),
     Tunnel(Vec<u8>),
-    Error(Error),
+    Error(H1Error),
 }
 
 /// Limits that a small input can reach.
@@ -32,19 +32,19 @@ pub fn limits() -> Limits {
 
 /// A connection on which so many requests have been sent; more than an input answers, so that bytes
 /// behind the last response never matter.
-pub fn asked(method: &str, requests: usize) -> Conn {
-    let mut conn = Conn::new(Config { limits: limits(), max_pipeline: requests, ..Config::default() });
+pub fn asked(method: &str, requests: usize) -> H1Machine {
+    let mut conn = H1Machine::new(H1Config { limits: limits(), max_pipeline: requests, ..H1Config::default() });
     let fields: &[(&str, &[u8])] = if method == "CONNECT" { &[] } else { &[("Host", b"h")] };
-    let request = Request { method, fields, ..Request::default() };
+    let request = RequestHead { method, fields, ..RequestHead::default() };
     for _ in 0..requests {
-        conn.enqueue(Time(0), &request).expect("a valid request");
+        conn.enqueue(Timestamp(0), &request).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
 }
 
 /// Feeds the wire in pieces of this size.
-pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H1Output> {
+pub fn feed(mut conn: H1Machine, wire: &[u8], piece: usize) -> Vec<H1Output> {
     let mut seen = Vec::new();
     let mut buffer = Vec::new();
     for piece in wire.chunks(piece.max(1)) {
@@ -53,17 +53,17 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H1Output> {
         loop {
             let input = &mut buffer[at..];
             let length = input.len();
-            let step = match conn.step(Time(0), input) {
+            let step = match conn.step(Timestamp(0), input) {
                 Ok(step) => step,
                 Err(error) => {
-                    let next = conn.step(Time(0), &mut []);
-                    assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
+                    let next = conn.step(Timestamp(0), &mut []);
+                    assert!(matches!(next, Err(H1Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(H1Output::Error(error));
                     return seen;
                 }
             };
             assert!(step.consumed <= length);
-            if let Event::Body { range, .. } = &step.event {
+            if let H1Event::Body { range, .. } = &step.event {
                 assert!(!range.is_empty() && range.end <= step.consumed, "{range:?} of {}", step.consumed);
             }
             let over = note(&mut seen, &step.event, &buffer[at..]);
@@ -71,7 +71,7 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H1Output> {
             if over {
                 return seen;
             }
-            if step.event == Event::NeedInput {
+            if step.event == H1Event::NeedInput {
                 break;
             }
         }
@@ -87,23 +87,23 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H1Output> {
 }
 
 /// Is nothing more to be read?
-fn note(seen: &mut Vec<H1Output>, event: &Event, input: &[u8]) -> bool {
+fn note(seen: &mut Vec<H1Output>, event: &H1Event, input: &[u8]) -> bool {
     match event {
-        Event::NeedInput => {}
-        Event::Interim { head, .. } => seen.push(H1Output::Interim(head.raw().to_vec())),
-        Event::Head { head, framing, .. } => {
+        H1Event::NeedInput => {}
+        H1Event::Interim { head, .. } => seen.push(H1Output::Interim(head.raw().to_vec())),
+        H1Event::Head { head, framing, .. } => {
             let text: Vec<String> = head.fields().map(|(name, value)| format!("{name}: {value:?}")).collect();
             seen.push(H1Output::Head(head.raw().to_vec(), format!("{} {framing:?} {text:?}", head.status())));
         }
-        Event::Body { range, .. } => match seen.last_mut() {
+        H1Event::Body { range, .. } => match seen.last_mut() {
             Some(H1Output::Body(bytes)) => bytes.extend_from_slice(&input[range.clone()]),
             _ => seen.push(H1Output::Body(input[range.clone()].to_vec())),
         },
-        Event::Complete { trailers, reuse, .. } => {
+        H1Event::Complete { trailers, reuse, .. } => {
             seen.push(H1Output::Complete(trailers.as_ref().map(|fields| fields.raw().to_vec()), format!("{reuse:?}")));
             return reuse.is_err();
         }
-        Event::Tunnel { head, .. } => {
+        H1Event::Tunnel { head, .. } => {
             seen.push(H1Output::Tunnel(head.raw().to_vec()));
             return true;
         }

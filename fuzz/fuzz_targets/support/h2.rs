@@ -3,15 +3,15 @@
 
 use haul_proto::Limits;
 use haul_proto::ResponseError;
-use haul_proto::h2::{BodyLength, Config, Conn, Error, Event, Floods, Request, RequestId};
-use haul_proto::time::Time;
+use haul_proto::h2::{BodyLength, FloodLimits, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId};
+use haul_proto::time::Timestamp;
 
 /// SETTINGS that say nothing.
 pub const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
 /// Limits that a small input can reach.
-pub fn config() -> Config {
-    Config {
+pub fn config() -> H2Config {
+    H2Config {
         limits: Limits {
             head_bytes: 2_000,
             head_fields: 30,
@@ -20,7 +20,7 @@ pub fn config() -> Config {
             trailer_fields: 10,
             ..Limits::default()
         },
-        floods: Floods {
+        floods: FloodLimits {
             ping: 3,
             settings: 3,
             empty_data: 3,
@@ -34,12 +34,12 @@ pub fn config() -> Config {
         },
         stream_window: 200,
         header_table_size: 200,
-        ..Config::default()
+        ..H2Config::default()
     }
 }
 
-pub fn request(method: &str, body: BodyLength) -> Request<'_> {
-    Request {
+pub fn request(method: &str, body: BodyLength) -> RequestHead<'_> {
+    RequestHead {
         method,
         scheme: "https",
         authority: "h",
@@ -52,10 +52,10 @@ pub fn request(method: &str, body: BodyLength) -> Request<'_> {
 }
 
 /// A connection on which so many requests have been sent.
-pub fn asked(method: &str, requests: usize) -> Conn {
-    let mut conn = Conn::new(config());
+pub fn asked(method: &str, requests: usize) -> H2Machine {
+    let mut conn = H2Machine::new(config());
     for _ in 0..requests {
-        conn.enqueue(Time(0), &request(method, BodyLength::None)).expect("a valid request");
+        conn.enqueue(Timestamp(0), &request(method, BodyLength::None)).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -67,23 +67,23 @@ pub enum H2Output {
     Head(RequestId, Vec<u8>, String),
     Body(RequestId, Vec<u8>),
     Other(String),
-    Error(Error),
+    Error(H2Error),
     Answered(Vec<u8>),
 }
 
 /// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on
 /// the cuts.
-pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H2Output> {
+pub fn feed(mut conn: H2Machine, wire: &[u8], piece: usize) -> Vec<H2Output> {
     let mut seen = Vec::new();
     'wire: for piece in wire.chunks(piece.max(1)) {
         let mut buffer = piece.to_vec();
         let mut at = 0;
         loop {
-            let step = match conn.step(Time(0), &mut buffer[at..]) {
+            let step = match conn.step(Timestamp(0), &mut buffer[at..]) {
                 Ok(step) => step,
                 Err(error) => {
-                    let next = conn.step(Time(0), &mut []);
-                    assert!(matches!(next, Err(Error::Response(ResponseError::Closed(_)))), "an error is the end");
+                    let next = conn.step(Timestamp(0), &mut []);
+                    assert!(matches!(next, Err(H2Error::Response(ResponseError::Closed(_)))), "an error is the end");
                     seen.push(H2Output::Error(error));
                     break 'wire;
                 }
@@ -91,12 +91,14 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H2Output> {
             let input = &buffer[at..];
             at += step.consumed;
             match step.event {
-                Event::NeedInput => {
+                H2Event::NeedInput => {
                     assert_eq!(at, buffer.len(), "all input is consumed");
                     break;
                 }
-                Event::Interim { id, head } => seen.push(H2Output::Head(id, head.raw().to_vec(), "interim".to_owned())),
-                Event::Head { id, head, framing } => {
+                H2Event::Interim { id, head } => {
+                    seen.push(H2Output::Head(id, head.raw().to_vec(), "interim".to_owned()))
+                }
+                H2Event::Head { id, head, framing } => {
                     let text: Vec<String> = head.fields().map(|(name, value)| format!("{name}: {value:?}")).collect();
                     seen.push(H2Output::Head(
                         id,
@@ -104,7 +106,7 @@ pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<H2Output> {
                         format!("{} {framing:?} {text:?}", head.status()),
                     ));
                 }
-                Event::Body { id, range } => {
+                H2Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed, "{range:?} of {}", step.consumed);
                     match seen.last_mut() {
                         Some(H2Output::Body(last, bytes)) if *last == id => bytes.extend_from_slice(&input[range]),

@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul::facts::Facts;
-use haul::request::Span;
+use haul::request::ContentSpan;
 use haul::sink::Sink;
 use haul::sink::file::{FileOptions, FileSink};
-use haul::sink::output::{Output, Waiting};
-use haul::state::auth::Netrc;
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
+use haul::state::auth::NetrcText;
 use haul::transfer::TransferOutcome;
-use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
+use haul::{Client, Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
@@ -88,7 +88,7 @@ impl<'a> AgentFetcher<'a> {
         if !is_plain || !is_pipe(out) {
             return self.piece(url, options, None, out).outcome;
         }
-        let first = self.piece(url, options, Some(Span::Opening(signify::OPENING)), out);
+        let first = self.piece(url, options, Some(ContentSpan::Opening(signify::OPENING)), out);
         let FetchedPiece { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The carrier added the range itself: the requested content is complete.
@@ -111,7 +111,7 @@ impl<'a> AgentFetcher<'a> {
                 outcome.result = Err(Error::with_source(ErrorKind::Write, "nobody reads the output any more", gone));
                 break;
             }
-            let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+            let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
             let Some(options) = with_time_left(options, began) else {
                 outcome.result =
                     Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
@@ -136,7 +136,7 @@ impl<'a> AgentFetcher<'a> {
         url: &str,
         mirror: &mut Option<String>,
         options: &RequestOptions,
-        span: Span,
+        span: ContentSpan,
         out: BorrowedFd<'_>,
     ) -> FetchedPiece {
         if let Some(mirror) = mirror.as_deref() {
@@ -198,7 +198,13 @@ impl<'a> AgentFetcher<'a> {
         self.client.fetch(target, Arc::new(options.clone()), Box::new(NotModifiedSink::new(*sink())))
     }
 
-    fn piece(&mut self, url: &str, options: &RequestOptions, span: Option<Span>, out: BorrowedFd<'_>) -> FetchedPiece {
+    fn piece(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        span: Option<ContentSpan>,
+        out: BorrowedFd<'_>,
+    ) -> FetchedPiece {
         let started = Instant::now();
         let options = RequestOptions { span, ..options.clone() };
         if let Some(session) = &mut self.session {
@@ -247,15 +253,15 @@ impl<'a> AgentFetcher<'a> {
             (Some(total), Some(validator)) => {
                 let is_part = head.is_some_and(|head| head.status() == 206);
                 let (from, to) = match &options.span {
-                    Some(Span::Rest { from, to, .. }) => (*from, to.unwrap_or(total)),
-                    Some(Span::Opening(bytes)) if is_part => (0, total.min(*bytes)),
+                    Some(ContentSpan::Rest { from, to, .. }) => (*from, to.unwrap_or(total)),
+                    Some(ContentSpan::Opening(bytes)) if is_part => (0, total.min(*bytes)),
                     _ => (0, total),
                 };
                 let at = from + moved;
                 if at >= to {
                     return FetchedPiece { outcome, moved, told };
                 }
-                let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+                let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
             }
             // Decoded content is fetched again, without the part already output, if it is certainly
@@ -312,7 +318,11 @@ impl<'a> AgentFetcher<'a> {
             }
         };
         let noted = Arc::new(Mutex::new((ContentInfo::default(), 0)));
-        let sink = TrackingSink { sink: Waiting::new(Output::new(output), None), noted: Arc::clone(&noted), skipped };
+        let sink = TrackingSink {
+            sink: BlockingOutputSink::new(DescriptorWriter::new(output), None),
+            noted: Arc::clone(&noted),
+            skipped,
+        };
         let outcome = self.client.fetch(target, Arc::new(options.clone()), Box::new(sink));
         let (told, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         FetchedPiece { outcome, moved, told }
@@ -327,7 +337,7 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> 
         && authorization.is_none()
         && auth.user.is_none()
         && auth.bearer.is_none()
-        && matches!(auth.netrc, Netrc::Off)
+        && matches!(auth.netrc, NetrcText::Off)
         && cookie.is_none()
         && tls.identity.is_none();
     let has_user = |target: Target| target.userinfo_bytes().is_some();
@@ -356,9 +366,9 @@ fn nowhere() -> Target {
 
 /// The end of a call that the agent carried out.
 fn finished(mut done: CallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
-    let head = done.take_head().or_else(|| began.and_then(|began| Head::from_raw(&began.head)));
+    let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
-    facts.version = head.as_ref().map(Head::version);
+    facts.version = head.as_ref().map(ResponseHead::version);
     facts.total = started.elapsed();
     let target = Target::parse(&done.url).unwrap_or_else(|_| nowhere());
     let result = done.error.map_or(Ok(()), |error| Err(error.into()));
@@ -373,10 +383,10 @@ fn broken(
     moved: u64,
     started: Instant,
 ) -> TransferOutcome {
-    let head = began.and_then(|began| Head::from_raw(&began.head));
+    let head = began.and_then(|began| ResponseHead::from_raw(&began.head));
     let facts = Box::new(Facts {
-        status: head.as_ref().map_or(0, Head::status),
-        version: head.as_ref().map(Head::version),
+        status: head.as_ref().map_or(0, ResponseHead::status),
+        version: head.as_ref().map(ResponseHead::version),
         body_bytes: moved,
         total: started.elapsed(),
         ..Facts::new(started)

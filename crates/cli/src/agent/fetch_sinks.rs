@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
 use haul::sink::file::FileSink;
-use haul::sink::output::Waiting;
+use haul::sink::output::BlockingOutputSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{Begin, Partial, Sink};
-use haul::{Error, ErrorKind, Head, Result, Target};
+use haul::sink::{BodyInfo, PartialContent, Sink};
+use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 use haul_policy::range::validator::Validator;
 
 use super::protocol::ResponseStart;
@@ -33,7 +33,7 @@ impl ContentInfo {
     }
 }
 
-pub(super) fn strong_validator(head: &Head) -> Option<Validator> {
+pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
@@ -45,7 +45,7 @@ pub(super) struct DeliveredBytes {
 
 /// A sink that notes the response's facts about its content, and the number of bytes written.
 pub(super) struct TrackingSink {
-    pub(super) sink: Waiting,
+    pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
     pub(super) skipped: Option<DeliveredBytes>,
 }
@@ -57,7 +57,7 @@ impl TrackingSink {
 }
 
 impl Sink for TrackingSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         if self.skipped.as_ref().is_some_and(|skipped| strong_validator(begin.head).as_ref() != Some(&skipped.of)) {
             return Err(Error::new(ErrorKind::Changed, "the content changed while it was fetched"));
         }
@@ -120,7 +120,7 @@ impl NotModifiedSink {
 }
 
 impl Sink for NotModifiedSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.is_unchanged = begin.head.status() == NOT_MODIFIED;
         if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
     }
@@ -145,7 +145,7 @@ impl Sink for NotModifiedSink {
         self.sink.cannot_write(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<Partial> {
+    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         self.sink.partial(target)
     }
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::interrupt::Interrupt;
-use haul::net::dns::{Family, is_onion};
+use haul::net::dns::{AddressFamily, is_onion};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{Identity, TlsOptions};
-use haul::request::{Particulars, Request, RequestOptions};
+use haul::net::tls::{ClientIdentity, TlsOptions};
+use haul::request::{Request, RequestOptions, RequestOverrides};
 use haul::{Client, Error, ErrorKind, Response, Target};
 use haul_policy::auth;
-use haul_policy::proxy::{Environment, Proxy};
+use haul_policy::proxy::{Proxy, ProxyEnvironment};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -199,7 +199,7 @@ impl Acquirer {
             return there_already(wanted, done, partial.size, say);
         }
         let (mut response, start) = loop {
-            let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
+            let own = RequestOverrides { fields: conditions(asked, partial.as_ref()), ..RequestOverrides::default() };
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
             let mut response = sent.map_err(|error| unanswered(wanted, &error))?;
             match self.verdict(&response, wanted, partial.as_ref()) {
@@ -324,9 +324,9 @@ impl Acquirer {
         }
         options.referer = get("referer").map(Into::into);
         if config.is_set("acquire::forceipv4", false) {
-            options.family = Family::V4;
+            options.family = AddressFamily::V4;
         } else if config.is_set("acquire::forceipv6", false) {
-            options.family = Family::V6;
+            options.family = AddressFamily::V6;
         }
         options.tls = self.tls(method, host);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -354,7 +354,7 @@ impl Acquirer {
                 let text = format!("socks5h://apt-transport-tor:{user}@127.0.0.1:9050");
                 proxy.proxy = Some(Proxy::parse(&text).map_err(|error| error.to_string())?);
             }
-            None => proxy.environment = Environment::read(variable),
+            None => proxy.environment = ProxyEnvironment::read(variable),
         }
         let host = proxy.proxy.as_ref().map(|proxy| proxy.host_text().to_owned()).unwrap_or_default();
         proxy.tls = self.tls("https", &host);
@@ -370,7 +370,7 @@ impl Acquirer {
         options.verify = self.config.is_on(method, "verify-peer", host, true);
         options.common_name = true;
         options.identity = get("sslcert")
-            .map(|certificate| Identity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
+            .map(|certificate| ClientIdentity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
         options
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use haul::sink::checksum::{Algorithm, Checksum, Hasher};
+use haul::sink::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
 use haul::{Error, ErrorKind, Response};
 use haul_policy::range::content_range;
 use md5::{Digest as _, Md5};
@@ -155,17 +155,17 @@ struct FileHashers(Vec<(&'static str, RunningDigest)>);
 /// A digest in the making.
 enum RunningDigest {
     Md5(Md5),
-    Sha(Hasher),
+    Sha(ChecksumHasher),
 }
 
 impl RunningDigest {
     fn of(name: &str) -> Option<Self> {
         // Only apt knows the expected hash.
-        let sha = |algorithm, length| Some(Self::Sha(Checksum::new(algorithm, vec![0; length])?.hasher()));
+        let sha = |algorithm, length| Some(Self::Sha(ExpectedChecksum::new(algorithm, vec![0; length])?.hasher()));
         match name {
-            "SHA512" => sha(Algorithm::Sha512, 64),
-            "SHA256" => sha(Algorithm::Sha256, 32),
-            "SHA1" => sha(Algorithm::Sha1, 20),
+            "SHA512" => sha(HashAlgorithm::Sha512, 64),
+            "SHA256" => sha(HashAlgorithm::Sha256, 32),
+            "SHA1" => sha(HashAlgorithm::Sha1, 20),
             _ => Some(Self::Md5(Md5::new())),
         }
     }

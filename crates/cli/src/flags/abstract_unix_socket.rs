@@ -1,7 +1,7 @@
 //! `--abstract-unix-socket`.
 
 use super::prelude::*;
-use haul::net::local::UnixSocket;
+use haul::net::local_address::UnixSocketAddress;
 
 pub(super) struct AbstractUnixSocketFlag;
 
@@ -26,7 +26,7 @@ impl Flag for AbstractUnixSocketFlag {
             b"" => return Err(UsageReason::Blank),
             name => name.to_vec(),
         };
-        args.transfer().options.connect.unix_socket = Some(UnixSocket::Abstract(name));
+        args.transfer().options.connect.unix_socket = Some(UnixSocketAddress::Abstract(name));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::host::{part, port};
 use super::prelude::*;
-use haul::request::ConnectTo;
+use haul::request::ConnectToRule;
 
 pub(super) struct ConnectToFlag;
 
@@ -35,10 +35,10 @@ impl Flag for ConnectToFlag {
     }
 }
 
-fn parse(text: &str) -> Option<ConnectTo> {
+fn parse(text: &str) -> Option<ConnectToRule> {
     let (host, rest) = part(text)?;
     let (from_port, rest) = part(rest?)?;
     let (to_host, to_port) = part(rest?)?;
     let named = |host: &str| (!host.is_empty()).then(|| host.to_ascii_lowercase());
-    Some(ConnectTo { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
+    Some(ConnectToRule { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
 }

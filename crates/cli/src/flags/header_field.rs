@@ -1,13 +1,13 @@
 //! Checks of the text in a request: tokens, field values, the forms of `-H`, and credentials.
 
-use haul_policy::auth::Allowed;
+use haul_policy::auth::AllowedSchemes;
 use haul_policy::field::{is_token, is_value};
 
 use crate::plan::FieldArg;
 use crate::usage_error::UsageReason;
 
 /// The empty set of schemes, to which the first `--basic` or `--digest` adds its own.
-pub(super) const NONE: Allowed = Allowed { basic: false, digest: false, bearer: false };
+pub(super) const NONE: AllowedSchemes = AllowedSchemes { basic: false, digest: false, bearer: false };
 
 /// Refuses CR, LF and NUL, by which a value would become another field or request
 /// (RFC 9110 section 5.5).

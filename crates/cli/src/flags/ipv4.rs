@@ -1,7 +1,7 @@
 //! `-4`, `--ipv4`.
 
 use super::prelude::*;
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 
 pub(super) struct Ipv4Flag;
 
@@ -22,7 +22,7 @@ impl Flag for Ipv4Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().options.family = Family::V4;
+        args.transfer().options.family = AddressFamily::V4;
         Ok(())
     }
 }

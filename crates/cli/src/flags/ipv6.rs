@@ -1,7 +1,7 @@
 //! `-6`, `--ipv6`.
 
 use super::prelude::*;
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 
 pub(super) struct Ipv6Flag;
 
@@ -22,7 +22,7 @@ impl Flag for Ipv6Flag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
         let _ = value;
-        args.transfer().options.family = Family::V6;
+        args.transfer().options.family = AddressFamily::V6;
         Ok(())
     }
 }

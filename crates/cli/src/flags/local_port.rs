@@ -1,7 +1,7 @@
 //! `--local-port`.
 
 use super::prelude::*;
-use haul::net::local::Ports;
+use haul::net::local_address::PortRange;
 use std::num::NonZeroU16;
 
 pub(super) struct LocalPortFlag;
@@ -28,11 +28,11 @@ impl Flag for LocalPortFlag {
     }
 }
 
-fn parse(text: &str) -> Option<Ports> {
+fn parse(text: &str) -> Option<PortRange> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse().ok().map(NonZeroU16::get);
     let (first, last) = (port(first)?, port(last)?);
-    (first <= last).then_some(Ports { first, last })
+    (first <= last).then_some(PortRange { first, last })
 }
 
 #[cfg(test)]
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn ports_and_ranges() {
-        assert_eq!(parse("5"), Some(Ports { first: 5, last: 5 }));
-        assert_eq!(parse("5-65535"), Some(Ports { first: 5, last: 65_535 }));
-        assert_eq!(parse("5 - 6"), Some(Ports { first: 5, last: 6 }));
+        assert_eq!(parse("5"), Some(PortRange { first: 5, last: 5 }));
+        assert_eq!(parse("5-65535"), Some(PortRange { first: 5, last: 65_535 }));
+        assert_eq!(parse("5 - 6"), Some(PortRange { first: 5, last: 6 }));
         for bad in ["", "0", "x", "5-", "-5", "6-5", "1-65536", "1-2-3"] {
             assert_eq!(parse(bad), None, "{bad}");
         }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::usage_error::printable;
-use haul_policy::protocols::{ListError, Protocols};
+use haul_policy::protocols::{ProtocolListError, ProtocolSet};
 
 pub(super) struct ProtoFlag;
 
@@ -31,14 +31,14 @@ impl Flag for ProtoFlag {
 }
 
 /// A list of protocols.
-pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<Protocols, UsageReason> {
+pub(super) fn read(value: FlagValue<'_>, args: &ParsedArgs) -> Result<ProtocolSet, UsageReason> {
     if value.bytes().is_empty() && args.global.persona.is_curl() {
-        return Ok(Protocols::default());
+        return Ok(ProtocolSet::default());
     }
-    Protocols::default().with(value.content()?).map_err(|error| match error {
-        ListError::Unknown(word) => {
+    ProtocolSet::default().with(value.content()?).map_err(|error| match error {
+        ProtocolListError::Unknown(word) => {
             UsageReason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes())))
         }
-        ListError::Nothing => UsageReason::bad_use("no protocol is left"),
+        ProtocolListError::Nothing => UsageReason::bad_use("no protocol is left"),
     })
 }

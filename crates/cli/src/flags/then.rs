@@ -1,6 +1,6 @@
 //! `--then`.
 
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 
 use super::prelude::*;
 
@@ -27,7 +27,7 @@ impl Flag for ThenFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        let template = Template::parse(value.content()?).map_err(|flaw| UsageReason::bad_use(flaw.to_string()))?;
+        let template = UrlTemplate::parse(value.content()?).map_err(|flaw| UsageReason::bad_use(flaw.to_string()))?;
         if args.stage().extract.is_empty() {
             return Err(UsageReason::bad_use("there is no --extract before it to take matches from"));
         }

@@ -1,7 +1,7 @@
 //! `--unix-socket`.
 
 use super::prelude::*;
-use haul::net::local::UnixSocket;
+use haul::net::local_address::UnixSocketAddress;
 
 pub(super) struct UnixSocketFlag;
 
@@ -22,7 +22,7 @@ impl Flag for UnixSocketFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageReason> {
-        args.transfer().options.connect.unix_socket = Some(UnixSocket::Path(value.path()?));
+        args.transfer().options.connect.unix_socket = Some(UnixSocketAddress::Path(value.path()?));
         Ok(())
     }
 }

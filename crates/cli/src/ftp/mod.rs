@@ -35,12 +35,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use haul::net::dns::Family;
-use haul::net::local::Interface;
-use haul::net::proxy::{Environment, ProxyOptions};
-use haul::request::{RequestOptions, Split};
-use haul::sink::file::{Append, FileOptions};
-use haul::state::jar::Jar;
+use haul::net::dns::AddressFamily;
+use haul::net::local_address::LocalInterface;
+use haul::net::proxy::{ProxyEnvironment, ProxyOptions};
+use haul::request::{RequestOptions, SplitOptions};
+use haul::sink::file::{AppendPosition, FileOptions};
+use haul::state::cookie_jar::SharedCookieJar;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::redirect::RedirectRules;
@@ -149,11 +149,11 @@ impl FtpClient {
             fail: true,
             redirects: RedirectRules::default(),
             retry: RetryRules { cap: PATIENCE, ..RetryRules::default() },
-            split: Split { connections: 1, ..Split::default() },
+            split: SplitOptions { connections: 1, ..SplitOptions::default() },
             family: match args.family {
-                Some(4) => Family::V4,
-                Some(6) => Family::V6,
-                _ => Family::Any,
+                Some(4) => AddressFamily::V4,
+                Some(6) => AddressFamily::V6,
+                _ => AddressFamily::Any,
             },
             ..RequestOptions::default()
         };
@@ -171,7 +171,7 @@ impl FtpClient {
             }
         }
         if let Some(source) = &args.source {
-            options.connect.interface = Some(Interface { device: None, host: Some(source.clone()) });
+            options.connect.interface = Some(LocalInterface { device: None, host: Some(source.clone()) });
         }
         options.tls.verify = !args.insecure;
         options.tls.common_name = true;
@@ -186,7 +186,7 @@ impl FtpClient {
         }
         let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {
-            let jar = Jar::new();
+            let jar = SharedCookieJar::new();
             jar.import(&file)?;
             options.jar = Some(jar);
         }
@@ -279,7 +279,7 @@ impl FtpClient {
         // this user may not write.
         let in_place = there.is_some() && !may_rename_in(path);
         if self.args.goes_on && there.is_some() {
-            let how = FileOptions { append: Some(Append::AtEnd), ..FileOptions::default() };
+            let how = FileOptions { append: Some(AppendPosition::AtEnd), ..FileOptions::default() };
             let outcome = carrier.fetch_to_file(url, &options, path, &how);
             // A server without ranges has to send it all.
             if outcome.result.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Range) {
@@ -372,7 +372,7 @@ fn may_rename_in(path: &Path) -> bool {
 /// `https_proxy` for it. The variables of a scheme come first.
 fn proxies_of_ftp() -> ProxyOptions {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let environment = Environment::read(|name| {
+    let environment = ProxyEnvironment::read(|name| {
         // What https looks for last.
         let value = variable(name).or_else(|| if name == "ALL_PROXY" { variable("http_proxy") } else { None });
         value.map(OsString::into_vec)

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{Allowed, Credentials, SigV4};
+use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
 
 /// Bytes that no message and no `Debug` shows: tokens and passphrases.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct AuthArgs {
     pub bearer: Option<Secret>,
     /// The schemes that may be used with user and password. The default is Basic alone, which is
     /// sent at once. Any other set waits for a challenge.
-    pub allowed: Allowed,
+    pub allowed: AllowedSchemes,
     /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
     pub signature: Option<Arc<SigV4>>,
     /// `-n` and its like.
@@ -52,7 +52,7 @@ pub struct AuthArgs {
 
 impl Default for AuthArgs {
     fn default() -> Self {
-        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, signature: None, netrc: NetrcArg::Off }
+        AuthArgs { user: None, bearer: None, allowed: AllowedSchemes::BASIC, signature: None, netrc: NetrcArg::Off }
     }
 }
 

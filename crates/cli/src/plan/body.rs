@@ -2,18 +2,18 @@
 //!
 //! ```
 //! use haul_cli::plan::{FormArg, PartArg, PartContent, BodySource};
-//! use haul_policy::multipart::{Boundary, Layout, Piece};
+//! use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 //!
 //! let file = PartContent::Source(BodySource::File("a.txt".into()));
 //! let form = FormArg { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..FormArg::default() };
 //! assert_eq!(form.sources(), [&BodySource::File("a.txt".into())]);
-//! let layout = Layout::new(&form.parts_of(&[Some(7)]), &Boundary::new([0; 16]), form.escape).unwrap();
-//! assert!(matches!(layout.pieces[1], Piece::Source { index: 0, length: Some(7) }));
+//! let layout = MultipartLayout::new(&form.parts_of(&[Some(7)]), &MultipartBoundary::new([0; 16]), form.escape).unwrap();
+//! assert!(matches!(layout.pieces[1], MultipartPiece::Source { index: 0, length: Some(7) }));
 //! ```
 
 use std::path::PathBuf;
 
-use haul_policy::multipart::{Content, Escape, Part};
+use haul_policy::multipart::{FormPart, FormPartContent, NameEscape};
 
 use super::value_template::ValueTemplate;
 use crate::form::PartEncoder;
@@ -62,7 +62,7 @@ pub struct FormArg {
     /// The parts of the form, in order.
     pub parts: Vec<PartArg>,
     /// `--form-escape`.
-    pub escape: Escape,
+    pub escape: NameEscape,
 }
 
 impl FormArg {
@@ -75,7 +75,7 @@ impl FormArg {
 
     /// The parts as the layout takes them. `lengths` are those of [`FormArg::sources`] by index; one
     /// that is missing is unknown.
-    pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<Part> {
+    pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert(&self.parts, lengths, &mut 0)
     }
 }
@@ -90,20 +90,20 @@ fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p BodySource>) {
     }
 }
 
-fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<Part> {
-    let part = |part: &PartArg| Part {
+fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<FormPart> {
+    let part = |part: &PartArg| FormPart {
         name: part.name.clone(),
         filename: part.filename.clone(),
         content_type: part.content_type.clone(),
         headers: part.headers.clone(),
         content: match &part.content {
-            PartContent::Bytes(bytes) => Content::Bytes(bytes.clone()),
+            PartContent::Bytes(bytes) => FormPartContent::Bytes(bytes.clone()),
             PartContent::Source(_) => {
                 let index = *next;
                 *next += 1;
-                Content::Source { index, length: lengths.get(index).copied().flatten() }
+                FormPartContent::Source { index, length: lengths.get(index).copied().flatten() }
             }
-            PartContent::Mixed(parts) => Content::Mixed(convert(parts, lengths, next)),
+            PartContent::Mixed(parts) => FormPartContent::Mixed(convert(parts, lengths, next)),
         },
     };
     parts.iter().map(part).collect()

@@ -33,7 +33,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 
 use crate::persona::Persona;
 
@@ -327,7 +327,7 @@ pub enum ContinueAt {
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The template of the `--then` that opened this stage; `None` for the first.
-    pub template: Option<Template>,
+    pub template: Option<UrlTemplate>,
     /// The request to the server. Not inherited from the previous stage.
     pub request: RequestArgs,
     /// The transfer settings. Inherited from the previous stage.

@@ -2,18 +2,18 @@
 //!
 //! ```
 //! use haul_cli::plan::{ProxyArgs, ProxyChoice};
-//! use haul_policy::{Target, proxy::{Environment, Proxy}};
+//! use haul_policy::{Target, proxy::{ProxyEnvironment, Proxy}};
 //!
 //! let proxy = Proxy::parse("http://squid.example:3128").unwrap();
-//! let choice = ProxyChoice::Given { proxy: proxy.clone(), environment: Environment::default() };
+//! let choice = ProxyChoice::Given { proxy: proxy.clone(), environment: ProxyEnvironment::default() };
 //! let args = ProxyArgs { choice, ..ProxyArgs::default() };
 //! let target = Target::parse("https://example.com/").unwrap();
 //! assert_eq!(args.proxy_for(&target), Ok(Some(proxy)));
 //! ```
 
 use haul_policy::Target;
-use haul_policy::auth::{Allowed, Credentials};
-use haul_policy::proxy::{Environment, NoProxy, Proxy, ProxyError};
+use haul_policy::auth::{AllowedSchemes, Credentials};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment, ProxyError};
 
 use super::{FieldArg, TlsArgs};
 
@@ -28,7 +28,7 @@ pub struct ProxyArgs {
     pub user: Option<Credentials>,
     /// The schemes that may be used with user and password. The default is Basic alone, which is
     /// sent at once.
-    pub allowed: Allowed,
+    pub allowed: AllowedSchemes,
     /// `-p`: CONNECT for http URLs too.
     pub tunnel: bool,
     /// `--proxy-http2`: HTTP/2 is offered to an https proxy.
@@ -49,10 +49,10 @@ pub struct ProxyArgs {
 impl Default for ProxyArgs {
     fn default() -> Self {
         ProxyArgs {
-            choice: ProxyChoice::Environment(Environment::default()),
+            choice: ProxyChoice::Environment(ProxyEnvironment::default()),
             preproxy: None,
             user: None,
-            allowed: Allowed::BASIC,
+            allowed: AllowedSchemes::BASIC,
             tunnel: false,
             http2: false,
             http10: false,
@@ -68,13 +68,13 @@ impl Default for ProxyArgs {
 #[derive(Clone)]
 pub enum ProxyChoice {
     /// The variables of the environment, by the URL's scheme.
-    Environment(Environment),
+    Environment(ProxyEnvironment),
     /// `-x`, `--socks5` and their like; the variable `no_proxy` counts for it too.
     Given {
         /// The proxy that the option names.
         proxy: Proxy,
         /// For which hosts it does not count, unless there is a `--noproxy`.
-        environment: Environment,
+        environment: ProxyEnvironment,
     },
     /// `-x ''`: no proxy, whatever the environment says.
     Direct,

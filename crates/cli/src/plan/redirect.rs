@@ -7,15 +7,15 @@
 //! ```
 
 use haul_policy::Scheme;
-use haul_policy::protocols::Protocols;
+use haul_policy::protocols::ProtocolSet;
 
 /// The schemes that URLs and redirects may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedirectArgs {
     /// `--proto`: for all URLs. Default all.
-    pub protocols: Protocols,
+    pub protocols: ProtocolSet,
     /// `--proto-redir`: for redirects, besides `protocols`. Default all.
-    pub redirected: Protocols,
+    pub redirected: ProtocolSet,
     /// `--proto-default`: for URLs without a scheme. Default http.
     pub default_scheme: Scheme,
     /// `--proto-default file`: URLs without a scheme are paths.
@@ -25,8 +25,8 @@ pub struct RedirectArgs {
 impl Default for RedirectArgs {
     fn default() -> Self {
         RedirectArgs {
-            protocols: Protocols::default(),
-            redirected: Protocols::default(),
+            protocols: ProtocolSet::default(),
+            redirected: ProtocolSet::default(),
             default_scheme: Scheme::Http,
             default_file: false,
         }

@@ -50,7 +50,7 @@ pub struct TransferArgs {
     pub http_version: HttpVersion,
     /// `--resolve`, in order; a later one for the same host and port wins.
     pub resolve: Vec<ResolveArg>,
-    /// `--interface`, with the syntax of [`Interface::parse`](haul::net::local::Interface::parse).
+    /// `--interface`, with the syntax of [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
     pub interface: Option<String>,
     /// TCP keepalive; `None` is `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,

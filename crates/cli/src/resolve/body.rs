@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haul_policy::multipart::{Escape, content_type_of};
+use haul_policy::multipart::{NameEscape, content_type_of};
 use haul_policy::urlencode;
 
 use super::identity::at;
@@ -87,7 +87,7 @@ impl PlanResolver<'_> {
     }
 
     pub(super) fn form(&mut self, parsed: ParsedForm) -> Result<FormArg, UsageError> {
-        let escape = if parsed.backslash { Escape::Backslash } else { Escape::Percent };
+        let escape = if parsed.backslash { NameEscape::Backslash } else { NameEscape::Percent };
         let form = FormArg { parts: self.parts(parsed.into_parts())?, escape };
         let stdins = form.sources().iter().filter(|source| ***source == BodySource::Stdin).count();
         if stdins > 1 {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use haul_policy::glob::{Glob, template_names};
+use haul_policy::glob::{UrlGlob, template_names};
 
 use super::misused;
 use crate::checksum::ChecksumArg;
@@ -135,7 +135,7 @@ fn check_glob_names(group: &OptionGroup) -> Result<(), UsageError> {
         let template = template.to_string_lossy();
         for (name, position) in template_names(&template) {
             // Errors in a glob itself are reported when it is used.
-            let has_name = |glob: &str| Glob::parse(glob).map_or(true, |glob| glob.has_name(name));
+            let has_name = |glob: &str| UrlGlob::parse(glob).map_or(true, |glob| glob.has_name(name));
             if !has_name(url) && !has_name(&upload) {
                 let template = template.clone().into_owned();
                 return Err(UsageError::new(
@@ -185,7 +185,7 @@ fn is_one_url(group: &OptionGroup) -> bool {
     match group.urls.get(0) {
         Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
             // A malformed glob is reported when the URL is used.
-            group.globoff || Glob::parse(url).map_or(true, |glob| glob.count() == Some(1))
+            group.globoff || UrlGlob::parse(url).map_or(true, |glob| glob.count() == Some(1))
         }
         _ => false,
     }

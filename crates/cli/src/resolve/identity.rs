@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul_policy::auth::{Allowed, Credentials};
-use haul_policy::proxy::{Environment, NoProxy};
+use haul_policy::auth::{AllowedSchemes, Credentials};
+use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
 use super::{PlanResolver, has_field, misused};
 use crate::parsed_args::{ParsedProxy, ParsedRequest, ParsedUser};
@@ -24,8 +24,8 @@ impl PlanResolver<'_> {
         let given = parsed.allowed.filter(|allowed| allowed.basic || allowed.digest);
         // A token alone is sent at once; with schemes beside it, the server says which it takes.
         let is_alone = bearer.is_some() && given.is_none();
-        let schemes = given.unwrap_or(Allowed { basic: !is_alone, ..Allowed::BASIC });
-        let allowed = Allowed { bearer: bearer.is_some(), ..schemes };
+        let schemes = given.unwrap_or(AllowedSchemes { basic: !is_alone, ..AllowedSchemes::BASIC });
+        let allowed = AllowedSchemes { bearer: bearer.is_some(), ..schemes };
         // The program asks for no password that it does not need.
         let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
             Some(user) => self.credentials(user, "host", "--user")?,
@@ -91,7 +91,7 @@ impl PlanResolver<'_> {
     }
 
     pub(super) fn proxy(&mut self, parsed: ParsedProxy) -> Result<ProxyArgs, UsageError> {
-        let environment = Environment::read(|name| self.files.variable(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::read(|name| self.files.variable(name).map(OsString::into_vec));
         let is_curl = self.persona.is_curl();
         let environment = if is_curl { environment.without_ports() } else { environment };
         let no_proxy = |list: String| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use haul_policy::glob::Glob;
+use haul_policy::glob::UrlGlob;
 
 use super::{PlanResolver, misused};
 use crate::plan::{UploadArg, UrlList};
@@ -33,7 +33,7 @@ impl PlanResolver<'_> {
                 self.size(Path::new(name), "--upload-file")?;
                 continue;
             };
-            let glob = Glob::parse(text).map_err(|error| {
+            let glob = UrlGlob::parse(text).map_err(|error| {
                 misused(
                     "--upload-file",
                     &format!("the glob in the file name is malformed: {error}; use -g to take it literally"),

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use haul::fleet::StartRate;
 use haul::{Client, Error, ErrorKind};
-use haul_policy::glob::{Glob, GlobValues};
+use haul_policy::glob::{GlobValues, UrlGlob};
 
 use crate::file_access::print_error_line;
 use crate::plan::{Operation, OutputArg, RunPlan, StageArgs, TraceForm, UrlSource};
@@ -235,8 +235,8 @@ fn only_url(operation: &Operation) -> Option<&str> {
 }
 
 /// The glob of an argument.
-fn glob(url: &str) -> haul::Result<Glob> {
-    Glob::parse(url).map_err(|flaw| {
+fn glob(url: &str) -> haul::Result<UrlGlob> {
+    UrlGlob::parse(url).map_err(|flaw| {
         Error::with_source(ErrorKind::Url, "the URL is no glob", flaw).with_url(crate::usage_error::shown_url(url))
     })
 }

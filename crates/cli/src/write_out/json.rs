@@ -1,6 +1,6 @@
 //! `%{json}` and `%{header_json}`: all facts, or all fields, as JSON objects in curl's form.
 
-use haul::Head;
+use haul::ResponseHead;
 
 use super::{TransferFacts, Variable};
 use crate::expand_variables::json as escaped;
@@ -45,7 +45,7 @@ fn number(text: &[u8]) -> &[u8] {
 }
 
 /// Every field by its name in small letters, with all its values, in the order of first appearance.
-pub(super) fn fields(head: Option<&Head>, into: &mut Vec<u8>) {
+pub(super) fn fields(head: Option<&ResponseHead>, into: &mut Vec<u8>) {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in head.iter().flat_map(|head| head.fields()) {
         let name = name.to_ascii_lowercase();

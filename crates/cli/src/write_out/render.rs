@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use haul::transfer::FollowedRedirect;
-use haul::{Head, Target};
+use haul::{ResponseHead, Target};
 use haul_policy::Host;
 
 use super::{Variable, certificates, url_spelling};
@@ -95,7 +95,7 @@ pub struct TransferFacts<'a> {
     /// From the start until redirects had been followed.
     pub time_redirect: Duration,
     /// The head of the last reply.
-    pub head: Option<&'a Head>,
+    pub head: Option<&'a ResponseHead>,
     /// The redirects that were followed, where they were kept.
     pub history: &'a [FollowedRedirect],
     /// The time of the output, since 1970.

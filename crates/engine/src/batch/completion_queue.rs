@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::Error;
     use crate::buffer::{BufferPool, Lease};
-    use crate::sink::memory::Memory;
+    use crate::sink::memory::MemorySink;
 
     fn put(queue: &CompletionQueue, id: u64) {
         queue.lock().outstanding += 1;
@@ -243,7 +243,7 @@ mod tests {
     fn dropped_sink_releases_its_memory_budget() {
         let queue = CompletionQueue::new(BatchOrder::Completion, 1);
         let fill = || {
-            let mut sink = BudgetedSink::new(Box::new(Memory::default()), 0, Arc::clone(&queue.budget));
+            let mut sink = BudgetedSink::new(Box::new(MemorySink::default()), 0, Arc::clone(&queue.budget));
             let pool = BufferPool::new(1 << 16);
             sink.bytes(Lease::new(&mut pool.take(), 0..1 << 16)).expect("memory takes all");
             sink

@@ -2,7 +2,7 @@
 
 use super::{Batch, BatchOptions};
 use crate::request::Request;
-use crate::response::Reply;
+use crate::response::BufferedResponse;
 use crate::{Client, Error, Result};
 
 /// The responses to many requests; made by [`Client::fetch_all`]. Takes requests from their
@@ -37,7 +37,7 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
     /// The number of the request in its iterator, and the response. When the hook ends the wait,
     /// the response is the error, and the iteration ends. In a forked child the iterator is empty.
-    type Item = (u64, Result<Reply>);
+    type Item = (u64, Result<BufferedResponse>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.batch.is_inherited() {
@@ -52,7 +52,7 @@ impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
 }
 
 impl<I> FetchAll<I> {
-    fn stop(&mut self, error: Error) -> (u64, Result<Reply>) {
+    fn stop(&mut self, error: Error) -> (u64, Result<BufferedResponse>) {
         self.requests = None;
         self.batch.executor.close();
         let place = self.batch.queue.clear();

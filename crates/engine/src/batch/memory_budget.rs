@@ -13,7 +13,7 @@ use haul_policy::target::Target;
 use super::executor::AdmissionRule;
 use crate::Result;
 use crate::buffer::Lease;
-use crate::sink::{Begin, Partial, Sink, Wake};
+use crate::sink::{BodyInfo, PartialContent, Sink, TransferWaker};
 use crate::sync::IgnorePoison;
 
 /// The number that stands for no request.
@@ -32,7 +32,7 @@ pub(super) struct MemoryBudget {
     /// The program has nothing to take.
     nothing_ready: AtomicBool,
     /// The sinks that wait for room.
-    waiting: Mutex<Vec<(Arc<dyn Wake>, usize)>>,
+    waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
 
 impl MemoryBudget {
@@ -165,11 +165,11 @@ impl Sink for BudgetedSink {
         self.sink.takes_coded(coding)
     }
 
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.sink.begin(begin)
     }
 
-    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let own = self.sink.credit(waker, token);
         let budget = &self.holds.budget;
         let is_preferred = || budget.is_preferred(self.id);
@@ -199,7 +199,7 @@ impl Sink for BudgetedSink {
         Some(received)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<Partial> {
+    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         self.sink.partial(target)
     }
 

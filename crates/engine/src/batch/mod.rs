@@ -33,16 +33,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use haul_policy::queue::Caps;
+use haul_policy::queue::QueueCaps;
 
 pub use fetch_all::FetchAll;
 
 use crate::fork;
 use crate::interrupt::{Interrupt, InterruptTimer};
 use crate::request::Request;
-use crate::response::Reply;
+use crate::response::BufferedResponse;
 use crate::sink::Sink;
-use crate::sink::memory::Memory;
+use crate::sink::memory::MemorySink;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, ErrorKind, Result};
 use completion_queue::{CompletionQueue, CompletionState};
@@ -125,9 +125,9 @@ impl FinishedRequest {
     ///
     /// # Errors
     /// The request failed.
-    pub fn into_reply(self) -> Result<Reply> {
-        let (outcome, memory) = self.into_parts::<Memory>();
-        Reply::of(outcome, memory.map(Memory::into_bytes).unwrap_or_default())
+    pub fn into_reply(self) -> Result<BufferedResponse> {
+        let (outcome, memory) = self.into_parts::<MemorySink>();
+        BufferedResponse::of(outcome, memory.map(MemorySink::into_bytes).unwrap_or_default())
     }
 
     /// Returns the outcome and the sink. The sink is `None` if it is not of type `S`, or if it was
@@ -142,7 +142,7 @@ impl FinishedRequest {
 impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
         let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
-        let caps = Caps { total: max_parallel.max(1), per_host: per_host.max(1) };
+        let caps = QueueCaps { total: max_parallel.max(1), per_host: per_host.max(1) };
         let queue = CompletionQueue::new(order, memory);
         let executor = Executor::new(caps, pipeline, TimedWait::Pauses, Some(queue.clone()));
         Self { client: client.clone(), executor, queue, interrupt, generation: fork::generation() }
@@ -150,7 +150,7 @@ impl Batch {
 
     /// Adds a request whose response body is kept in memory. Never waits. Returns its number, counted from 0.
     pub fn submit(&self, request: Request) -> u64 {
-        self.submit_into(request, Box::new(Memory::default()))
+        self.submit_into(request, Box::new(MemorySink::default()))
     }
 
     /// Adds a request whose response body goes into this sink, which is returned with the result ([`FinishedRequest::into_parts`]).

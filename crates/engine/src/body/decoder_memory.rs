@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::sink::Wake;
+use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
 /// A decoder with a smaller window never waits.
@@ -29,7 +29,7 @@ pub struct DecoderMemory {
 struct DecoderMemoryState {
     used: u64,
     admitted: usize,
-    waiting: Vec<(Arc<dyn Wake>, usize)>,
+    waiting: Vec<(Arc<dyn TransferWaker>, usize)>,
 }
 
 impl std::fmt::Debug for DecoderMemory {
@@ -86,7 +86,7 @@ impl DecoderShare {
 
     /// Returns whether the decoder may grow to its whole window. If not, `waker` is woken when
     /// another attempt is worthwhile.
-    pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+    pub(super) fn admits(&mut self, window: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         if self.is_admitted {
             return true;
         }
@@ -131,7 +131,7 @@ mod tests {
     #[derive(Default)]
     struct TokenSum(AtomicUsize);
 
-    impl Wake for TokenSum {
+    impl TransferWaker for TokenSum {
         fn wake(&self, token: usize) {
             self.0.fetch_add(token, Ordering::Relaxed);
         }
@@ -141,7 +141,7 @@ mod tests {
     fn decoder_windows_beyond_the_limit_wait() {
         let memory = Arc::new(DecoderMemory::new(100));
         let woken = Arc::new(TokenSum::default());
-        let waker: Arc<dyn Wake> = woken.clone();
+        let waker: Arc<dyn TransferWaker> = woken.clone();
         let [mut one, mut two, mut three] = std::array::from_fn(|_| DecoderShare::new(&memory));
         assert!(one.admits(80, Some(&waker), 1) && one.admits(80, Some(&waker), 1));
         two.holds(15);

@@ -3,8 +3,8 @@
 //!
 //! ```
 //! use haul::body::delivery::BodyDelivery;
-//! use haul::sink::memory::Memory;
-//! let path = BodyDelivery::new(Box::new(Memory::default()));
+//! use haul::sink::memory::MemorySink;
+//! let path = BodyDelivery::new(Box::new(MemorySink::default()));
 //! ```
 
 use std::io::{self, IoSlice};
@@ -20,16 +20,16 @@ use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::Extractor;
+use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
-use crate::sink::records::Records;
-use crate::sink::{Begin, Counter, Partial, Sink, Wake};
+use crate::sink::{BodyInfo, ByteCounter, PartialContent, Sink, TransferWaker};
 
 /// The stages and the sink of one body.
 pub struct BodyDelivery {
     // Most bodies have neither, and transfers are moved about.
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
-    records: Records,
+    records: MatchList,
     sink: Box<dyn Sink>,
     /// The memory that its decoder shares with those of other bodies.
     memory: Option<Arc<DecoderMemory>>,
@@ -45,7 +45,7 @@ impl BodyDelivery {
         Self {
             decoder: None,
             search: None,
-            records: Records::default(),
+            records: MatchList::default(),
             sink,
             memory: None,
             share: None,
@@ -95,7 +95,7 @@ impl BodyDelivery {
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
-    pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
+    pub fn begin(&mut self, begin: &BodyInfo<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         let decoder = match coding {
             b"" => Ok(None),
             coding if self.search.is_none() && self.sink.takes_coded(coding) => Ok(None),
@@ -109,7 +109,7 @@ impl BodyDelivery {
         if let Some(search) = &mut self.search {
             search.begin(begin.head.get("content-type"));
         }
-        self.sink.begin(&Begin { length: begin.length.filter(|_| plain), validator, ..*begin })?;
+        self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
             self.sink.bytes(Lease::borrowed(before))?;
         }
@@ -140,7 +140,7 @@ impl BodyDelivery {
     }
 
     /// The existing part of this target's content.
-    pub fn partial(&mut self, target: &Target) -> Option<Partial> {
+    pub fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         if self.search.is_some() { None } else { self.sink.partial(target) }
     }
 
@@ -156,12 +156,12 @@ impl BodyDelivery {
     }
 
     /// The counter of bytes that do not pass the sink.
-    pub fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+    pub fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.sink.counter()
     }
 
     /// Returns the number of bytes that may be pushed now.
-    pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let credit = self.sink.credit(waker, token);
         let Some(decoder) = self.decoder.as_ref().filter(|_| credit > 0) else { return credit };
         // The sink's credit is for what comes out of the decoder.
@@ -352,11 +352,11 @@ impl BodySearch {
 /// all of them at once would exceed the sink's budget.
 const BATCH: usize = 1024;
 
-fn gather(found: &[u8], records: &mut Records, sink: &mut dyn Sink) -> Result<()> {
+fn gather(found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
     records.push(found);
     if records.len() < BATCH { Ok(()) } else { sink.records(records) }
 }
 
-fn deliver(records: &mut Records, sink: &mut dyn Sink) -> Result<()> {
+fn deliver(records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
     if records.is_empty() { Ok(()) } else { sink.records(records) }
 }

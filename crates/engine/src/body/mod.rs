@@ -38,7 +38,7 @@ pub use expansion_guard::DecodeLimits;
 use coding::CodingDecoder;
 use expansion_guard::ExpansionGuard;
 
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -52,7 +52,7 @@ pub fn accept_encoding() -> &'static str {
 /// the content is whole. A part of coded content (206) cannot be decoded, since it begins and ends
 /// anywhere.
 #[must_use]
-pub fn is_decodable(head: &Head) -> bool {
+pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");
     head.status() != 206 && values.all(|value| names(value).all(coding::is_known))
 }

@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use haul::body::trailers::Trailers;
-//! use haul::request::Particulars;
+//! use haul::request::RequestOverrides;
 //!
 //! let sum = Trailers::new(|| Ok(vec![("Content-MD5".into(), b"...".to_vec())]));
-//! let own = Particulars { body: Some("text".into()), trailers: Some(sum), ..Particulars::default() };
+//! let own = RequestOverrides { body: Some("text".into()), trailers: Some(sum), ..RequestOverrides::default() };
 //! # drop(own);
 //! ```
 

@@ -12,7 +12,7 @@ use crate::net::dns::Resolver;
 use crate::net::pool::PoolLimits;
 use crate::net::proxy::ProxyOptions;
 use crate::request::RequestOptions;
-use crate::state::jar::Jar;
+use crate::state::cookie_jar::SharedCookieJar;
 use crate::{Error, ErrorKind, Result};
 
 /// The settings of a [`Client`].
@@ -23,12 +23,12 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 /// use std::time::Duration;
 /// use haul::Client;
-/// use haul::state::jar::Jar;
+/// use haul::state::cookie_jar::SharedCookieJar;
 ///
 /// let client = Client::builder()
 ///     .user_agent("example/1.0")
 ///     .timeout(Duration::from_secs(30))
-///     .jar(Jar::new())
+///     .jar(SharedCookieJar::new())
 ///     .options(|options| options.retry.max = 3)
 ///     .build();
 /// assert_eq!(client.options().retry.max, 3);
@@ -83,7 +83,7 @@ impl ClientBuilder {
     }
 
     /// Sets the jar in which cookies are stored and from which they are sent. Default: no cookies.
-    pub fn jar(mut self, jar: Jar) -> Self {
+    pub fn jar(mut self, jar: SharedCookieJar) -> Self {
         self.options.jar = Some(jar);
         self
     }

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
-use haul_policy::queue::Caps;
+use haul_policy::queue::QueueCaps;
 use haul_policy::target::{Origin, Scheme, Target, TargetError};
 
 pub use builder::ClientBuilder;
@@ -40,10 +40,10 @@ use crate::drive::connection::h2::RecvMemory;
 use crate::drive::inbox::{WorkerInbox, WorkerMessage};
 use crate::fork;
 use crate::net::dns::Resolver;
-use crate::net::pool::{Key, Pool, PoolLimits};
+use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
-use crate::response::{self, Reply, Response, Sending};
+use crate::response::{self, BufferedResponse, Response, ResponseFuture};
 use crate::sink::Sink;
 use crate::stats::ClientStats;
 use crate::sync::IgnorePoison;
@@ -90,7 +90,7 @@ struct ProcessState {
     generation: u32,
     resolver: Resolver,
     tls: TlsContexts,
-    pool: Pool<HttpConnection>,
+    pool: ConnectionPool<HttpConnection>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: RecvMemory,
     stats: ClientStats,
@@ -113,7 +113,7 @@ impl ProcessState {
             generation: fork::generation(),
             resolver,
             tls: TlsContexts::default(),
-            pool: Pool::new(limits),
+            pool: ConnectionPool::new(limits),
             buffer_pool: BufferPool::new(READ_BUFFER),
             recv_memory: RecvMemory::default(),
             stats: ClientStats::default(),
@@ -269,7 +269,7 @@ impl Client {
     ///
     /// # Errors
     /// As for [`send`](Self::send); and the body broke off.
-    pub fn call(&self, request: Request) -> Result<Reply> {
+    pub fn call(&self, request: Request) -> Result<BufferedResponse> {
         response::call(self, request)
     }
 
@@ -288,14 +288,14 @@ impl Client {
     /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
     /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until its body has been taken, but for its last 256 KiB, or
     /// until it is dropped: who keeps as many unread and awaits one more waits for ever.
-    pub fn send_async(&self, request: Request) -> Sending {
-        Sending::new(self, Ok(request))
+    pub fn send_async(&self, request: Request) -> ResponseFuture {
+        ResponseFuture::new(self, Ok(request))
     }
 
     /// Returns the executor for asynchronous requests. The first call makes it.
     pub(crate) fn executor(&self) -> &Arc<Executor> {
         let most = self.inner.core.max_requests;
-        let caps = Caps { total: most, per_host: most };
+        let caps = QueueCaps { total: most, per_host: most };
         self.parts().executor.get_or_init(|| Executor::new(caps, 1, TimedWait::All, None))
     }
 
@@ -353,7 +353,7 @@ impl Client {
         &self.parts().recv_memory
     }
 
-    pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<HttpConnection> {
+    pub(crate) fn take_idle(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {
         self.parts().pool.take(key, now)
     }
 

@@ -34,9 +34,9 @@ use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
 use crate::facts::TransferPhase;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::Family;
-use crate::net::pool::Key;
-use crate::request::Split;
+use crate::net::dns::AddressFamily;
+use crate::net::pool::ConnectionKey;
+use crate::request::SplitOptions;
 use crate::split::{self, SplitMonitor, SplitOutcome};
 use crate::transfer::{ExchangeFailure, NextStep, Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
@@ -66,7 +66,7 @@ pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> FinishedTr
 /// A transfer on the calling thread, which can be stopped and continued.
 pub(crate) struct BlockingTransfer {
     state: ExchangeState,
-    split: Split,
+    split: SplitOptions,
     timer: InterruptTimer,
     /// The current time, if it has just been read.
     now: Option<Instant>,
@@ -140,7 +140,7 @@ impl FinishedTransfer {
 impl BlockingTransfer {
     /// Starts a transfer that was made just now. `split` says into how many parts its body may be
     /// split.
-    pub(crate) fn new(transfer: Box<Transfer>, split: Split) -> Self {
+    pub(crate) fn new(transfer: Box<Transfer>, split: SplitOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
         Self { state: ExchangeState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
@@ -265,7 +265,7 @@ fn begin(
     client: &Client,
     mut transfer: Box<Transfer>,
     from: ConnectionSource,
-    split: Split,
+    split: SplitOptions,
     timer: &mut InterruptTimer,
     now: Instant,
 ) -> Result<ActiveExchange, (Box<Transfer>, NextStep)> {
@@ -514,13 +514,18 @@ fn timed_out() -> Error {
 
 /// Opens a connection for the next exchange.
 fn open_for(client: &Client, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
-    let key = Key::new(transfer.target(), transfer.options());
+    let key = ConnectionKey::new(transfer.target(), transfer.options());
     transfer.set_route(&key);
     open(client, key, transfer, timer)
 }
 
 /// Makes a connection, and waits in `poll` and in the resolver meanwhile.
-fn open(client: &Client, key: Key, transfer: &mut Transfer, timer: &mut InterruptTimer) -> Result<HttpConnection> {
+fn open(
+    client: &Client,
+    key: ConnectionKey,
+    transfer: &mut Transfer,
+    timer: &mut InterruptTimer,
+) -> Result<HttpConnection> {
     let options = Arc::clone(transfer.options());
     let key = Arc::new(key);
     let now = Instant::now();
@@ -564,7 +569,7 @@ fn resolve(
     client: &Client,
     host: &str,
     port: u16,
-    family: Family,
+    family: AddressFamily,
     deadline: Instant,
     timer: &mut InterruptTimer,
 ) -> Result<Arc<[IpAddr]>> {

@@ -22,8 +22,8 @@ use crate::client::Client;
 use crate::clock;
 use crate::facts::TransferPhase;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::Lookup;
-use crate::net::pool::Key;
+use crate::net::dns::LookupStatus;
+use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 
 /// A connection of a worker, being made or open, with the transfers that wait for it.
@@ -31,7 +31,7 @@ pub(crate) struct ConnectionSlot {
     /// The state of its connection.
     pub(crate) state: ConnectionState,
     /// The key of its connection: the requests that it may carry.
-    pub(crate) key: Arc<Key>,
+    pub(crate) key: Arc<ConnectionKey>,
     /// Transfers that start when the connection is open, or when the transfers before them are
     /// answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
@@ -96,7 +96,7 @@ pub(crate) struct SlotContext<'a> {
 impl ConnectionSlot {
     /// Makes a slot whose connection will be opened for this transfer.
     #[must_use]
-    pub(crate) fn new(key: Arc<Key>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
+    pub(crate) fn new(key: Arc<ConnectionKey>, mut transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
         transfer.facts.enter(TransferPhase::Resolve, now);
         let options = Arc::clone(transfer.options());
         let connect_timeout = options.connect.timeout;
@@ -117,7 +117,7 @@ impl ConnectionSlot {
         Self::with_state(ConnectionState::Open(Box::new(connection)), key, depth, now)
     }
 
-    fn with_state(state: ConnectionState, key: Arc<Key>, depth: usize, now: Instant) -> Self {
+    fn with_state(state: ConnectionState, key: Arc<ConnectionKey>, depth: usize, now: Instant) -> Self {
         Self {
             state,
             key,
@@ -285,8 +285,8 @@ impl ConnectionSlot {
                 resolve: &mut |host, port, family| {
                     let inbox = Arc::clone(inbox);
                     match resolver.lookup(host, port, family, move || inbox.send(WorkerMessage::Resolved(token))) {
-                        Lookup::Ready(answer) => answer.map(Some),
-                        Lookup::Pending => Ok(None),
+                        LookupStatus::Ready(answer) => answer.map(Some),
+                        LookupStatus::Pending => Ok(None),
                     }
                 },
                 watch: &mut |fd| watch(around.registry, fd, token),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mio::{Registry, Token};
 
-use crate::sink::Wake;
+use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
 /// Messages to a worker.
@@ -82,7 +82,7 @@ impl WorkerInbox {
     }
 }
 
-impl Wake for WorkerInbox {
+impl TransferWaker for WorkerInbox {
     fn wake(&self, token: usize) {
         self.send(WorkerMessage::Resume(token));
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
@@ -97,7 +97,7 @@ pub(super) struct Dispatcher {
 }
 
 pub(super) struct DispatchState {
-    queue: Queue<Box<QueuedJob>>,
+    queue: JobQueue<Box<QueuedJob>>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
     /// The values that each stage can pass on only at its end.
@@ -129,12 +129,12 @@ pub(super) struct StageView<'a> {
 }
 
 impl Dispatcher {
-    pub(super) fn new(caps: Caps, options: &FleetOptions, stages: usize, source: Box<dyn ItemSource>) -> Self {
+    pub(super) fn new(caps: QueueCaps, options: &FleetOptions, stages: usize, source: Box<dyn ItemSource>) -> Self {
         let pipeline = options.pipeline.max(1);
-        let caps = Caps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
+        let caps = QueueCaps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
         Self {
             state: Mutex::new(DispatchState {
-                queue: Queue::new(caps),
+                queue: JobQueue::new(caps),
                 running: Slab::new(),
                 source: Some(source),
                 final_values: (0..stages).map(|_| None).collect(),
@@ -412,7 +412,7 @@ impl DispatchState {
         self.final_values[stage] = Some(tail);
     }
 
-    pub(super) fn queue(&mut self) -> &mut Queue<Box<QueuedJob>> {
+    pub(super) fn queue(&mut self) -> &mut JobQueue<Box<QueuedJob>> {
         &mut self.queue
     }
 

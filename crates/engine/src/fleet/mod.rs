@@ -12,12 +12,12 @@
 //!
 //! ```no_run
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
-//! use haul::sink::output::Output;
+//! use haul::sink::output::DescriptorWriter;
 //! use haul::Client;
 //!
 //! let pages = (1..=3).map(|i| Ok(FleetItem { url: format!("http://127.0.0.1/{i}"), destination: BodyDestination::Output }));
 //! let fleet = Fleet::new(vec![FleetStage::default()], FleetOptions::default());
-//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), NoReport)?;
+//! let summary = fleet.run(&Client::new(), Box::new(pages), DescriptorWriter::stdout(), NoReport)?;
 //! assert_eq!(summary.failed, 0);
 //! # Ok::<(), haul::Error>(())
 //! ```
@@ -35,8 +35,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use haul_policy::queue::Caps;
-use haul_policy::template::Template;
+use haul_policy::queue::QueueCaps;
+use haul_policy::template::UrlTemplate;
 
 pub use dispatch::{BodyDestination, FleetJob};
 pub use item_source::{FleetItem, FleetItems};
@@ -48,7 +48,7 @@ use crate::drive::worker::{self, WorkerOptions};
 use crate::interrupt::Interrupt;
 use crate::pipeline::ExtractPattern;
 use crate::request::RequestOptions;
-use crate::sink::output::Output;
+use crate::sink::output::DescriptorWriter;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 
@@ -64,7 +64,7 @@ pub struct FleetStage {
     pub search_in: SearchInput,
     /// The template that makes a URL of this stage from a value of the previous one. Required for
     /// every stage but the first.
-    pub template: Option<Arc<Template>>,
+    pub template: Option<Arc<UrlTemplate>>,
     /// The mapping from a value to its request and the destination of its page. Default: none.
     pub value_mapper: Option<Arc<dyn ValueMapper>>,
     /// Print each value once. A value that feeds a stage does so once in any case.
@@ -182,7 +182,7 @@ impl Fleet {
         self,
         client: &Client,
         items: FleetItems,
-        output: Output,
+        output: DescriptorWriter,
         report: impl TransferReporter + 'static,
     ) -> Result<FleetSummary, Error> {
         let Self { stages, options } = self;
@@ -194,7 +194,7 @@ impl Fleet {
             depth: options.pipeline.max(1),
             per_host: options.per_host.max(1),
         };
-        let caps = Caps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
+        let caps = QueueCaps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
         let run = run::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Scheduler> = run.clone();
         worker::run(client, &supply, workers)?;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use haul_policy::queue::{Caps, HostId};
-use haul_policy::redirect::Secrets;
+use haul_policy::queue::{HostId, QueueCaps};
+use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 use haul_policy::target::Target;
 
@@ -28,9 +28,9 @@ use crate::interrupt::{Interrupt, TICK};
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
-use crate::sink::file::{Devices, FileSink};
+use crate::sink::file::{DeviceCache, FileSink};
 use crate::sink::naming::Clobber;
-use crate::sink::output::{Output, Room};
+use crate::sink::output::{DescriptorWriter, OutputRoom};
 use crate::sync::IgnorePoison;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Error, ErrorKind, Result};
@@ -53,7 +53,7 @@ pub(super) struct FleetRun {
     peers: Mutex<Vec<Peer>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
     /// The devices that transfers write to, such as /dev/null. Each is opened once.
-    devices: Arc<Devices>,
+    devices: Arc<DeviceCache>,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
@@ -79,9 +79,9 @@ impl FleetRun {
     pub(super) fn new(
         stages: Vec<FleetStage>,
         options: &FleetOptions,
-        caps: Caps,
+        caps: QueueCaps,
         items: FleetItems,
-        output: Output,
+        output: DescriptorWriter,
         report: Box<dyn TransferReporter>,
     ) -> Result<Arc<Self>> {
         let waker = InputWaker::default();
@@ -312,7 +312,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     secretless.cookie = None;
     secretless.tls.identity = None;
     secretless.tls.passphrase = None;
-    secretless.fields.retain(|(name, _)| may_send(name, Secrets::Drop));
+    secretless.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
     Arc::new(secretless)
 }
 
@@ -321,7 +321,7 @@ fn windows(
     stages: &[FleetStage],
     options: &FleetOptions,
     dispatch: &Arc<Dispatcher>,
-    output: Output,
+    output: DescriptorWriter,
     decoders: &Arc<DecoderMemory>,
 ) -> Vec<Arc<OrderedWindow>> {
     let share = options.max_memory / stages.len() as u64;
@@ -473,22 +473,22 @@ impl Scheduler for FleetRun {
         state.queue().set_total(running.saturating_sub(1).max(1));
     }
 
-    fn flush(&self, worker: usize) -> Result<Room> {
-        let mut room = Room::Free;
+    fn flush(&self, worker: usize) -> Result<OutputRoom> {
+        let mut room = OutputRoom::Free;
         for window in &self.windows {
             if window.wants_flush() {
                 let full_at = (!window.has_budget()).then(|| window.head());
-                room = self.stop_on_error(window.flush()).unwrap_or(Room::Free);
+                room = self.stop_on_error(window.flush()).unwrap_or(OutputRoom::Free);
                 // If all started transfers are complete, the window wakes none. A worker must check
                 // for transfers that may start now.
                 if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
                     self.wake_workers();
                 }
             } else {
-                room = Room::Free;
+                room = OutputRoom::Free;
             }
         }
-        if room == Room::Full
+        if room == OutputRoom::Full
             && worker != 0
             && let Some(first) = self.peers().first()
         {

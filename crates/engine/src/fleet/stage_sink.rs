@@ -15,32 +15,32 @@ use super::window::{OrderedWindow, StageSink};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
-use crate::sink::output::{Output, Room};
-use crate::sink::records::Records;
+use crate::sink::match_list::MatchList;
+use crate::sink::output::{DescriptorWriter, OutputRoom};
 
 /// A sink that writes to the output.
 pub(super) struct PrintSink {
-    output: Output,
+    output: DescriptorWriter,
 }
 
 impl PrintSink {
-    pub(super) fn new(output: Output) -> Self {
+    pub(super) fn new(output: DescriptorWriter) -> Self {
         Self { output }
     }
 }
 
 impl StageSink for PrintSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         self.output.write(bytes)
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<Room> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
         let room = self.output.write(&records.to_lines());
         records.clear();
         room
     }
 
-    fn flush(&mut self) -> Result<Room> {
+    fn flush(&mut self) -> Result<OutputRoom> {
         self.output.flush()
     }
 
@@ -52,7 +52,7 @@ impl StageSink for PrintSink {
                 line.clear();
                 line.extend_from_slice(value);
                 line.push(b'\n');
-                if self.output.write(&line)? == Room::Full {
+                if self.output.write(&line)? == OutputRoom::Full {
                     self.output.drain(None)?;
                 }
             }
@@ -67,7 +67,7 @@ pub(super) struct UniqueSortSink {
     distinct: Option<Distinct>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
-    passing: Records,
+    passing: MatchList,
 }
 
 impl UniqueSortSink {
@@ -78,23 +78,23 @@ impl UniqueSortSink {
             distinct: (unique && !sort).then(|| Distinct::new(memory, dir)),
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
-            passing: Records::default(),
+            passing: MatchList::default(),
         }
     }
 }
 
 impl StageSink for UniqueSortSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         self.next.bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<Room> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
         if let Some(sorter) = &mut self.sorter {
             for value in records.iter() {
                 sorter.push(value)?;
             }
             records.clear();
-            return Ok(Room::Free);
+            return Ok(OutputRoom::Free);
         }
         let Some(distinct) = &mut self.distinct else { return self.next.records(records) };
         self.passing.clear();
@@ -112,7 +112,7 @@ impl StageSink for UniqueSortSink {
         self.next.may_run_ahead()
     }
 
-    fn flush(&mut self) -> Result<Room> {
+    fn flush(&mut self) -> Result<OutputRoom> {
         self.next.flush()
     }
 
@@ -156,7 +156,7 @@ pub(super) struct NextStageSink {
 impl StageSink for NextStageSink {
     /// Passes bytes (heads and reports of pages) to the output of the next stage, between the pages
     /// of the values before them and the pages of the values after them.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         if !bytes.is_empty() {
             let slot = self.window.reserve();
             self.window.bytes(slot, Lease::borrowed(bytes))?;
@@ -165,7 +165,7 @@ impl StageSink for NextStageSink {
         self.flush()
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<Room> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
         let place = records.place.take();
         for (i, value) in records.iter().enumerate() {
             let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of(i));
@@ -175,8 +175,8 @@ impl StageSink for NextStageSink {
         self.flush()
     }
 
-    fn flush(&mut self) -> Result<Room> {
-        Ok(if self.dispatch.accepts_values(self.number) { Room::Free } else { Room::Full })
+    fn flush(&mut self) -> Result<OutputRoom> {
+        Ok(if self.dispatch.accepts_values(self.number) { OutputRoom::Free } else { OutputRoom::Full })
     }
 
     /// Returns true: pages that wait for a later stage hold slots of hosts that the later stage may

@@ -8,8 +8,8 @@ use super::window::OrderedWindow;
 use crate::Result;
 use crate::buffer::Lease;
 use crate::sink::file::FileSink;
-use crate::sink::records::{Place, Records};
-use crate::sink::{Begin, Sink, Wake};
+use crate::sink::match_list::{MatchList, MatchRange};
+use crate::sink::{BodyInfo, Sink, TransferWaker};
 
 pub(super) struct WindowSink {
     window: Arc<OrderedWindow>,
@@ -25,7 +25,7 @@ impl WindowSink {
 }
 
 impl Sink for WindowSink {
-    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         self.window.credit(self.slot, waker, token)
     }
 
@@ -33,7 +33,7 @@ impl Sink for WindowSink {
         self.window.is_claimed_by(self.slot)
     }
 
-    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+    fn is_first(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         self.window.is_first(self.slot, waker, token)
     }
 
@@ -41,8 +41,8 @@ impl Sink for WindowSink {
         self.window.bytes(self.slot, lease)
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<()> {
-        records.place = Some(Place { order: Arc::clone(&self.order), before: self.found });
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+        records.place = Some(MatchRange { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
         self.window.records(self.slot, records)
     }
@@ -66,11 +66,11 @@ impl PageFileSink {
 }
 
 impl Sink for PageFileSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.file.begin(begin)
     }
 
-    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         self.values.credit(waker, token)
     }
 
@@ -78,7 +78,7 @@ impl Sink for PageFileSink {
         self.values.is_awaited()
     }
 
-    fn is_first(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+    fn is_first(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         self.values.is_first(waker, token)
     }
 
@@ -90,7 +90,7 @@ impl Sink for PageFileSink {
         self.file.bytes(Lease::borrowed(bytes))
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<()> {
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
         self.values.records(records)
     }
 

@@ -7,23 +7,23 @@
 //!  └────┴────┴────┴────┘                     winner   the others are closed
 //! ```
 //!
-//! [`Connector`] owns the sockets of the race and knows no loop: its caller watches each socket that it is shown and calls
-//! [`Connector::step`] when one of them, or the timer, fires.
+//! [`ConnectRace`] owns the sockets of the race and knows no loop: its caller watches each socket that it is shown and calls
+//! [`ConnectRace::step`] when one of them, or the timer, fires.
 //! (A blocking `connect(2)` with a timeout would be a system call less, on Linux alone; gVisor waits in it for ever.)
 //!
 //! ```
-//! use haul::net::connect::{Connect, ConnectOptions, Connector};
+//! use haul::net::connect::{RaceStatus, ConnectOptions, ConnectRace};
 //! use std::net::TcpListener;
 //! use std::time::Instant;
 //!
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
 //! let options = ConnectOptions::default();
-//! let mut race = Connector::new("localhost", vec![address], &options, Instant::now());
+//! let mut race = ConnectRace::new("localhost", vec![address], &options, Instant::now());
 //! let peer = loop {
 //!     match race.step(Instant::now(), &mut |_| ()) {
-//!         Connect::Pending => std::thread::yield_now(),
-//!         Connect::Done { peer, .. } => break peer,
+//!         RaceStatus::Pending => std::thread::yield_now(),
+//!         RaceStatus::Done { peer, .. } => break peer,
 //!         other => panic!("{other:?}"),
 //!     }
 //! };
@@ -40,8 +40,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::local::{Bind, Interface, Ports, UnixSocket};
-use super::socket::{Keepalive, Socket};
+use super::local_address::{LocalBinding, LocalInterface, PortRange, UnixSocketAddress};
+use super::socket::{Socket, TcpKeepalive};
 use crate::clock;
 use crate::trace::{TraceEvent, TransferObserver, system_words};
 use crate::{Error, ErrorKind};
@@ -55,12 +55,12 @@ pub struct ConnectOptions {
     /// The longest the race may take, all addresses together. Default 300 s, as curl.
     pub timeout: Duration,
     /// Probes on a silent connection. Default on, as curl; three system calls a connection.
-    pub keepalive: Option<Keepalive>,
+    pub keepalive: Option<TcpKeepalive>,
     /// The interface or address that connections leave by (`--interface`). Default: the system's
     /// choice.
-    pub interface: Option<Interface>,
+    pub interface: Option<LocalInterface>,
     /// The local ports that connections leave from (`--local-port`). Default: any.
-    pub local_ports: Option<Ports>,
+    pub local_ports: Option<PortRange>,
     /// The type of service of outgoing packets, all eight bits: DS field (RFC 2474 section 3) and
     /// ECN (`--ip-tos`). Default: the system's.
     pub type_of_service: Option<u8>,
@@ -69,7 +69,7 @@ pub struct ConnectOptions {
     pub priority: Option<u8>,
     /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
     /// `--abstract-unix-socket`).
-    pub unix_socket: Option<UnixSocket>,
+    pub unix_socket: Option<UnixSocketAddress>,
     /// Starts each connection with a line of the PROXY protocol, version 1, which names both ends
     /// (`--haproxy-protocol`). Default no.
     pub haproxy_protocol: bool,
@@ -83,7 +83,7 @@ impl Default for ConnectOptions {
         Self {
             attempt_delay: Duration::from_millis(200),
             timeout: Duration::from_secs(300),
-            keepalive: Some(Keepalive::default()),
+            keepalive: Some(TcpKeepalive::default()),
             interface: None,
             local_ports: None,
             type_of_service: None,
@@ -134,9 +134,9 @@ const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
 /// The state of a race between connection attempts.
 #[derive(Debug)]
-pub enum Connect {
+pub enum RaceStatus {
     /// No attempt has succeeded yet: wait for a socket to become writable, or for
-    /// [`Connector::next_timeout`].
+    /// [`ConnectRace::next_timeout`].
     Pending,
     /// The winner, still non-blocking.
     Done {
@@ -153,16 +153,16 @@ pub enum Connect {
 
 /// A race between the addresses of one host.
 #[derive(Debug)]
-pub struct Connector {
+pub struct ConnectRace {
     host: String,
     waiting: VecDeque<SocketAddr>,
-    racing: Vec<Attempt>,
+    racing: Vec<ConnectAttempt>,
     next_attempt: Instant,
     deadline: Instant,
     attempt_delay: Duration,
-    keepalive: Option<Keepalive>,
-    bind: Bind,
-    unix: Option<UnixSocket>,
+    keepalive: Option<TcpKeepalive>,
+    bind: LocalBinding,
+    unix: Option<UnixSocketAddress>,
     failure: Option<(SocketAddr, io::Error)>,
     /// The failure that is kept is that of leaving from here.
     could_not_bind: bool,
@@ -171,12 +171,12 @@ pub struct Connector {
 }
 
 #[derive(Debug)]
-struct Attempt {
+struct ConnectAttempt {
     socket: Socket,
     peer: SocketAddr,
 }
 
-impl Connector {
+impl ConnectRace {
     /// The addresses that are not tried yet, in their order.
     pub fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
         self.waiting.iter()
@@ -194,7 +194,7 @@ impl Connector {
             deadline: clock::after(now, options.timeout),
             attempt_delay: options.attempt_delay,
             keepalive: options.keepalive,
-            bind: Bind::of(options),
+            bind: LocalBinding::of(options),
             unix: None,
             failure: None,
             could_not_bind: false,
@@ -224,39 +224,44 @@ impl Connector {
 
     /// Makes all sockets leave from here.
     #[must_use]
-    pub fn from(self, bind: Bind) -> Self {
+    pub fn from(self, bind: LocalBinding) -> Self {
         Self { bind, ..self }
     }
 
     /// No race: a socket of the local machine.
     #[must_use]
-    pub fn local(socket: UnixSocket, options: &ConnectOptions, now: Instant) -> Self {
+    pub fn local(socket: UnixSocketAddress, options: &ConnectOptions, now: Instant) -> Self {
         let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
         connector.unix = Some(socket);
         connector
     }
 
-    fn step_local(&mut self, unix: &UnixSocket, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
+    fn step_local(
+        &mut self,
+        unix: &UnixSocketAddress,
+        now: Instant,
+        opened: &mut dyn FnMut(BorrowedFd<'_>),
+    ) -> RaceStatus {
         if now >= self.deadline {
-            return Connect::Failed(self.out_of_time());
+            return RaceStatus::Failed(self.out_of_time());
         }
         match unix.connect(true) {
             Ok(socket) => {
                 opened(socket.as_fd());
-                Connect::Local(socket)
+                RaceStatus::Local(socket)
             }
             // The listener's backlog is full, and there is no notification when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.next_attempt = now + LOCAL_RETRY;
-                Connect::Pending
+                RaceStatus::Pending
             }
-            Err(error) => Connect::Failed(unix.failed(error)),
+            Err(error) => RaceStatus::Failed(unix.failed(error)),
         }
     }
 
     /// Advances the race: which attempts succeeded or failed, and which comes next. `opened` is shown each new socket, once. A socket that left the
     /// race is closed already.
-    pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
+    pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> RaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_local(&unix, now, opened);
             self.unix = Some(unix);
@@ -268,48 +273,48 @@ impl Connector {
             match attempt.socket.connect_result(&attempt.peer) {
                 None => place += 1,
                 Some(Ok(())) => {
-                    let Attempt { socket, peer } = self.racing.swap_remove(place);
+                    let ConnectAttempt { socket, peer } = self.racing.swap_remove(place);
                     return self.won(socket, peer);
                 }
                 Some(Err(error)) => {
-                    let Attempt { peer, .. } = self.racing.remove(place);
+                    let ConnectAttempt { peer, .. } = self.racing.remove(place);
                     self.lost(peer, error);
                     attempt_now = true;
                 }
             }
         }
         if now >= self.deadline {
-            return Connect::Failed(self.out_of_time());
+            return RaceStatus::Failed(self.out_of_time());
         }
         while (attempt_now || now >= self.next_attempt)
             && let Some(peer) = self.waiting.pop_front()
         {
             self.tell_attempt(&peer);
             match start(&peer, &self.bind) {
-                Ok((socket, Progress::Connected)) => {
+                Ok((socket, AttemptStart::Connected)) => {
                     opened(socket.as_fd());
                     return self.won(socket, peer);
                 }
-                Ok((socket, Progress::Started)) => {
+                Ok((socket, AttemptStart::Started)) => {
                     opened(socket.as_fd());
-                    self.racing.push(Attempt { socket, peer });
+                    self.racing.push(ConnectAttempt { socket, peer });
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
-                Err(Failed::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
+                Err(AttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // Those in the race may still win; this address had no chance yet, so it keeps its place.
                     self.waiting.push_front(peer);
                     self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
-                Err(Failed::Bind(error)) => {
+                Err(AttemptFailure::Bind(error)) => {
                     if self.failure.is_none() {
                         self.failure = Some((peer, error));
                         self.could_not_bind = true;
                     }
                     attempt_now = true;
                 }
-                Err(Failed::Connect(error)) => {
+                Err(AttemptFailure::Connect(error)) => {
                     let hopeless = lacks_descriptors(&error);
                     self.lost(peer, error);
                     if hopeless {
@@ -319,7 +324,7 @@ impl Connector {
                 }
             }
         }
-        if self.racing.is_empty() { Connect::Failed(self.failed()) } else { Connect::Pending }
+        if self.racing.is_empty() { RaceStatus::Failed(self.failed()) } else { RaceStatus::Pending }
     }
 
     /// Returns the time of the next timeout: call [`step`](Self::step) then, even if no socket is
@@ -338,13 +343,13 @@ impl Connector {
         self.racing.iter().map(|attempt| attempt.socket.as_fd())
     }
 
-    fn won(&mut self, socket: Socket, peer: SocketAddr) -> Connect {
+    fn won(&mut self, socket: Socket, peer: SocketAddr) -> RaceStatus {
         self.racing.clear();
         self.waiting.clear();
         if let Some(keepalive) = self.keepalive {
             socket.set_keepalive(keepalive);
         }
-        Connect::Done { socket, peer }
+        RaceStatus::Done { socket, peer }
     }
 
     /// Keeps the most informative failure: an address's answer before an attempt that this machine
@@ -381,25 +386,25 @@ pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
     addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
 }
 
-enum Progress {
+enum AttemptStart {
     Connected,
     Started,
 }
 
-enum Failed {
+enum AttemptFailure {
     Bind(io::Error),
     Connect(io::Error),
 }
 
-fn start(peer: &SocketAddr, bind: &Bind) -> std::result::Result<(Socket, Progress), Failed> {
-    let socket = Socket::open(peer, true).map_err(Failed::Connect)?;
-    bind.apply(&socket, peer).map_err(Failed::Bind)?;
+fn start(peer: &SocketAddr, bind: &LocalBinding) -> std::result::Result<(Socket, AttemptStart), AttemptFailure> {
+    let socket = Socket::open(peer, true).map_err(AttemptFailure::Connect)?;
+    bind.apply(&socket, peer).map_err(AttemptFailure::Bind)?;
     match socket.connect(peer) {
-        Ok(()) => Ok((socket, Progress::Connected)),
+        Ok(()) => Ok((socket, AttemptStart::Connected)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
-            Ok((socket, Progress::Started))
+            Ok((socket, AttemptStart::Started))
         }
-        Err(error) => Err(Failed::Connect(error)),
+        Err(error) => Err(AttemptFailure::Connect(error)),
     }
 }
 
@@ -460,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_failure_that_tells_most_is_kept() {
-        let mut connector = Connector::new("h", Vec::new(), &ConnectOptions::default(), Instant::now());
+        let mut connector = ConnectRace::new("h", Vec::new(), &ConnectOptions::default(), Instant::now());
         let peer = "127.0.0.1:9".parse().unwrap();
         for (os, kept) in [
             (libc::ENETUNREACH, libc::ENETUNREACH),

@@ -12,13 +12,13 @@
 pub mod connect;
 pub(crate) mod connecting;
 pub mod dns;
-mod layer;
-mod linger;
-pub mod local;
+mod http2_tunnel;
+mod lingering_close;
+pub mod local_address;
 pub mod pool;
 pub mod proxy;
 pub mod socket;
 pub mod stream;
 pub mod tcp_info;
 pub mod tls;
-mod tunnel;
+mod transport;

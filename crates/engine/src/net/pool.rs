@@ -1,6 +1,6 @@
 //! Idle connections, by everything that makes a connection another connection.
 //!
-//! The [`Key`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting,
+//! The [`ConnectionKey`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting,
 //! the proxies with their credentials, and every setting of how to connect, but for its time, are equal. A connection with unread or unsolicited bytes never comes back here,
 //! and before one is handed out a peek makes sure that it is silent and open.
 //!
@@ -16,18 +16,18 @@ use haul_policy::target::{Host, Scheme, Target};
 use haul_proto::h1::Liberties;
 
 use super::connect::ConnectOptions;
-use super::dns::Family;
-use super::proxy::{Hop, Via};
-use super::socket::{Idle as Peeked, peek_idle};
-use super::tls::{Place, TlsOptions};
+use super::dns::AddressFamily;
+use super::proxy::{ProxyHop, ProxyRoute};
+use super::socket::{IdleSocketState as Peeked, peek_idle};
+use super::tls::{SessionKey, TlsOptions};
 use crate::request::RequestOptions;
-use crate::state::alt_svc::{Alternative, Protocol};
+use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 use crate::sync::IgnorePoison;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct ConnectionKey {
     /// The host, as DNS and TLS see it. With a proxy that forwards requests, it is the proxy's
     /// host: requests to any origin may use the connection.
     pub host: String,
@@ -41,11 +41,11 @@ pub struct Key {
     pub zone: Option<String>,
     /// The alternative service that the connection goes to (RFC 7838): `dial` is then its address,
     /// and `tls` offers only its protocol.
-    pub alternative: Option<Protocol>,
+    pub alternative: Option<AlpnProtocol>,
     /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
     /// The address families that the connection may use.
-    pub family: Family,
+    pub family: AddressFamily,
     /// The options that the connection is made with, such as interface, local ports and Unix
     /// socket. The connect timeout is left out: it belongs to each request.
     pub connect: ConnectOptions,
@@ -54,15 +54,15 @@ pub struct Key {
     /// Deviations from HTTP/1.1.
     pub liberties: Liberties,
     /// The proxies that the connection passes.
-    pub via: Via,
+    pub via: ProxyRoute,
 }
 
-impl Key {
+impl ConnectionKey {
     /// The key for a request to this target.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
-        let via = Via::of(target, options);
-        if let Via::Forward(hop) = &via {
+        let via = ProxyRoute::of(target, options);
+        if let ProxyRoute::Forward(hop) = &via {
             let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
             return Self {
                 dial: (host.clone(), port),
@@ -86,7 +86,7 @@ impl Key {
         };
         let mut tls = (target.scheme() == Scheme::Https).then(|| options.tls.clone());
         if let (Some(other), Some(tls)) = (&alternative, &mut tls) {
-            let name = if other.protocol == Protocol::H2 { &b"h2"[..] } else { b"http/1.1" };
+            let name = if other.protocol == AlpnProtocol::H2 { &b"h2"[..] } else { b"http/1.1" };
             tls.alpn.retain(|offered| offered == name);
         }
         Self {
@@ -106,8 +106,8 @@ impl Key {
 
     /// The server, as session tickets see it.
     #[must_use]
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> SessionKey {
+        SessionKey {
             host: self.host.clone(),
             port: self.port,
             dial: self.dial.clone(),
@@ -119,12 +119,12 @@ impl Key {
     }
 
     /// An https proxy on the way, as session tickets see it.
-    pub(super) fn proxy_place(&self, proxy: &Proxy) -> Place {
+    pub(super) fn proxy_place(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
-            Some(Via::Tunnel(Arc::new(Hop { proxy: preproxy, preproxy: None, ..Hop::clone(hop) })))
+            Some(ProxyRoute::Tunnel(Arc::new(ProxyHop { proxy: preproxy, preproxy: None, ..ProxyHop::clone(hop) })))
         });
-        Place {
+        SessionKey {
             host: proxy.host_text().to_owned(),
             port: proxy.port(),
             dial: (proxy.host_text().to_owned(), proxy.port()),
@@ -141,7 +141,7 @@ impl Key {
     #[must_use]
     pub fn may_carry(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
-            key.via == Via::Direct
+            key.via == ProxyRoute::Direct
                 && key.connect.unix_socket.is_none()
                 && (key.dial.0.as_str(), key.dial.1) == (key.host.as_str(), key.port)
         };
@@ -169,9 +169,9 @@ impl Key {
         {
             return false;
         }
-        if options.proxy.is_some() || self.via != Via::Direct {
-            let via = Via::of(target, options);
-            if self.via != via || matches!(via, Via::Unusable(..)) {
+        if options.proxy.is_some() || self.via != ProxyRoute::Direct {
+            let via = ProxyRoute::of(target, options);
+            if self.via != via || matches!(via, ProxyRoute::Unusable(..)) {
                 return false;
             }
             if via.forwards().is_some() {
@@ -192,10 +192,10 @@ impl Key {
 }
 
 /// Returns the alternative service for a request to this target, if one is known and usable.
-fn alternative(target: &Target, options: &RequestOptions, via: &Via) -> Option<Alternative> {
+fn alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
     let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
-    if is_told || *via != Via::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
+    if is_told || *via != ProxyRoute::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
         return None;
     }
     // The origin's own place needs no name of its own: what is spoken there is agreed on.
@@ -246,10 +246,10 @@ impl Default for PoolLimits {
 
 /// A connection that lies idle.
 #[derive(Debug)]
-struct Idle<C> {
+struct IdleConnection<C> {
     /// Host and port in short, to tell most others apart at once.
     mark: u64,
-    key: Arc<Key>,
+    key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
 }
@@ -257,18 +257,18 @@ struct Idle<C> {
 /// Idle connections of one client, the one used last at the end. A list: a look-up compares a number for each, which for
 /// the few hundred that may lie here is less than to hash a key.
 #[derive(Debug)]
-pub struct Pool<C> {
-    idle: Mutex<Vec<Idle<C>>>,
+pub struct ConnectionPool<C> {
+    idle: Mutex<Vec<IdleConnection<C>>>,
     limits: PoolLimits,
 }
 
-impl<C> Default for Pool<C> {
+impl<C> Default for ConnectionPool<C> {
     fn default() -> Self {
         Self::new(PoolLimits::default())
     }
 }
 
-impl<C> Pool<C> {
+impl<C> ConnectionPool<C> {
     /// An empty pool.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
@@ -288,13 +288,13 @@ impl<C> Pool<C> {
     }
 
     /// Leaves an idle connection here. One that has no room is given back, to be closed.
-    pub fn put(&self, key: Arc<Key>, connection: C, now: Instant) -> Option<C> {
+    pub fn put(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
             return Some(connection);
         }
         let mark = mark(&key.host, key.port);
         let mut idle = self.lock();
-        let is_same = |other: &Idle<C>| other.mark == mark && *other.key == *key;
+        let is_same = |other: &IdleConnection<C>| other.mark == mark && *other.key == *key;
         // The one that has been here longest is the first.
         let surplus = if self.limits.per_key < self.limits.connections
             && idle.iter().filter(|other| is_same(other)).count() >= self.limits.per_key
@@ -304,19 +304,19 @@ impl<C> Pool<C> {
             (idle.len() >= self.limits.connections).then_some(0)
         };
         let surplus = surplus.map(|place| idle.remove(place).connection);
-        idle.push(Idle { mark, key, since: now, connection });
+        idle.push(IdleConnection { mark, key, since: now, connection });
         surplus
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Idle<C>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<IdleConnection<C>>> {
         self.idle.lock().ignore_poison()
     }
 }
 
-impl<C: AsFd> Pool<C> {
+impl<C: AsFd> ConnectionPool<C> {
     /// A connection for this key that is silent and open, the one used last first. Others that are found dead are
     /// closed.
-    pub fn take(&self, key: &Key, now: Instant) -> Option<C> {
+    pub fn take(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where(mark(&key.host, key.port), now, |other| other == key)
     }
 
@@ -324,7 +324,7 @@ impl<C: AsFd> Pool<C> {
     /// possible.
     pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
         if options.proxy.is_some() {
-            return self.take(&Key::new(target, options), now);
+            return self.take(&ConnectionKey::new(target, options), now);
         }
         self.take_where(mark(target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
@@ -339,11 +339,11 @@ impl<C: AsFd> Pool<C> {
         })
     }
 
-    fn take_where(&self, mark: u64, now: Instant, fits: impl Fn(&Key) -> bool) -> Option<C> {
+    fn take_where(&self, mark: u64, now: Instant, fits: impl Fn(&ConnectionKey) -> bool) -> Option<C> {
         let mut idle = self.lock();
         loop {
             let place = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
-            let Idle { since, connection, .. } = idle.remove(place);
+            let IdleConnection { since, connection, .. } = idle.remove(place);
             let fresh = now.saturating_duration_since(since) < self.limits.idle;
             if fresh && peek_idle(connection.as_fd()) == Peeked::Silent {
                 return Some(connection);
@@ -365,8 +365,8 @@ mod tests {
 
     use super::*;
 
-    fn key(url: &str, options: &RequestOptions) -> Arc<Key> {
-        Arc::new(Key::new(&Target::parse(url).unwrap(), options))
+    fn key(url: &str, options: &RequestOptions) -> Arc<ConnectionKey> {
+        Arc::new(ConnectionKey::new(&Target::parse(url).unwrap(), options))
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
             key("https://a/", &unverified),
             key("https://a:80/", &options),
         ];
-        let pool = Pool::default();
+        let pool = ConnectionPool::default();
         for (i, a) in keys.iter().enumerate() {
             let (ours, _theirs) = UnixStream::pair().unwrap();
             assert!(pool.put(Arc::clone(a), ours, Instant::now()).is_none());
@@ -398,7 +398,7 @@ mod tests {
         let mut hasty = options.clone();
         (hasty.connect.timeout, hasty.connect.attempt_delay) = (Duration::from_secs(1), Duration::from_millis(10));
         let target = Target::parse("http://a/").unwrap();
-        let pool = Pool::default();
+        let pool = ConnectionPool::default();
         let put = || {
             let (ours, theirs) = UnixStream::pair().unwrap();
             assert!(pool.put(key("http://a/", &options), ours, Instant::now()).is_none());
@@ -426,7 +426,7 @@ mod tests {
             change(&|options| options.tls.verify = false),
             change(&|options| options.tls.sni = false),
             change(&|options| options.tls.max_version = crate::net::tls::TlsVersion::V1_2),
-            change(&|options| options.family = Family::V4),
+            change(&|options| options.family = AddressFamily::V4),
             change(&|options| options.prior_knowledge = true),
             change(&|options| options.connect.haproxy_protocol = true),
             change(&|options| options.proxy = Some(proxied())),
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_spoke_or_closed_or_aged_is_not_handed_out() {
-        let pool = Pool::default();
+        let pool = ConnectionPool::default();
         let key = key("http://a/", &RequestOptions::default());
         let now = Instant::now();
         let (spoke, mut peer) = UnixStream::pair().unwrap();
@@ -475,11 +475,11 @@ mod tests {
     #[test]
     fn a_full_pool_gives_back_what_was_there_longest() {
         let limits = PoolLimits { connections: 3, per_key: 2, ..PoolLimits::default() };
-        let pool = Pool::new(limits);
+        let pool = ConnectionPool::new(limits);
         let (a, b) = (key("http://a/", &RequestOptions::default()), key("http://b/", &RequestOptions::default()));
         let now = Instant::now();
         let mut peers = Vec::new();
-        let mut put = |key: &Arc<Key>| {
+        let mut put = |key: &Arc<ConnectionKey>| {
             let (ours, theirs) = UnixStream::pair().unwrap();
             peers.push(theirs);
             pool.put(Arc::clone(key), ours, now).is_some()
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!([put(&a), put(&a), put(&a), put(&b), put(&b)], [false, false, true, false, true]);
         assert!(pool.take(&a, now).is_some() && pool.take(&a, now).is_none());
         assert_eq!(pool.drain().len(), 2);
-        let none = Pool::new(PoolLimits { connections: 0, ..limits });
+        let none = ConnectionPool::new(PoolLimits { connections: 0, ..limits });
         assert!(none.put(a, UnixStream::pair().unwrap().0, now).is_some());
     }
 }

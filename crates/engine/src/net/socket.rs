@@ -6,7 +6,7 @@
 //! write, so there is nothing for it to gather, and waiting for a delayed ACK costs up to 40 ms.
 //!
 //! ```
-//! use haul::net::socket::{Idle, Socket, peek_idle};
+//! use haul::net::socket::{IdleSocketState, Socket, peek_idle};
 //! use std::{io::Write, net::TcpListener};
 //!
 //! let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -14,7 +14,7 @@
 //! let socket = Socket::open(&address, false)?;
 //! socket.connect(&address)?;
 //! let (mut peer, _) = listener.accept()?;
-//! assert_eq!(peek_idle(&socket), Idle::Silent);
+//! assert_eq!(peek_idle(&socket), IdleSocketState::Silent);
 //! peer.write_all(b"hello")?;
 //! let mut buf = [0; 16];
 //! assert_eq!(socket.recv(&mut buf)?, 5);
@@ -47,7 +47,7 @@ pub struct Socket {
 
 /// The state of a supposedly idle connection before it is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Idle {
+pub enum IdleSocketState {
     /// Open, with nothing to read: the connection may be used.
     Silent,
     /// Closed or broken by the peer.
@@ -58,7 +58,7 @@ pub enum Idle {
 
 /// Keep-alive probes on a connection that carries nothing (RFC 9293 §3.8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Keepalive {
+pub struct TcpKeepalive {
     /// Silence before the first probe. Default 60 s, as curl.
     pub idle: Duration,
     /// Time between probes. Default 60 s, as curl.
@@ -68,7 +68,7 @@ pub struct Keepalive {
     pub count: Option<u32>,
 }
 
-impl Default for Keepalive {
+impl Default for TcpKeepalive {
     fn default() -> Self {
         Self { idle: Duration::from_secs(60), interval: Duration::from_secs(60), count: None }
     }
@@ -231,7 +231,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.arm(Waits::Receive, timeout)
+        self.arm(SocketTimeout::Receive, timeout)
     }
 
     /// Limits the wait of a blocking receive or send to about this time (a sixteenth more at most).
@@ -241,7 +241,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn limit_waits(&self, most: Option<Duration>) -> io::Result<()> {
-        for (armed, which) in self.armed.iter().zip([Waits::Receive, Waits::Send]) {
+        for (armed, which) in self.armed.iter().zip([SocketTimeout::Receive, SocketTimeout::Send]) {
             if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
                 self.arm(which, most)?;
             }
@@ -251,13 +251,13 @@ impl Socket {
 
     /// Sets the timeout of receives or of sends, by the option that every system has: rustix takes Linux's newer one, for which
     /// gVisor answers that it was set, and waits for ever.
-    fn arm(&self, which: Waits, timeout: Option<Duration>) -> io::Result<()> {
+    fn arm(&self, which: SocketTimeout, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_a_tick);
         let armed = &self.armed[which as usize];
         if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
             let option = match which {
-                Waits::Receive => libc::SO_RCVTIMEO,
-                Waits::Send => libc::SO_SNDTIMEO,
+                SocketTimeout::Receive => libc::SO_RCVTIMEO,
+                SocketTimeout::Send => libc::SO_SNDTIMEO,
             };
             // SAFETY: both options read one `timeval`.
             unsafe { self.set(option, &timeval(timeout.unwrap_or_default()))? };
@@ -271,7 +271,7 @@ impl Socket {
     }
 
     /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the connection is still used.
-    pub fn set_keepalive(&self, keepalive: Keepalive) {
+    pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
         let _ = sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)));
         let _ = sockopt::set_tcp_keepintvl(&self.fd, keepalive.interval.max(Duration::from_secs(1)));
@@ -324,22 +324,22 @@ impl Socket {
 
 /// The calls that have a timeout each.
 #[derive(Clone, Copy)]
-enum Waits {
+enum SocketTimeout {
     Receive,
     Send,
 }
 
 /// Looks, without waiting and without taking anything, whether an idle connection may be used again.
-pub fn peek_idle(fd: impl AsFd) -> Idle {
+pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     use rustix::io::Errno;
     let mut byte = [0];
     loop {
         return match net::recv(&fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => Idle::Closed,
-            Ok(_) => Idle::HasBytes,
-            Err(Errno::AGAIN) => Idle::Silent,
+            Ok((_, 0)) => IdleSocketState::Closed,
+            Ok(_) => IdleSocketState::HasBytes,
+            Err(Errno::AGAIN) => IdleSocketState::Silent,
             Err(Errno::INTR) => continue,
-            Err(_) => Idle::Closed,
+            Err(_) => IdleSocketState::Closed,
         };
     }
 }

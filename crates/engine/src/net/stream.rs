@@ -11,18 +11,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layer::{Secured, Transport};
-use super::linger;
+use super::http2_tunnel::Http2Tunnel;
+use super::lingering_close;
 use super::socket::Socket;
-use super::tls::{Handshake, Tls};
-use super::tunnel::Tunnel;
+use super::tls::{HandshakeStatus, TlsConnection};
+use super::transport::{TlsLayer, Transport};
 use crate::{Error, ErrorKind, Result, fork};
 
 /// A connection's byte stream.
 #[derive(Debug)]
-pub struct Stream {
+pub struct ConnectionStream {
     transport: Transport,
-    tls: Option<Box<Secured>>,
+    tls: Option<Box<TlsLayer>>,
     /// The peer's address: through a proxy, the proxy's. None on a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The local address, if it was asked for.
@@ -38,8 +38,8 @@ static STREAMS: AtomicU64 = AtomicU64::new(0);
 
 /// The result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
-    /// Bytes at the start of the buffer: pass them to [`Stream::open`].
+pub enum ReceiveOutcome {
+    /// Bytes at the start of the buffer: pass them to [`ConnectionStream::open`].
     Bytes {
         /// The number of bytes.
         filled: usize,
@@ -52,7 +52,7 @@ pub enum Received {
     End,
 }
 
-impl Stream {
+impl ConnectionStream {
     /// A plain stream.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
@@ -61,14 +61,14 @@ impl Stream {
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
-    /// Adds a layer of TLS. [`Stream::handshake`] begins its handshake.
-    pub fn secure(&mut self, tls: Tls) {
-        self.tls = Some(Box::new(Secured::new(tls)));
+    /// Adds a layer of TLS. [`ConnectionStream::handshake`] begins its handshake.
+    pub fn secure(&mut self, tls: TlsConnection) {
+        self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
     /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream again, inside the previous one. It begins with
     /// these bytes, which followed the proxy's answer.
-    pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
+    pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
 
@@ -85,7 +85,7 @@ impl Stream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the peer announced the end of the stream ([`Received::End`]) properly. For
+    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]) properly. For
     /// plain HTTP through an https proxy, the TLS of the proxy connection decides.
     #[must_use]
     pub fn end_is_said(&self) -> bool {
@@ -159,8 +159,8 @@ impl Stream {
                 return Ok(false);
             }
             match state {
-                Handshake::Done => return Ok(true),
-                Handshake::NeedRead => {
+                HandshakeStatus::Done => return Ok(true),
+                HandshakeStatus::NeedRead => {
                     let broke = "the connection broke in the TLS handshake";
                     match self.transport.recv(buffer) {
                         Ok(0) => {
@@ -185,7 +185,7 @@ impl Stream {
     ///
     /// # Errors
     /// The socket's.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<ReceiveOutcome> {
         let kept = match &mut self.tls {
             Some(secured) => {
                 let kept = secured.partial.len();
@@ -196,14 +196,14 @@ impl Stream {
         };
         let room = buffer.len() - kept;
         match self.transport.recv(&mut buffer[kept..]) {
-            Ok(0) => Ok(Received::End),
+            Ok(0) => Ok(ReceiveOutcome::End),
             Ok(n) => {
                 if let Some(secured) = &mut self.tls {
                     secured.partial.clear();
                 }
-                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.leaves_some() })
+                Ok(ReceiveOutcome::Bytes { filled: kept + n, more: n == room || self.transport.leaves_some() })
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReceiveOutcome::WouldBlock),
             Err(error) => Err(error),
         }
     }
@@ -228,20 +228,20 @@ impl Stream {
                 return Ok((Some(base + range.start..base + range.end), false));
             }
             match opened.state {
-                super::tls::State::PeerClosed => return Ok((None, true)),
-                super::tls::State::NeedMore => {
+                super::tls::TlsStreamState::PeerClosed => return Ok((None, true)),
+                super::tls::TlsStreamState::NeedMore => {
                     secured.partial.extend_from_slice(&buffer[*at..filled]);
                     *at = filled;
                     secured.tls.take_output(&mut secured.outgoing);
                     return Ok((None, false));
                 }
-                super::tls::State::Open => {}
+                super::tls::TlsStreamState::Open => {}
             }
         }
     }
 
     /// Sends as much of `bytes` as there is room for. With TLS, all bytes are encrypted, and
-    /// [`Stream::flush`] sends the ones that the socket has no room for.
+    /// [`ConnectionStream::flush`] sends the ones that the socket has no room for.
     ///
     /// # Errors
     /// The socket's; [`io::ErrorKind::WouldBlock`] when there is no room at all.
@@ -291,9 +291,9 @@ impl Stream {
     }
 }
 
-impl Stream {
+impl ConnectionStream {
     /// Closes the stream so that the peer receives the last output, even if unread input is left:
-    /// see [`linger`].
+    /// see [`lingering_close`].
     pub(crate) fn drain(mut self) {
         if self.generation != fork::generation() {
             return;
@@ -301,7 +301,7 @@ impl Stream {
         if self.is_secure() {
             let _ = self.transport.close(self.tls.take());
         }
-        linger::drain(&self.transport.socket);
+        lingering_close::drain(&self.transport.socket);
     }
 }
 
@@ -309,7 +309,7 @@ fn tls_error(message: &str, error: io::Error) -> Error {
     Error::with_source(ErrorKind::TlsHandshake, message, error)
 }
 
-impl Drop for Stream {
+impl Drop for ConnectionStream {
     /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or the alert for a
     /// failure. Does not wait: if the socket has no room, the alert is lost.
     fn drop(&mut self) {
@@ -319,7 +319,7 @@ impl Drop for Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for ConnectionStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.transport.socket.as_fd()
     }

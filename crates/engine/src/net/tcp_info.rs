@@ -16,7 +16,7 @@ use std::{os::fd::AsFd, time::Duration};
 
 /// One connection's counts since it was opened. Names follow the kernel's (and RFC 4898's) fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WireCounts {
+pub struct TcpCounters {
     /// Payload bytes sent, retransmissions included (Linux 4.19).
     pub bytes_sent: u64,
     /// Payload bytes that the peer acknowledged; counts the SYN as one (Linux 4.1).
@@ -43,7 +43,7 @@ pub struct WireCounts {
 
 /// The counts of this TCP socket, where the system has them.
 #[cfg(target_os = "linux")]
-pub fn read(fd: impl AsFd) -> Option<WireCounts> {
+pub fn read(fd: impl AsFd) -> Option<TcpCounters> {
     use std::os::fd::AsRawFd;
 
     let mut info = TcpInfo::default();
@@ -62,7 +62,7 @@ pub fn read(fd: impl AsFd) -> Option<WireCounts> {
     if result != 0 || (len as usize) < std::mem::offset_of!(TcpInfo, pacing_rate) {
         return None;
     }
-    Some(WireCounts {
+    Some(TcpCounters {
         bytes_sent: info.bytes_sent,
         bytes_acked: info.bytes_acked,
         bytes_received: info.bytes_received,
@@ -79,7 +79,7 @@ pub fn read(fd: impl AsFd) -> Option<WireCounts> {
 
 /// The counts of this TCP socket, where the system has them: not here.
 #[cfg(not(target_os = "linux"))]
-pub fn read(_fd: impl AsFd) -> Option<WireCounts> {
+pub fn read(_fd: impl AsFd) -> Option<TcpCounters> {
     None
 }
 

@@ -12,13 +12,13 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Target, TargetError};
 
-use super::form::Form;
-use super::pairs::{self, Pair};
-use super::{Particulars, RequestOptions, method};
+use super::form::MultipartForm;
+use super::name_value_pairs::{self, NameValuePair};
+use super::{RequestOptions, RequestOverrides, method};
 use crate::body::trailers::Trailers;
 use crate::body::upload::{RequestBody, SizedStream};
-use crate::response::{Response, Sending};
-use crate::state::jar::Jar;
+use crate::response::{Response, ResponseFuture};
+use crate::state::cookie_jar::SharedCookieJar;
 use crate::{Client, Error, ErrorKind, Result};
 
 /// A request that can be sent, any number of times unless its content can be read only once.
@@ -36,14 +36,14 @@ pub struct Request {
     /// The options it shares with other requests.
     pub(crate) options: Arc<RequestOptions>,
     /// Settings of this request alone.
-    pub(crate) own: Particulars,
+    pub(crate) own: RequestOverrides,
 }
 
 impl Request {
     /// Makes a request of its parts, without copying. For programs that prepare the options of many
     /// requests once.
     #[must_use]
-    pub fn new(target: Target, options: Arc<RequestOptions>, own: Particulars) -> Self {
+    pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
     }
 
@@ -72,7 +72,7 @@ impl Request {
 
     /// Returns the settings of this request alone.
     #[must_use]
-    pub fn particulars(&self) -> &Particulars {
+    pub fn particulars(&self) -> &RequestOverrides {
         &self.own
     }
 }
@@ -100,10 +100,10 @@ impl Request {
 #[must_use = "nothing is sent before send"]
 pub struct RequestBuilder {
     client: Client,
-    url: Place,
+    url: RequestUrl,
     query: String,
     options: Arc<RequestOptions>,
-    own: Particulars,
+    own: RequestOverrides,
     /// The type of the content, unless a field gives it.
     content_type: Option<String>,
     error: Option<Error>,
@@ -125,12 +125,12 @@ impl Clone for RequestBuilder {
 }
 
 #[derive(Clone)]
-enum Place {
+enum RequestUrl {
     Text(String),
     Target(Target),
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for RequestUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(url) => without_userinfo(url).fmt(f),
@@ -140,7 +140,7 @@ impl std::fmt::Debug for Place {
 }
 
 /// Formats the URL for error messages: one line, without userinfo.
-impl std::fmt::Display for Place {
+impl std::fmt::Display for RequestUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(url) => without_userinfo(url).escape_debug().fmt(f),
@@ -151,15 +151,15 @@ impl std::fmt::Display for Place {
 
 impl RequestBuilder {
     pub(crate) fn new(client: &Client, name: &str, url: &str) -> Self {
-        Self::of(client, name, Place::Text(url.to_owned()))
+        Self::of(client, name, RequestUrl::Text(url.to_owned()))
     }
 
     pub(crate) fn to(client: &Client, name: &str, target: Target) -> Self {
-        Self::of(client, name, Place::Target(target))
+        Self::of(client, name, RequestUrl::Target(target))
     }
 
-    fn of(client: &Client, name: &str, url: Place) -> Self {
-        let own = Particulars { method: Some(method(name)), ..Particulars::default() };
+    fn of(client: &Client, name: &str, url: RequestUrl) -> Self {
+        let own = RequestOverrides { method: Some(method(name)), ..RequestOverrides::default() };
         let options = Arc::clone(client.options());
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
@@ -181,8 +181,8 @@ impl RequestBuilder {
     }
 
     /// Appends pairs to the query of the URL, encoded as in forms (a space becomes `+`).
-    pub fn query<P: Pair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
-        pairs::add(&mut self.query, pairs);
+    pub fn query<P: NameValuePair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
+        name_value_pairs::add(&mut self.query, pairs);
         self
     }
 
@@ -232,14 +232,14 @@ impl RequestBuilder {
     }
 
     /// Sets pairs as the content, `application/x-www-form-urlencoded`.
-    pub fn form<P: Pair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
+    pub fn form<P: NameValuePair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
-        pairs::add(&mut text, pairs);
+        name_value_pairs::add(&mut text, pairs);
         self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
     }
 
     /// Sets a form with parts as the content, `multipart/form-data` (RFC 7578).
-    pub fn multipart(mut self, form: Form) -> Self {
+    pub fn multipart(mut self, form: MultipartForm) -> Self {
         match form.finish() {
             Ok((content_type, body)) => self.typed(&content_type).body(body),
             Err(error) => {
@@ -317,7 +317,7 @@ impl RequestBuilder {
     }
 
     /// Sets the jar in which cookies are stored and from which they are sent.
-    pub fn jar(self, jar: Jar) -> Self {
+    pub fn jar(self, jar: SharedCookieJar) -> Self {
         self.options(|options| options.jar = Some(jar))
     }
 
@@ -346,9 +346,9 @@ impl RequestBuilder {
     }
 
     /// Sends the request without waiting; see [`Client::send_async`].
-    pub fn send_async(self) -> Sending {
+    pub fn send_async(self) -> ResponseFuture {
         let (client, request) = self.split();
-        Sending::new(&client, request)
+        ResponseFuture::new(&client, request)
     }
 
     fn split(self) -> (Client, Result<Request>) {
@@ -362,13 +362,13 @@ impl RequestBuilder {
             own.fields.push(("Content-Type".to_owned(), content_type.into_bytes()));
         }
         let target = match url {
-            Place::Target(target) if query.is_empty() => Ok(target),
-            Place::Target(target) => {
+            RequestUrl::Target(target) if query.is_empty() => Ok(target),
+            RequestUrl::Target(target) => {
                 let both = with_query(&target.query().map_or_else(String::new, |old| format!("?{old}")), &query);
                 target.join(&both).map_err(not_usable)
             }
-            Place::Text(url) if query.is_empty() => parse(&client, url, &options),
-            Place::Text(url) => parse(&client, with_query(&url, &query), &options),
+            RequestUrl::Text(url) if query.is_empty() => parse(&client, url, &options),
+            RequestUrl::Text(url) => parse(&client, with_query(&url, &query), &options),
         };
         (client, target.map(|target| Request { target, options, own }))
     }
@@ -376,7 +376,7 @@ impl RequestBuilder {
 
 fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Target> {
     let parsed = client.target(&url, options.path_as_is);
-    parsed.map_err(|error| not_usable(error).with_url(Place::Text(url).to_string()))
+    parsed.map_err(|error| not_usable(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
 /// Before there is a connection: a server that takes one at a time would wait for a request that never comes.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::Read;
 use std::path::Path;
 
-use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
+use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, MultipartLayout, NameEscape};
 
 use crate::body::upload::{BodyPiece, OneShotSource, RequestBody};
 use crate::{Error, ErrorKind, Result};
@@ -14,18 +14,18 @@ use crate::{Error, ErrorKind, Result};
 /// sent.
 ///
 /// ```
-/// use haul::request::Form;
-/// let form = Form::new().text("who", "me").bytes("what", "a.txt", "the file");
+/// use haul::request::MultipartForm;
+/// let form = MultipartForm::new().text("who", "me").bytes("what", "a.txt", "the file");
 /// # drop(form);
 /// ```
 #[derive(Clone, Default)]
 #[must_use]
-pub struct Form {
-    pub(super) parts: Vec<Part>,
+pub struct MultipartForm {
+    pub(super) parts: Vec<FormPart>,
     pub(super) sources: Vec<BodyPiece>,
 }
 
-impl Form {
+impl MultipartForm {
     /// Makes a form without parts.
     pub fn new() -> Self {
         Self::default()
@@ -33,7 +33,7 @@ impl Form {
 
     /// Adds a value.
     pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        self.parts.push(Part::field(name, value));
+        self.parts.push(FormPart::field(name, value));
         self
     }
 
@@ -65,22 +65,22 @@ impl Form {
         self.source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with its own type and fields. [`Content::Source`] in it is an index into the
+    /// Adds a part with its own type and fields. [`FormPartContent::Source`] in it is an index into the
     /// sources that [`bytes`](Self::bytes) and similar methods added, from 0.
-    pub fn part(mut self, part: Part) -> Self {
+    pub fn part(mut self, part: FormPart) -> Self {
         self.parts.push(part);
         self
     }
 
     /// Adds a part with its own type and fields whose content is this piece.
-    pub fn piece(mut self, mut part: Part, piece: BodyPiece) -> Self {
-        part.content = Content::Source { index: self.sources.len(), length: piece.length() };
+    pub fn piece(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
+        part.content = FormPartContent::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
         self.part(part)
     }
 
     fn source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: BodyPiece) -> Self {
-        self.piece(Part::file(name, filename, Content::Bytes(Vec::new())), piece)
+        self.piece(FormPart::file(name, filename, FormPartContent::Bytes(Vec::new())), piece)
     }
 
     /// Returns the `Content-Type` and the content.
@@ -89,7 +89,7 @@ impl Form {
     /// [`ErrorKind::Setup`] for a part that cannot be written so.
     pub fn finish(&self) -> Result<(String, RequestBody)> {
         let wrong = "the form cannot be written";
-        let layout = Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent)
+        let layout = MultipartLayout::new(&self.parts, &MultipartBoundary::new(entropy()), NameEscape::Percent)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
         let body = RequestBody::multipart(&layout, &self.sources)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;

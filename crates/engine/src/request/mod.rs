@@ -1,4 +1,4 @@
-//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single one ([`Particulars`]), and how both are combined
+//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single one ([`RequestOverrides`]), and how both are combined
 //! ([`RequestBuilder`]).
 //!
 //! ```
@@ -9,50 +9,50 @@
 //! options.fields.push(("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec()));
 //! ```
 
-mod as_curl;
 mod builder;
+mod curl_compat;
+mod debug;
 mod form;
-mod pairs;
-mod shown;
+mod name_value_pairs;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use haul_policy::multipart::{Content, Part};
+pub use haul_policy::multipart::{FormPart, FormPartContent};
 pub use haul_policy::range::validator::Validator;
 pub use haul_policy::redirect::RedirectRules;
 pub use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::Liberties;
 
-pub use as_curl::AsCurl;
 pub use builder::{Request, RequestBuilder, basic_authorization};
-pub use form::Form;
-pub use pairs::Pair;
+pub use curl_compat::CurlCompat;
+pub use form::MultipartForm;
+pub use name_value_pairs::NameValuePair;
 
-use crate::Head;
+use crate::ResponseHead;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
 use crate::body::upload::RequestBody;
 use crate::interrupt::Interrupt;
 use crate::net::connect::ConnectOptions;
-use crate::net::dns::Family;
+use crate::net::dns::AddressFamily;
 use crate::net::proxy::ProxyOptions;
 use crate::net::tls::TlsOptions;
-use crate::state::alt_svc::AltSvc;
-use crate::state::auth::Auth;
-use crate::state::hsts::Hsts;
-use crate::state::jar::Jar;
+use crate::state::alt_svc::AltSvcCache;
+use crate::state::auth::AuthOptions;
+use crate::state::cookie_jar::SharedCookieJar;
+use crate::state::hsts::HstsCache;
 use crate::trace::TransferObserver;
 
 /// Decides by the head of a response whether its content is wanted: [`RequestOptions::wants`].
-pub trait Wants: Send + Sync {
+pub trait ContentFilter: Send + Sync {
     /// Returns whether the content of the response with this head is wanted.
-    fn wants(&self, head: &Head) -> bool;
+    fn wants(&self, head: &ResponseHead) -> bool;
 }
 
 /// Observes the pauses before further tries: [`RequestOptions::pauses`].
-pub trait Pauses: Send + Sync {
+pub trait RetryObserver: Send + Sync {
     /// Reports that the transfer of this URL is tried again after `wait`; `why` is the reason for
     /// the last failure.
     fn begins(&self, url: &str, wait: Duration, why: &str);
@@ -74,17 +74,17 @@ pub struct RequestOptions {
     /// [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
     /// Credentials. Default: user and password of the target, by Basic.
-    pub auth: Auth,
+    pub auth: AuthOptions,
     /// `Cookie`, sent only to the first target's origin, after the cookies from the jar. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// The jar in which cookies are kept and from which they are sent. Default: none.
-    pub jar: Option<Jar>,
+    pub jar: Option<SharedCookieJar>,
     /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned over a connection whose
     /// certificate was not verified. Default: none.
-    pub hsts: Option<Hsts>,
+    pub hsts: Option<HstsCache>,
     /// Store for Alt-Svc fields and source of the alternative services that are used. Default:
     /// none.
-    pub alt_svc: Option<AltSvc>,
+    pub alt_svc: Option<AltSvcCache>,
     /// `Referer`. Default: none.
     pub referer: Option<Vec<u8>>,
     /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
@@ -131,7 +131,7 @@ pub struct RequestOptions {
     /// forwarding proxy gets the same. Default: none.
     pub request_target: Option<String>,
     /// Behaviours to copy from curl. Default: none.
-    pub as_curl: AsCurl,
+    pub curl_compat: CurlCompat,
     /// Permitted deviations from HTTP/1.1. Part of the pool's key. Default: none.
     pub liberties: Liberties,
     /// Time limit for each whole attempt. Default: no limit.
@@ -148,22 +148,22 @@ pub struct RequestOptions {
     /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`). Default: all of it.
     pub resume_from: Option<u64>,
     /// The part of the content that is delivered. Default: all of it.
-    pub span: Option<Span>,
+    pub span: Option<ContentSpan>,
     /// Maximum number of bytes of content received per second, over all connections of a transfer
     /// together, and of content sent. Default: no limit.
     pub limit_rate: Option<u64>,
     /// Lower limit on the speed of a transfer. Default: as slow as the server likes.
     pub speed_limit: Option<SpeedLimit>,
     /// Number of connections that may be used to fetch one large body. Default: one.
-    pub split: Split,
+    pub split: SplitOptions,
     /// Keep `.` and `..` segments in the paths of targets. Default no.
     pub path_as_is: bool,
     /// Address families to use. Default: all.
-    pub family: Family,
+    pub family: AddressFamily,
     /// Settings for making connections. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
     /// Rules for connecting somewhere else than to the target; the first match is used. Default: none.
-    pub connect_to: Vec<ConnectTo>,
+    pub connect_to: Vec<ConnectToRule>,
     /// Use HTTP/2 without negotiation (RFC 9113 section 3.3). Default no: over TLS it is negotiated if [`TlsOptions::alpn`]
     /// offers `h2`.
     pub prior_knowledge: bool,
@@ -175,9 +175,9 @@ pub struct RequestOptions {
     pub auto_referer: bool,
     /// Decides by the head which content is wanted. Other content is not delivered, as if the server had answered 304; this is
     /// for servers that ignore conditions. Default: all.
-    pub wants: Option<Arc<dyn Wants>>,
+    pub wants: Option<Arc<dyn ContentFilter>>,
     /// An observer of the pauses before further tries. Default: none.
-    pub pauses: Option<Arc<dyn Pauses>>,
+    pub pauses: Option<Arc<dyn RetryObserver>>,
     /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
     /// A hook that blocking calls ask during waits whether to continue. Default: none.
@@ -190,12 +190,12 @@ pub struct RequestOptions {
 /// The settings of a single request among many that share their [`RequestOptions`], which are not copied for it.
 ///
 /// ```
-/// use haul::request::Particulars;
-/// let own = Particulars { method: Some("DELETE".into()), ..Particulars::default() };
+/// use haul::request::RequestOverrides;
+/// let own = RequestOverrides { method: Some("DELETE".into()), ..RequestOverrides::default() };
 /// assert!(own.fields.is_empty());
 /// ```
 #[derive(Clone, Default)]
-pub struct Particulars {
+pub struct RequestOverrides {
     /// The method, instead of [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
     /// Fields to send in addition to [`RequestOptions::fields`], replacing those of the same name.
@@ -208,7 +208,7 @@ pub struct Particulars {
     pub max_time: Option<Duration>,
 }
 
-impl Particulars {
+impl RequestOverrides {
     /// Returns the content: the request's own, or else the shared one.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
@@ -238,14 +238,14 @@ pub struct SpeedLimit {
 /// A part of a content, for a GET without a `Range` of its caller's own.
 ///
 /// ```
-/// use haul::request::Span;
+/// use haul::request::ContentSpan;
 ///
 /// // The first 64 KiB, and no more of a longer one: the connection is free for the next request then.
-/// let opening = Span::Opening(64 << 10);
+/// let opening = ContentSpan::Opening(64 << 10);
 /// # drop(opening);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Span {
+pub enum ContentSpan {
     /// At most this many bytes from the beginning, at least 1. If the server does not support
     /// ranges, everything is delivered; likewise if the rest could not be requested later because
     /// the content has no validator (`Begin::validator`). `Begin::total` is the full length.
@@ -267,7 +267,7 @@ pub enum Span {
 
 /// Limits for fetching a large body over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split {
+pub struct SplitOptions {
     /// Maximum number of connections; 1 never splits. Default 1.
     pub connections: usize,
     /// Maximum distance by which parts may run ahead of the output, in bytes; files have no such
@@ -275,7 +275,7 @@ pub struct Split {
     pub memory: u64,
 }
 
-impl Default for Split {
+impl Default for SplitOptions {
     fn default() -> Self {
         Self { connections: 1, memory: 16 << 20 }
     }
@@ -284,7 +284,7 @@ impl Default for Split {
 /// Connects to another host and port than the target's, while everything else stays (curl's
 /// `--connect-to`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ConnectTo {
+pub struct ConnectToRule {
     /// Host that the rule applies to; `None` for any.
     pub host: Option<String>,
     /// Port that the rule applies to; `None` for any.
@@ -299,7 +299,7 @@ impl RequestOptions {
     /// Returns the host and port to connect to for this host and port.
     #[must_use]
     pub fn dial<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
-        let fits = |entry: &&ConnectTo| {
+        let fits = |entry: &&ConnectToRule| {
             entry.host.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(host))
                 && entry.port.is_none_or(|wanted| wanted == port)
         };
@@ -318,7 +318,7 @@ impl Default for RequestOptions {
             without: Vec::new(),
             user_agent: Some(concat!("haul/", env!("CARGO_PKG_VERSION")).into()),
             authorization: None,
-            auth: Auth::default(),
+            auth: AuthOptions::default(),
             cookie: None,
             jar: None,
             hsts: None,
@@ -338,7 +338,7 @@ impl Default for RequestOptions {
             fail_with_body: false,
             resume: true,
             request_target: None,
-            as_curl: AsCurl::default(),
+            curl_compat: CurlCompat::default(),
             liberties: Liberties::default(),
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },
@@ -350,9 +350,9 @@ impl Default for RequestOptions {
             span: None,
             limit_rate: None,
             speed_limit: None,
-            split: Split::default(),
+            split: SplitOptions::default(),
             path_as_is: false,
-            family: Family::Any,
+            family: AddressFamily::Any,
             connect: ConnectOptions::default(),
             connect_to: Vec::new(),
             prior_knowledge: false,

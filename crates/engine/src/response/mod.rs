@@ -17,34 +17,34 @@
 //! |---|---|
 //! | [`Response`] | programs that wait |
 //! | [`AsyncResponse`] | programs that must not |
-//! | [`Reply`] | whole bodies |
-//! | [`About`] | what all of them know of a response |
+//! | [`BufferedResponse`] | whole bodies |
+//! | [`ResponseInfo`] | what all of them know of a response |
 
-mod about;
-mod asynchronous;
-mod decode;
-pub(crate) mod intake;
-mod reply;
-mod text;
+mod async_response;
+pub(crate) mod body_buffer;
+mod buffered_response;
+mod charset;
+mod response_decoder;
+mod response_info;
 
 use std::io::{self, BufRead, Read, Write};
 use std::ops::Deref;
 use std::time::Instant;
 
-pub use about::About;
-pub use asynchronous::{AsyncResponse, Sending};
-pub use reply::Reply;
-pub(crate) use reply::{call, perform};
-pub use text::charset;
+pub use async_response::{AsyncResponse, ResponseFuture};
+pub use buffered_response::BufferedResponse;
+pub(crate) use buffered_response::{call, perform};
+pub use charset::charset;
+pub use response_info::ResponseInfo;
 
 use crate::body::BodyDecoder;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::blocking::BlockingTransfer;
-use crate::request::{Request, Split};
+use crate::request::{Request, SplitOptions};
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, Result, fork};
-use decode::Unpacker;
-use intake::Outlet;
+use body_buffer::BodyBufferReader;
+use response_decoder::ResponseDecoder;
 
 /// A response whose head has arrived. The program reads the body through [`Read`] or [`BufRead`],
 /// or as a whole. At most 256 KiB of it are buffered at a time, however long it is.
@@ -56,16 +56,16 @@ use intake::Outlet;
 /// as the [`Error`] itself from the functions that read all of it. Who reads on is told again: what is broken has no end.
 pub struct Response {
     client: Client,
-    about: About,
-    outlet: Outlet,
-    unpacker: Unpacker,
-    source: Source,
+    about: ResponseInfo,
+    outlet: BodyBufferReader,
+    unpacker: ResponseDecoder,
+    source: RemainingBody,
     /// Generation of the process that the response belongs to ([`fork`]).
     generation: u32,
 }
 
 /// The source of the rest of the body.
-enum Source {
+enum RemainingBody {
     /// The exchange on this thread.
     Here(Box<BlockingTransfer>),
     /// The body has ended, with this result.
@@ -78,13 +78,13 @@ enum Source {
 
 /// Sends a request, and waits for the head of its final response.
 pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
-    let (intake, outlet) = intake::pair();
+    let (intake, outlet) = body_buffer::pair();
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyDelivery::new(Box::new(intake));
     let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
     // Parts that come in another order would have to wait for a program that may never ask for them.
-    let mut exchanges = BlockingTransfer::new(transfer, Split { connections: 1, ..Split::default() });
+    let mut exchanges = BlockingTransfer::new(transfer, SplitOptions { connections: 1, ..SplitOptions::default() });
     let (outcome, source) = match exchanges.advance(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
         Some(end) => (Some(end.into_outcome().0), None),
@@ -95,7 +95,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
             let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
             match result {
                 Err(error) if !may_show => return Err(error),
-                result => (head, target, facts, history, trailers, Source::Over(result)),
+                result => (head, target, facts, history, trailers, RemainingBody::Over(result)),
             }
         }
         (None, Some(exchanges)) => {
@@ -106,14 +106,14 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
                 Some(transfer) => (transfer.target().clone(), transfer.facts.clone()),
                 None => return Err(no_head()),
             };
-            (head, target, facts, history, None, Source::Here(Box::new(exchanges)))
+            (head, target, facts, history, None, RemainingBody::Here(Box::new(exchanges)))
         }
         (None, None) => return Err(no_head()),
     };
     let coding = outlet.show();
     let decoder = BodyDecoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
-    let unpacker = Unpacker::new(decoder);
-    let about = About { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
+    let unpacker = ResponseDecoder::new(decoder);
+    let about = ResponseInfo { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
     Ok(Response { client: client.clone(), about, outlet, unpacker, source, generation: fork::generation() })
 }
 
@@ -140,7 +140,7 @@ impl Response {
     /// The transfer or the decoding failed.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        if self.unpacker.is_plain() && matches!(self.source, Source::Here(_)) {
+        if self.unpacker.is_plain() && matches!(self.source, RemainingBody::Here(_)) {
             self.outlet.gather(self.unpacker.ready());
             self.finish()?;
             return Ok(self.outlet.gathered());
@@ -161,7 +161,7 @@ impl Response {
     /// As [`bytes`](Self::bytes).
     pub fn text(self) -> Result<String> {
         let charset = self.head().get("content-type").and_then(charset);
-        Ok(text::decode(self.bytes()?, charset.as_deref()))
+        Ok(charset::decode(self.bytes()?, charset.as_deref()))
     }
 
     /// Returns the rest of the body, parsed as JSON.
@@ -195,7 +195,7 @@ impl Response {
     /// Makes bytes available to take. Returns `false` at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
-            Source::Broken(error) => Err(error.again()),
+            RemainingBody::Broken(error) => Err(error.again()),
             _ => self.bring().map_err(|error| self.broke(error)),
         }
     }
@@ -203,7 +203,9 @@ impl Response {
     /// Ends the body with this error. Further reads report it again.
     fn broke(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
-        if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Broken(error.again())) {
+        if let RemainingBody::Here(exchanges) =
+            std::mem::replace(&mut self.source, RemainingBody::Broken(error.again()))
+        {
             exchanges.abandon(&self.client);
         }
         error
@@ -221,18 +223,20 @@ impl Response {
             }
             let is_inherited = self.is_inherited();
             match &mut self.source {
-                Source::Here(_) if is_inherited => return Err(inherited()),
-                Source::Here(exchanges) => {
+                RemainingBody::Here(_) if is_inherited => return Err(inherited()),
+                RemainingBody::Here(exchanges) => {
                     let outlet = &self.outlet;
                     if let Some(end) = exchanges.advance(&self.client, || outlet.has_bytes()) {
                         self.is_over(end.into_outcome().0);
                     }
                 }
-                Source::Over(_) => {
-                    let Source::Over(result) = std::mem::replace(&mut self.source, Source::Told) else { continue };
+                RemainingBody::Over(_) => {
+                    let RemainingBody::Over(result) = std::mem::replace(&mut self.source, RemainingBody::Told) else {
+                        continue;
+                    };
                     result.and_then(|()| self.unpacker.finish())?;
                 }
-                Source::Told | Source::Broken(_) => return Ok(false),
+                RemainingBody::Told | RemainingBody::Broken(_) => return Ok(false),
             }
         }
     }
@@ -242,15 +246,15 @@ impl Response {
         if self.is_inherited() {
             return Err(self.broke(inherited()));
         }
-        if let Source::Here(exchanges) = &mut self.source
+        if let RemainingBody::Here(exchanges) = &mut self.source
             && let Some(end) = exchanges.advance(&self.client, || false)
         {
             self.is_over(end.into_outcome().0);
         }
-        match std::mem::replace(&mut self.source, Source::Told) {
-            Source::Over(result) => result,
-            Source::Broken(error) => Err(error),
-            Source::Here(_) | Source::Told => Ok(()),
+        match std::mem::replace(&mut self.source, RemainingBody::Told) {
+            RemainingBody::Over(result) => result,
+            RemainingBody::Broken(error) => Err(error),
+            RemainingBody::Here(_) | RemainingBody::Told => Ok(()),
         }
     }
 
@@ -261,21 +265,21 @@ impl Response {
     }
 
     fn is_over(&mut self, outcome: TransferOutcome) {
-        self.source = Source::Over(self.about.complete(outcome));
+        self.source = RemainingBody::Over(self.about.complete(outcome));
     }
 }
 
 impl Deref for Response {
-    type Target = About;
+    type Target = ResponseInfo;
 
-    fn deref(&self) -> &About {
+    fn deref(&self) -> &ResponseInfo {
         &self.about
     }
 }
 
 impl Drop for Response {
     fn drop(&mut self) {
-        if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Told) {
+        if let RemainingBody::Here(exchanges) = std::mem::replace(&mut self.source, RemainingBody::Told) {
             exchanges.abandon(&self.client);
         }
     }

@@ -1,8 +1,8 @@
 //! Checksums, and a sink that verifies a body against one while it passes.
 //!
 //! ```
-//! use haul::sink::checksum::{Algorithm, Checksum};
-//! let empty = Checksum::parse(Algorithm::Sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855").unwrap();
+//! use haul::sink::checksum::{HashAlgorithm, ExpectedChecksum};
+//! let empty = ExpectedChecksum::parse(HashAlgorithm::Sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855").unwrap();
 //! assert!(empty.agrees(&empty.hasher().finish()).is_ok());
 //! ```
 
@@ -13,13 +13,13 @@ use std::os::unix::fs::FileExt;
 use aws_lc_rs::digest::{self, Context};
 use haul_policy::target::Target;
 
-use super::{Begin, Sink, Wake};
+use super::{BodyInfo, Sink, TransferWaker};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
 /// The algorithm of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum HashAlgorithm {
     /// SHA-256.
     Sha256,
     /// SHA-384.
@@ -30,7 +30,7 @@ pub enum Algorithm {
     Sha1,
 }
 
-impl Algorithm {
+impl HashAlgorithm {
     fn of(self) -> &'static digest::Algorithm {
         match self {
             Self::Sha256 => &digest::SHA256,
@@ -43,21 +43,21 @@ impl Algorithm {
 
 /// An expected checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checksum {
-    algorithm: Algorithm,
+pub struct ExpectedChecksum {
+    algorithm: HashAlgorithm,
     expected: Vec<u8>,
 }
 
-impl Checksum {
+impl ExpectedChecksum {
     /// Makes a checksum of this algorithm. Returns `None` if the number of bytes is wrong.
     #[must_use]
-    pub fn new(algorithm: Algorithm, expected: Vec<u8>) -> Option<Self> {
+    pub fn new(algorithm: HashAlgorithm, expected: Vec<u8>) -> Option<Self> {
         (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
     }
 
     /// Parses a checksum from hexadecimal digits.
     #[must_use]
-    pub fn parse(algorithm: Algorithm, hex: &str) -> Option<Self> {
+    pub fn parse(algorithm: HashAlgorithm, hex: &str) -> Option<Self> {
         let digits: Vec<u8> =
             hex.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
         let pairs = digits.chunks_exact(2);
@@ -67,8 +67,8 @@ impl Checksum {
 
     /// Makes a hasher for the same algorithm.
     #[must_use]
-    pub fn hasher(&self) -> Hasher {
-        Hasher { context: Context::new(self.algorithm.of()) }
+    pub fn hasher(&self) -> ChecksumHasher {
+        ChecksumHasher { context: Context::new(self.algorithm.of()) }
     }
 
     /// Computes the checksum of a file's content.
@@ -111,17 +111,17 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The computation of a checksum.
-pub struct Hasher {
+pub struct ChecksumHasher {
     context: Context,
 }
 
-impl std::fmt::Debug for Hasher {
+impl std::fmt::Debug for ChecksumHasher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hasher").finish_non_exhaustive()
+        f.debug_struct("ChecksumHasher").finish_non_exhaustive()
     }
 }
 
-impl Hasher {
+impl ChecksumHasher {
     /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
@@ -136,26 +136,26 @@ impl Hasher {
 
 /// Verifies the bytes on their way to another sink against a checksum. For an output that cannot be
 /// taken back: a wrong content is an error only at its end.
-pub struct Verified<S> {
+pub struct ChecksumSink<S> {
     sink: S,
-    checksum: Checksum,
-    hasher: Hasher,
+    checksum: ExpectedChecksum,
+    hasher: ChecksumHasher,
 }
 
-impl<S: Sink> Verified<S> {
+impl<S: Sink> ChecksumSink<S> {
     /// Verifies the bytes that go to `sink`.
-    pub fn new(sink: S, checksum: Checksum) -> Self {
+    pub fn new(sink: S, checksum: ExpectedChecksum) -> Self {
         Self { hasher: checksum.hasher(), sink, checksum }
     }
 }
 
-impl<S: Sink> Sink for Verified<S> {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+impl<S: Sink> Sink for ChecksumSink<S> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.hasher = self.checksum.hasher();
         self.sink.begin(begin)
     }
 
-    fn credit(&mut self, waker: Option<&std::sync::Arc<dyn Wake>>, token: usize) -> u64 {
+    fn credit(&mut self, waker: Option<&std::sync::Arc<dyn TransferWaker>>, token: usize) -> u64 {
         self.sink.credit(waker, token)
     }
 
@@ -168,7 +168,7 @@ impl<S: Sink> Sink for Verified<S> {
         self.sink.cannot_write(error)
     }
 
-    fn partial(&mut self, _target: &Target) -> Option<super::Partial> {
+    fn partial(&mut self, _target: &Target) -> Option<super::PartialContent> {
         None
     }
 

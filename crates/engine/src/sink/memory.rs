@@ -2,8 +2,8 @@
 //!
 //! ```
 //! use haul::buffer::Lease;
-//! use haul::sink::{Sink, memory::Memory};
-//! let mut sink = Memory::default();
+//! use haul::sink::{Sink, memory::MemorySink};
+//! let mut sink = MemorySink::default();
 //! sink.bytes(Lease::borrowed(b"hello"))?;
 //! assert_eq!(sink.into_bytes(), b"hello");
 //! # Ok::<(), haul::Error>(())
@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 
-use super::{Begin, Sink};
+use super::{BodyInfo, Sink};
 use crate::buffer::{Lease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
@@ -47,11 +47,11 @@ pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) ->
 
 /// Collects one body.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct MemorySink {
     bytes: Vec<u8>,
 }
 
-impl Memory {
+impl MemorySink {
     /// Returns the body.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
@@ -65,8 +65,8 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+impl Sink for MemorySink {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.bytes.reserve_exact(begin.length.unwrap_or(0).min(TRUSTED_LENGTH) as usize);
         Ok(())
     }

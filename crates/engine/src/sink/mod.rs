@@ -2,7 +2,7 @@
 //!
 //! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a body than the credit,
 //! so a full sink stops the reads, the socket's buffer fills, and the peer's window closes. That one mechanism bounds
-//! memory everywhere. A sink without credit wakes the driver through the [`Wake`] it was given.
+//! memory everywhere. A sink without credit wakes the driver through the [`TransferWaker`] it was given.
 //!
 //! | sink | for |
 //! |---|---|
@@ -17,13 +17,13 @@
 
 pub mod checksum;
 pub mod file;
+pub mod match_list;
 pub mod memory;
 pub mod naming;
 pub(crate) mod null;
 pub mod output;
 pub mod partial;
 pub mod pipe;
-pub mod records;
 
 use std::any::Any;
 use std::io::{self, IoSlice};
@@ -33,31 +33,31 @@ use std::time::Instant;
 
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use crate::buffer::Lease;
 use crate::facts::Facts;
 use crate::outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
-use records::Records;
+use match_list::MatchList;
 
 /// Wakes the driver of a transfer whose sink had no credit.
-pub trait Wake: Send + Sync {
+pub trait TransferWaker: Send + Sync {
     /// Reports that the sink can take bytes again, or that asking again is worthwhile.
     fn wake(&self, token: usize);
 }
 
 /// Counts bytes that a sink does not see.
-pub trait Counter: Send + Sync {
+pub trait ByteCounter: Send + Sync {
     /// Counts `bytes` more bytes.
     fn count(&self, bytes: u64);
 }
 
 /// The facts about a response that its sink receives.
 #[derive(Debug, Clone, Copy)]
-pub struct Begin<'a> {
+pub struct BodyInfo<'a> {
     /// The response's head.
-    pub head: &'a Head,
+    pub head: &'a ResponseHead,
     /// The requested target. Redirects from it may lead elsewhere each time.
     pub target: &'a Target,
     /// The URL that this is the response to, after redirects.
@@ -80,7 +80,7 @@ pub struct Begin<'a> {
 
 /// The part of a content that an earlier run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Partial {
+pub struct PartialContent {
     /// The first missing bytes; the end is open if it is unknown.
     pub gap: Range<u64>,
     /// The length and the validator of the content. Without them, the existing part counts as its
@@ -94,7 +94,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// When the place where the body goes cannot be opened.
-    fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -107,7 +107,7 @@ pub trait Sink: Any + Send {
 
     /// Returns the number of bytes that the sink can take now. After 0, the sink calls `wake` with
     /// `token` once it can take more.
-    fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> u64 {
+    fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> u64 {
         u64::MAX
     }
 
@@ -119,7 +119,7 @@ pub trait Sink: Any + Send {
 
     /// Returns whether the output waits for this body. If not, the sink keeps `waker` and wakes it
     /// when that changes. Default no.
-    fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> bool {
+    fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
 
@@ -165,7 +165,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// When they cannot be written.
-    fn records(&mut self, records: &mut Records) -> Result<()> {
+    fn records(&mut self, records: &mut MatchList) -> Result<()> {
         self.bytes(Lease::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
@@ -182,7 +182,7 @@ pub trait Sink: Any + Send {
     /// Returns the existing part of this target's content. Called once, before anything is sent.
     /// [`Sink::begin`] then gets the offset at which the response begins, which is 0 if the content
     /// has changed.
-    fn partial(&mut self, _target: &Target) -> Option<Partial> {
+    fn partial(&mut self, _target: &Target) -> Option<PartialContent> {
         None
     }
 
@@ -199,7 +199,7 @@ pub trait Sink: Any + Send {
 
     /// Returns the counter for bytes that bypass the sink, since parts of the file are written
     /// directly.
-    fn counter(&mut self) -> Option<std::sync::Arc<dyn Counter>> {
+    fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
         None
     }
 

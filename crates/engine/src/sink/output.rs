@@ -6,13 +6,13 @@
 //! there is room and at most `PIPE_BUF` bytes are written, which then cannot block (pipe(7)). Files, devices and
 //! terminals are written directly.
 //!
-//! What could not be written stays here; the caller is told [`Room::Full`] and offers no more until [`Output::flush`]
-//! says [`Room::Free`]. Small writes are gathered, so a thousand small bodies are one system call.
+//! What could not be written stays here; the caller is told [`OutputRoom::Full`] and offers no more until [`DescriptorWriter::flush`]
+//! says [`OutputRoom::Free`]. Small writes are gathered, so a thousand small bodies are one system call.
 //!
 //! ```no_run
-//! use haul::sink::output::{Output, Room};
-//! let mut output = Output::stdout();
-//! if output.write(b"hello")? == Room::Full {
+//! use haul::sink::output::{DescriptorWriter, OutputRoom};
+//! let mut output = DescriptorWriter::stdout();
+//! if output.write(b"hello")? == OutputRoom::Full {
 //!     output.wait(None)?;
 //! }
 //! output.drain(None)?;
@@ -31,13 +31,13 @@ use rustix::net::{SendFlags, send};
 
 use super::null::is_null;
 use super::pipe::widen;
-use super::{Begin, Sink};
+use super::{BodyInfo, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
 /// State of an output: ready for more, or full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum OutputRoom {
     /// The output takes more.
     Free,
     /// The output is full: wait until its descriptor is writable, then flush.
@@ -55,7 +55,7 @@ const TELLING: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum WriteMethod {
     /// A write waits for nothing that a peer decides: a file, a device, a terminal.
     Direct,
     /// A pipe: `RWF_NOWAIT`.
@@ -70,16 +70,16 @@ enum Way {
 
 /// A descriptor that bodies are written to in place.
 #[derive(Debug)]
-pub struct Output {
+pub struct DescriptorWriter {
     file: File,
-    way: Way,
+    way: WriteMethod,
     backlog: Vec<u8>,
     done: usize,
     /// Number of further bytes to examine, if only text is accepted.
     telling: usize,
 }
 
-impl Output {
+impl DescriptorWriter {
     /// Returns the standard output of this process. If it cannot be duplicated, all writes fail.
     ///
     /// # Panics
@@ -97,10 +97,10 @@ impl Output {
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-            Ok(FileType::Fifo) => Way::Nowait,
-            Ok(FileType::Socket) => Way::Socket,
-            Ok(FileType::CharacterDevice) if is_null(&fd) => Way::Nowhere,
-            _ => Way::Direct,
+            Ok(FileType::Fifo) => WriteMethod::Nowait,
+            Ok(FileType::Socket) => WriteMethod::Socket,
+            Ok(FileType::CharacterDevice) if is_null(&fd) => WriteMethod::Nowhere,
+            _ => WriteMethod::Direct,
         };
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, telling: 0 }
     }
@@ -111,7 +111,7 @@ impl Output {
     #[must_use]
     pub fn text_on_terminal(mut self) -> Self {
         // For a pipe or a socket the system call is saved.
-        let may_be = self.way == Way::Direct
+        let may_be = self.way == WriteMethod::Direct
             && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
         self.telling = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
         self
@@ -131,12 +131,12 @@ impl Output {
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<Room> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         self.look_at(bytes)?;
         let waiting = self.backlog.len() - self.done;
         if bytes.len() < SMALL {
             self.backlog.extend_from_slice(bytes);
-            return if self.backlog.len() - self.done < GATHERED { Ok(Room::Free) } else { self.flush() };
+            return if self.backlog.len() - self.done < GATHERED { Ok(OutputRoom::Free) } else { self.flush() };
         }
         let mut written = 0;
         while written < waiting + bytes.len() {
@@ -148,49 +148,49 @@ impl Output {
                     self.done += written.min(waiting);
                     self.compact();
                     self.backlog.extend_from_slice(&bytes[written.saturating_sub(waiting)..]);
-                    return Ok(Room::Full);
+                    return Ok(OutputRoom::Full);
                 }
             }
         }
         self.done = self.backlog.len();
         self.compact();
-        Ok(Room::Free)
+        Ok(OutputRoom::Free)
     }
 
     /// Takes all of the pieces, in one system call if possible.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<Room> {
+    pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<OutputRoom> {
         let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
-        if small || self.telling > 0 || self.flush()? == Room::Full {
-            return pieces.iter().try_fold(Room::Free, |_, piece| self.write(piece));
+        if small || self.telling > 0 || self.flush()? == OutputRoom::Full {
+            return pieces.iter().try_fold(OutputRoom::Free, |_, piece| self.write(piece));
         }
         while !pieces.is_empty() {
             match self.attempt(pieces)? {
                 Some(n) => IoSlice::advance_slices(&mut pieces, n),
                 None => {
                     pieces.iter().for_each(|piece| self.backlog.extend_from_slice(piece));
-                    return Ok(Room::Full);
+                    return Ok(OutputRoom::Full);
                 }
             }
         }
-        Ok(Room::Free)
+        Ok(OutputRoom::Free)
     }
 
     /// Writes bytes that were collected or did not fit before.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
-    pub fn flush(&mut self) -> Result<Room> {
+    pub fn flush(&mut self) -> Result<OutputRoom> {
         while self.done < self.backlog.len() {
             match self.attempt(&[IoSlice::new(&self.backlog[self.done..])])? {
                 Some(n) => self.done += n,
-                None => return Ok(Room::Full),
+                None => return Ok(OutputRoom::Full),
             }
         }
         self.compact();
-        Ok(Room::Free)
+        Ok(OutputRoom::Free)
     }
 
     /// Flushes to the end, waiting for room.
@@ -198,7 +198,7 @@ impl Output {
     /// # Errors
     /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.
     pub fn drain(&mut self, deadline: Option<Instant>) -> Result<()> {
-        while self.flush()? == Room::Full {
+        while self.flush()? == OutputRoom::Full {
             self.wait(deadline)?;
         }
         Ok(())
@@ -227,11 +227,13 @@ impl Output {
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
         loop {
             let outcome = match way {
-                Way::Direct => this.write_vectored(parts),
-                Way::Nowhere => Ok(parts.iter().map(|part| part.len()).sum()),
-                Way::Nowait => pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from),
-                Way::Socket => send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from),
-                Way::Poll => {
+                WriteMethod::Direct => this.write_vectored(parts),
+                WriteMethod::Nowhere => Ok(parts.iter().map(|part| part.len()).sum()),
+                WriteMethod::Nowait => pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from),
+                WriteMethod::Socket => {
+                    send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
+                }
+                WriteMethod::Poll => {
                     let mut fds = [PollFd::new(this, PollFlags::OUT)];
                     match poll(&mut fds, Some(&rustix::event::Timespec::default())) {
                         Ok(0) => return Ok(None),
@@ -246,12 +248,12 @@ impl Output {
                 Ok(n) => return Ok(Some(n)),
                 Err(error) if error.kind() == IoKind::Interrupted => {}
                 // Not before it is full: a small body is not worth the call.
-                Err(error) if error.kind() == IoKind::WouldBlock && way == Way::Nowait && widen(this) => {}
-                Err(error) if error.kind() == IoKind::WouldBlock && way != Way::Direct => return Ok(None),
+                Err(error) if error.kind() == IoKind::WouldBlock && way == WriteMethod::Nowait && widen(this) => {}
+                Err(error) if error.kind() == IoKind::WouldBlock && way != WriteMethod::Direct => return Ok(None),
                 // Another process that shares the descriptor made it non-blocking: wait here, as
                 // for a file.
                 Err(error) if error.kind() == IoKind::WouldBlock => self.wait(None)?,
-                Err(error) if way == Way::Nowait && is_unsupported(&error) => way = Way::Poll,
+                Err(error) if way == WriteMethod::Nowait && is_unsupported(&error) => way = WriteMethod::Poll,
                 Err(error) => return Err(write_error(error)),
             }
         }
@@ -277,7 +279,7 @@ fn write_error(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Write, "failed to write the output", error)
 }
 
-impl AsFd for Output {
+impl AsFd for DescriptorWriter {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -286,25 +288,25 @@ impl AsFd for Output {
 /// A sink that writes one body to a descriptor, for a driver that may wait: a single transfer uses
 /// it.
 #[derive(Debug)]
-pub struct Waiting {
-    output: Output,
+pub struct BlockingOutputSink {
+    output: DescriptorWriter,
     deadline: Option<Instant>,
     /// The deadline of the attempt under way.
     until: Option<Instant>,
     written: bool,
 }
 
-impl Waiting {
+impl BlockingOutputSink {
     /// Makes a sink that writes to `output`. Waits no longer than `deadline`, or the transfer's
     /// own.
     #[must_use]
-    pub fn new(output: Output, deadline: Option<Instant>) -> Self {
+    pub fn new(output: DescriptorWriter, deadline: Option<Instant>) -> Self {
         Self { output, deadline, until: deadline, written: false }
     }
 }
 
-impl Sink for Waiting {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+impl Sink for BlockingOutputSink {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.until = [self.deadline, begin.deadline].into_iter().flatten().min();
         Ok(())
     }
@@ -348,12 +350,12 @@ mod tests {
     #[test]
     fn a_full_pipe_does_not_hold_up_and_loses_nothing() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut output = Output::new(writer.into());
+        let mut output = DescriptorWriter::new(writer.into());
         let piece: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
         let mut pieces = 0;
         loop {
             pieces += 1;
-            if output.write(&piece).unwrap() == Room::Full {
+            if output.write(&piece).unwrap() == OutputRoom::Full {
                 break;
             }
         }
@@ -370,8 +372,8 @@ mod tests {
     #[test]
     fn without_rwf_nowait_a_pipe_is_still_never_waited_for() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut output = Output { way: Way::Poll, ..Output::new(writer.into()) };
-        while output.write(&[7; 50_000]).unwrap() == Room::Free {}
+        let mut output = DescriptorWriter { way: WriteMethod::Poll, ..DescriptorWriter::new(writer.into()) };
+        while output.write(&[7; 50_000]).unwrap() == OutputRoom::Free {}
         let mut first = [0; 30_000];
         reader.read_exact(&mut first).unwrap();
         output.flush().unwrap();
@@ -380,14 +382,14 @@ mod tests {
 
     #[test]
     fn pieces_are_written_in_order_into_a_pipe_that_fills_up() {
-        for way in [Way::Nowait, Way::Poll, Way::Direct] {
+        for way in [WriteMethod::Nowait, WriteMethod::Poll, WriteMethod::Direct] {
             let (mut reader, writer) = io::pipe().unwrap();
             let reading = std::thread::spawn(move || {
                 let mut all = Vec::new();
                 reader.read_to_end(&mut all).unwrap();
                 all
             });
-            let mut output = Output { way, ..Output::new(writer.into()) };
+            let mut output = DescriptorWriter { way, ..DescriptorWriter::new(writer.into()) };
             let bytes: Vec<u8> = (0..300_000u32).map(|i| (i % 251) as u8).collect();
             output.write(&bytes[..7]).unwrap();
             let mut pieces: Vec<_> = bytes[7..].chunks(16_401).map(IoSlice::new).collect();
@@ -402,7 +404,7 @@ mod tests {
     #[test]
     fn small_writes_are_gathered() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut output = Output::new(writer.into());
+        let mut output = DescriptorWriter::new(writer.into());
         for _ in 0..100 {
             output.write(b"0123456789").unwrap();
         }
@@ -416,7 +418,7 @@ mod tests {
     fn a_closed_reader_is_a_write_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let mut output = Output::new(writer.into());
+        let mut output = DescriptorWriter::new(writer.into());
         output.write(b"x").unwrap();
         let error = output.flush().unwrap_err();
         assert_eq!(error.exit_code(), 23);

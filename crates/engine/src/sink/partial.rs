@@ -23,15 +23,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use haul_policy::range::byte_ranges::ByteRanges;
 use haul_policy::range::checkpoint::{self, Checkpoint, SLOT};
-use haul_policy::range::spans::Spans;
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::Partial;
-use super::file::space::{self, Reservation};
+use super::PartialContent;
+use super::file::reservation::{self, SpaceReservation};
 use crate::sync::IgnorePoison;
 
 /// Number of bytes received between two writes of the note, so at most that many are lost in a
@@ -47,11 +47,11 @@ pub struct PartialFile {
     path: PathBuf,
     total: u64,
     syncs: bool,
-    progress: Mutex<Progress>,
+    progress: Mutex<CheckpointProgress>,
 }
 
 #[derive(Debug)]
-struct Progress {
+struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
@@ -95,7 +95,7 @@ impl PartialFile {
             let _ = fs::remove_file(path);
             return None;
         };
-        let progress = Progress { sequence, unnoted: 0, is_over: false, note };
+        let progress = CheckpointProgress { sequence, unnoted: 0, is_over: false, note };
         let total = progress.note.total;
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
@@ -137,13 +137,13 @@ impl PartialFile {
             is_synced: false,
             total,
             validator: validator.clone(),
-            done: Spans::new(),
+            done: ByteRanges::new(),
         };
-        let progress = Progress { note, sequence: 0, unnoted: 0, is_over: false };
+        let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
-        let has_room = space::fits(&partial.file, total.saturating_add(2 * SLOT));
+        let has_room = reservation::fits(&partial.file, total.saturating_add(2 * SLOT));
         // A note can be written also when the disk has become full.
-        if let Err(error) = has_room.and_then(|()| space::allocate(&partial.file, total, 2 * SLOT)) {
+        if let Err(error) = has_room.and_then(|()| reservation::allocate(&partial.file, total, 2 * SLOT)) {
             partial.remove();
             return Err(error);
         }
@@ -152,11 +152,11 @@ impl PartialFile {
 
     /// The existing part, for a transfer that completes it.
     #[must_use]
-    pub fn partial(&self) -> Option<Partial> {
+    pub fn partial(&self) -> Option<PartialContent> {
         let progress = self.progress();
         let note = &progress.note;
         let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
-        Some(Partial { gap, known: Some((self.total, note.validator.clone())) })
+        Some(PartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
     /// The next bytes that are missing from here on.
@@ -167,7 +167,7 @@ impl PartialFile {
 
     /// Returns the ranges of bytes that the file contains.
     #[must_use]
-    pub fn done(&self) -> Spans {
+    pub fn done(&self) -> ByteRanges {
         self.progress().note.done.clone()
     }
 
@@ -198,7 +198,7 @@ impl PartialFile {
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
         self.is_still(&file.metadata()?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(span.start))?;
-        let space = Reservation::new(span.start, span.end);
+        let space = SpaceReservation::new(span.start, span.end);
         Ok(PartWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
@@ -224,7 +224,7 @@ impl PartialFile {
     }
 
     /// A note that cannot be written makes a later run fetch more than it had to: no reason to fail this one.
-    fn write_note(&self, progress: &mut Progress) {
+    fn write_note(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
         progress.sequence += 1;
@@ -257,7 +257,7 @@ impl PartialFile {
         let _ = fs::remove_file(&self.path);
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn progress(&self) -> std::sync::MutexGuard<'_, CheckpointProgress> {
         self.progress.lock().ignore_poison()
     }
 }
@@ -277,7 +277,7 @@ impl Drop for PartialFile {
             let _ = self.file.set_len(self.total);
         }
         for gap in progress.note.done.gaps(self.total) {
-            space::give_back(&self.file, gap.start, gap.end - gap.start);
+            reservation::give_back(&self.file, gap.start, gap.end - gap.start);
         }
         self.write_note(&mut progress);
     }
@@ -319,7 +319,7 @@ pub struct PartWriter {
     partial: Arc<PartialFile>,
     file: File,
     at: u64,
-    space: Reservation,
+    space: SpaceReservation,
 }
 
 impl PartWriter {

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
-use haul_policy::range::spans::Spans;
-use haul_policy::range::split::Splitter;
-use haul_policy::range::window::{ClaimedPart, Order, Window};
+use haul_policy::range::byte_ranges::ByteRanges;
+use haul_policy::range::part_window::{ClaimedPart, PartOrder, PartWindow};
+use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
 use super::sinks::{FilePartSink, OrderedPartSink};
@@ -23,10 +23,10 @@ use crate::clock;
 use crate::drive::inbox::WorkerInbox;
 use crate::drive::worker::{Scheduler, SlotUse};
 use crate::sink::partial::PartialFile;
-use crate::sink::{Counter, Sink};
+use crate::sink::{ByteCounter, Sink};
 use crate::sync::IgnorePoison;
 use crate::transfer::{EndOffset, SplittableBody, Transfer};
-use crate::{Error, ErrorKind, Result, Version};
+use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
 /// The time that the smallest parts, at the end, take a connection: the connections end at times
 /// that differ by as much.
@@ -51,7 +51,7 @@ pub(super) struct Coordinator {
     /// The end of the first stream, where the first part begins.
     first_end: Arc<EndOffset>,
     file: Option<Arc<PartialFile>>,
-    counter: Option<Arc<dyn Counter>>,
+    counter: Option<Arc<dyn ByteCounter>>,
     /// The maximum number of bytes that parts hold before their turn.
     memory: u64,
     /// The time to the first response, including the time to connect.
@@ -62,16 +62,16 @@ pub(super) struct Coordinator {
 
 impl Coordinator {
     /// Makes the coordinator for a transfer whose body is under way.
-    pub(super) fn new(first: &mut Transfer, splitter: Splitter, body: SplittableBody, memory: u64) -> Arc<Self> {
+    pub(super) fn new(first: &mut Transfer, splitter: SplitPlanner, body: SplittableBody, memory: u64) -> Arc<Self> {
         let file = first.partial_file();
         let (order, done) = match &file {
-            Some(file) => (Order::Anywhere, file.done()),
-            None => (Order::InOrder { ahead: memory }, Spans::new()),
+            Some(file) => (PartOrder::Anywhere, file.done()),
+            None => (PartOrder::InOrder { ahead: memory }, ByteRanges::new()),
         };
         let counter = first.counter();
         let first_end = EndOffset::unlimited();
         let speed = first.begin_split(&first_end, Instant::now());
-        let mut window = Window::new(body.total, done, order);
+        let mut window = PartWindow::new(body.total, done, order);
         let first_id = window.first(first.position());
         let template = first.part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
         let connection = match template.offers_http2() {
@@ -280,7 +280,7 @@ impl Coordinator {
         self.sync_first(state);
         state.window.release(state.first.id);
         // A response over HTTP/1.1 that is not read to its end closes its connection.
-        let is_open = result.is_ok() && first.facts.version == Some(Version::Http2);
+        let is_open = result.is_ok() && first.facts.version == Some(ProtocolVersion::Http2);
         if state.first.connection != FirstConnection::Shared && !is_open {
             state.first.connection = FirstConnection::Closed;
         }

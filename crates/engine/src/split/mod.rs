@@ -18,31 +18,31 @@ mod state;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::range::split::{Splitter, StreamSample};
+use haul_policy::range::split_planner::{SplitPlanner, StreamSample};
 
 use crate::Result;
 use crate::client::Client;
 use crate::clock;
 use crate::drive::connection::HttpConnection;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
-use crate::request::Split;
+use crate::request::SplitOptions;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::Coordinator;
 
 /// The measurement of a stream that decides whether more connections would help.
 pub(crate) enum SplitMonitor {
     /// No head has come yet.
-    Waiting(Split),
+    Waiting(SplitOptions),
     /// The body stays one stream.
     Disabled,
     /// The rate of the stream is being measured. (Boxed, because few are measured, and the value
     /// passed on with each exchange is to be small.)
-    Measuring(Box<(Splitter, SplittableBody)>),
+    Measuring(Box<(SplitPlanner, SplittableBody)>),
 }
 
 impl SplitMonitor {
     /// The monitor of a transfer that may be split up to these limits.
-    pub(crate) fn new(split: Split) -> Self {
+    pub(crate) fn new(split: SplitOptions) -> Self {
         if split.connections < 2 { Self::Disabled } else { Self::Waiting(split) }
     }
 
@@ -55,7 +55,7 @@ impl SplitMonitor {
                     None => {}
                     Some(None) => *self = Self::Disabled,
                     Some(Some(body)) => {
-                        let splitter = Splitter::new(split.connections, clock::policy_time(now));
+                        let splitter = SplitPlanner::new(split.connections, clock::policy_time(now));
                         *self = Self::Measuring(Box::new((splitter, body)));
                     }
                 }

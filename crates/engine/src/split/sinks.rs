@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::coordinator::Coordinator;
 use crate::buffer::Lease;
 use crate::sink::partial::PartWriter;
-use crate::sink::{Begin, Sink};
+use crate::sink::{BodyInfo, Sink};
 use crate::{Error, ErrorKind, Result};
 
 /// The sink of a part whose bytes are delivered in order.
@@ -17,7 +17,7 @@ pub(super) struct OrderedPartSink {
 }
 
 impl Sink for OrderedPartSink {
-    fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
         self.coordinator.on_part_begun(self.id);
         Ok(())
     }
@@ -46,7 +46,7 @@ impl FilePartSink {
 }
 
 impl Sink for FilePartSink {
-    fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
         self.coordinator.on_part_begun(self.id);
         Ok(())
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use haul_policy::range::split::Splitter;
-use haul_policy::range::window::Window;
+use haul_policy::range::part_window::PartWindow;
+use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
 use crate::Result;
@@ -18,8 +18,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The ranges, streams and decisions of one split download.
 pub(super) struct CoordinatorState {
     /// The range of each stream, and the ranges that are still missing.
-    pub(super) window: Window,
-    pub(super) splitter: Splitter,
+    pub(super) window: PartWindow,
+    pub(super) splitter: SplitPlanner,
     pub(super) speed: SplitSpeedCheck,
     pub(super) first: FirstStream,
     /// The transfer that parts are modelled on.

@@ -7,9 +7,9 @@
 //!
 //! ```
 //! use haul::Target;
-//! use haul::state::alt_svc::AltSvc;
+//! use haul::state::alt_svc::AltSvcCache;
 //!
-//! let known = AltSvc::new();
+//! let known = AltSvcCache::new();
 //! known.take(&Target::parse("https://h.example/")?, b"h2=\":8443\"");
 //! assert_eq!(known.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,21 +19,21 @@ use std::path::Path;
 use std::time::Instant;
 
 use haul_policy::alt_svc as policy;
-pub use haul_policy::alt_svc::{Alternative, Protocol};
-use haul_policy::cookie::FileStyle;
+pub use haul_policy::alt_svc::{AlpnProtocol, AlternativeService};
+use haul_policy::cookie::StateFileStyle;
 use haul_policy::target::Target;
-use haul_proto::head::Version;
+use haul_proto::head::ProtocolVersion;
 
-use super::store::{Shared, kept};
+use super::file_store::{SharedStore, kept};
 use crate::{Result, clock};
 
 /// Alternative services; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct AltSvc(Shared<policy::AltSvc>);
+pub struct AltSvcCache(SharedStore<policy::AltSvcStore>);
 
-kept!(policy::AltSvc);
+kept!(policy::AltSvcStore);
 
-impl AltSvc {
+impl AltSvcCache {
     /// Makes an empty store.
     #[must_use]
     pub fn new() -> Self {
@@ -42,8 +42,8 @@ impl AltSvc {
 
     /// Makes an empty store whose file has the heading of this style.
     #[must_use]
-    pub fn of(style: FileStyle) -> Self {
-        Self(Shared::new(policy::AltSvc::of(style)))
+    pub fn of(style: StateFileStyle) -> Self {
+        Self(SharedStore::new(policy::AltSvcStore::of(style)))
     }
 
     /// Adds the contents of a file in curl's format. A missing file counts as empty.
@@ -63,11 +63,11 @@ impl AltSvc {
         self.save_by(path, None)
     }
 
-    /// Saves like [`AltSvc::save`]. Waits at most until this deadline for a lock that another
+    /// Saves like [`AltSvcCache::save`]. Waits at most until this deadline for a lock that another
     /// process holds on the file.
     ///
     /// # Errors
-    /// As [`AltSvc::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
+    /// As [`AltSvcCache::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
     /// tells it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         self.0.save(path.as_ref(), deadline)
@@ -75,30 +75,30 @@ impl AltSvc {
 
     /// Takes an Alt-Svc field of a reply from `target` over HTTP/1.1.
     pub fn take(&self, target: &Target, field: &[u8]) {
-        self.take_by(target, Version::Http11, field);
+        self.take_by(target, ProtocolVersion::Http11, field);
     }
 
     /// Takes an Alt-Svc field of a reply from `target` over this version of HTTP.
-    pub fn take_by(&self, target: &Target, version: Version, field: &[u8]) {
-        let source = if version == Version::Http2 { Protocol::H2 } else { Protocol::H1 };
+    pub fn take_by(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
+        let source = if version == ProtocolVersion::Http2 { AlpnProtocol::H2 } else { AlpnProtocol::H1 };
         self.0.lock().on_field(target, source, field, clock::unix_now());
     }
 
     /// Returns the alternative service for a request to `target` that may speak these protocols
     /// (ALPN names, RFC 7301).
     #[must_use]
-    pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<Alternative> {
+    pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
         let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
         let speaks = |protocol| match protocol {
-            Protocol::H1 => alpn.is_empty() || offers(b"http/1.1"),
-            Protocol::H2 => offers(b"h2"),
-            Protocol::H3 => false,
+            AlpnProtocol::H1 => alpn.is_empty() || offers(b"http/1.1"),
+            AlpnProtocol::H2 => offers(b"h2"),
+            AlpnProtocol::H3 => false,
         };
         self.0.lock().find(target, clock::unix_now(), speaks).cloned()
     }
 
     /// Records that an alternative of `target` cannot be used, so that it is skipped from now on.
-    pub fn fails(&self, target: &Target, protocol: Protocol, host: &str, port: u16) {
+    pub fn fails(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.0.lock().mark_failed(target, protocol, host, port);
     }
 

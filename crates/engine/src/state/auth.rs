@@ -2,30 +2,31 @@
 //!
 //! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes without, the server's
 //! challenge is answered, and from then on requests to the same protection space are answered in advance: a Digest's nonce is
-//! counted on, over all transfers that share the [`Auth`], until the server has another.
+//! counted on, over all transfers that share the [`AuthOptions`], until the server has another.
 //!
 //! ```
 //! use haul::RequestOptions;
-//! use haul::state::auth::{Auth, Allowed, Credentials};
+//! use haul::state::auth::{AuthOptions, AllowedSchemes, Credentials};
 //!
-//! let auth = Auth { allowed: Allowed::ANY, ..Auth::user(Credentials::new("me", "secret")?) };
+//! let auth = AuthOptions { allowed: AllowedSchemes::ANY, ..AuthOptions::user(Credentials::new("me", "secret")?) };
 //! assert!(!format!("{auth:?}").contains("secret"));
 //! let options = RequestOptions { auth, ..RequestOptions::default() };
 //! # drop(options);
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
-//! What is remembered belongs to the [`Auth`] and not to the client: who has other credentials has other answers.
+//! What is remembered belongs to the [`AuthOptions`] and not to the client: who has other credentials has other answers.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::auth::{Algorithm, DigestChallenge};
-pub use haul_policy::auth::{Allowed, Credentials, SigV4};
+pub use haul_policy::auth::{AllowedSchemes, Credentials, SigV4};
 use haul_policy::auth::{
-    AuthError, Choice, Digest, Hasher, Identity, IdentityError, Qop, UserCredentials, cnonce, identity_for,
+    AuthError, ChosenScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials, UserCredentials,
+    cnonce, identity_for,
 };
-use haul_policy::redirect::Secrets;
+use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
+use haul_policy::redirect::SecretHandling;
 use haul_policy::target::{Origin, Target};
 
 use crate::sync::IgnorePoison;
@@ -36,26 +37,26 @@ pub const MAX_SPACES: usize = 256;
 /// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share what
 /// was learned from challenges.
 #[derive(Clone)]
-pub struct Auth {
+pub struct AuthOptions {
     /// User and password (`-u`), for the first target's origin. If they are set, netrc is not read.
     pub user: Option<Credentials>,
     /// A token (`--oauth2-bearer`), for the first target's origin.
     pub bearer: Option<Arc<[u8]>>,
     /// The schemes that may be used. Default: Basic. If only one is allowed, it is used at once
     /// (Digest needs a challenge first).
-    pub allowed: Allowed,
+    pub allowed: AllowedSchemes,
     /// Sign requests with the user's password as the key (`--aws-sigv4`), and use no other scheme.
     /// Default: requests are not signed. Without credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
     /// The text of a netrc file. Default: none.
-    pub netrc: Netrc,
-    /// Knowledge gained from challenges. [`Auth::default`] has a fresh one.
-    pub memory: Memory,
+    pub netrc: NetrcText,
+    /// Knowledge gained from challenges. [`AuthOptions::default`] has a fresh one.
+    pub memory: AuthCache,
 }
 
 /// The use of a netrc file, and its text. `Debug` does not show the text.
 #[derive(Clone, Default)]
-pub enum Netrc {
+pub enum NetrcText {
     /// No netrc file is used.
     #[default]
     Off,
@@ -67,25 +68,25 @@ pub enum Netrc {
 
 /// The challenges that were answered, with their answers.
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Mutex<Vec<Space>>>);
+pub struct AuthCache(Arc<Mutex<Vec<ProtectionSpace>>>);
 
 /// A protection space (RFC 9110 section 11.5) of one user.
-struct Space {
+struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
     /// The target that was challenged.
     asked: Target,
-    answer: Answer,
+    answer: AuthAnswer,
 }
 
-enum Answer {
+enum AuthAnswer {
     Basic,
-    Digest(Digest),
+    Digest(DigestSession),
 }
 
 /// The scheme of a request's Authorization field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum SentScheme {
     /// The request has no Authorization field made here.
     Nothing,
     Basic,
@@ -94,14 +95,14 @@ pub(crate) enum Sent {
 }
 
 /// The request that is to be authorized.
-pub(crate) struct Ask<'a> {
+pub(crate) struct AuthRequest<'a> {
     pub(crate) target: &'a Target,
     pub(crate) method: &'a str,
     /// The content, if known. Only `auth-int` needs it.
     pub(crate) content: Option<&'a [u8]>,
 }
 
-impl Auth {
+impl AuthOptions {
     /// Makes settings with this user and password, for Basic.
     #[must_use]
     pub fn user(user: Credentials) -> Self {
@@ -111,7 +112,7 @@ impl Auth {
     /// Makes settings with this token.
     #[must_use]
     pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
-        let allowed = Allowed { basic: false, digest: false, bearer: true };
+        let allowed = AllowedSchemes { basic: false, digest: false, bearer: true };
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
@@ -125,25 +126,25 @@ impl Auth {
         &self,
         user: Option<&Credentials>,
         target: &Target,
-        secrets: Secrets,
+        secrets: SecretHandling,
         downgraded: bool,
-    ) -> Result<Identity, IdentityError> {
+    ) -> Result<RequestCredentials, CredentialsError> {
         let netrc = match &self.netrc {
-            Netrc::Off => haul_policy::auth::Netrc::Off,
-            Netrc::Optional(text) => haul_policy::auth::Netrc::Optional(text),
-            Netrc::Required(text) => haul_policy::auth::Netrc::Required(text),
+            NetrcText::Off => haul_policy::auth::NetrcLookup::Off,
+            NetrcText::Optional(text) => haul_policy::auth::NetrcLookup::Optional(text),
+            NetrcText::Required(text) => haul_policy::auth::NetrcLookup::Required(text),
         };
         let given = UserCredentials { user, bearer: self.bearer.as_deref(), netrc };
         identity_for(&given, target, secrets, downgraded)
     }
 
     /// Returns the allowed schemes that this identity has credentials for.
-    pub(crate) fn allowed_for(&self, identity: &Identity) -> Allowed {
+    pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
-            return Allowed { basic: false, digest: false, bearer: false };
+            return AllowedSchemes { basic: false, digest: false, bearer: false };
         }
-        Allowed {
+        AllowedSchemes {
             basic: self.allowed.basic && known,
             digest: self.allowed.digest && known,
             bearer: self.allowed.bearer && identity.bearer.is_some(),
@@ -151,34 +152,44 @@ impl Auth {
     }
 
     /// Returns the value of Authorization that is sent without a challenge.
-    pub(crate) fn in_advance(&self, identity: &Identity, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
+    pub(crate) fn in_advance(
+        &self,
+        identity: &RequestCredentials,
+        ask: &AuthRequest<'_>,
+    ) -> Result<Option<(Vec<u8>, SentScheme)>, AuthError> {
         if self.signature.is_some() {
             // A signature covers the whole request, which is not complete yet.
             return Ok(None);
         }
-        let Allowed { basic, digest, bearer } = self.allowed_for(identity);
+        let AllowedSchemes { basic, digest, bearer } = self.allowed_for(identity);
         // Where a token is one way among others, the server is asked, also if there is no password.
         let only_bearer = !self.allowed.basic && !self.allowed.digest;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
-            (_, _, true, _, Some(token)) if only_bearer => Ok(Some((haul_policy::auth::bearer(token)?, Sent::Bearer))),
-            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), Sent::Basic))),
+            (_, _, true, _, Some(token)) if only_bearer => {
+                Ok(Some((haul_policy::auth::bearer(token)?, SentScheme::Bearer)))
+            }
+            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), SentScheme::Basic))),
             (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
             _ => Ok(None),
         }
     }
 }
 
-impl Memory {
+impl AuthCache {
     /// Returns the answer for a request in a known protection space.
-    fn answer(&self, credentials: &Credentials, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
+    fn answer(
+        &self,
+        credentials: &Credentials,
+        ask: &AuthRequest<'_>,
+    ) -> Result<Option<(Vec<u8>, SentScheme)>, AuthError> {
         let origin = ask.target.origin();
         let mut spaces = self.lock();
         let Some(space) = spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target)) else {
             return Ok(None);
         };
         match &mut space.answer {
-            Answer::Basic => Ok(Some((credentials.basic(), Sent::Basic))),
-            Answer::Digest(digest) => {
+            AuthAnswer::Basic => Ok(Some((credentials.basic(), SentScheme::Basic))),
+            AuthAnswer::Digest(digest) => {
                 let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
                 let hash = match (qop, ask.content) {
                     (Qop::AuthInt, Some(content)) => Some(hash(algorithm, content)),
@@ -189,22 +200,24 @@ impl Memory {
                 aws_lc_rs::rand::fill(&mut entropy).map_err(|_| AuthError::DigestChallenge)?;
                 let uri = ask.target.path_and_query();
                 let value = digest.authorize(credentials, ask.method, uri, hash.as_deref(), &cnonce(entropy))?;
-                Ok(Some((value, Sent::Digest)))
+                Ok(Some((value, SentScheme::Digest)))
             }
         }
     }
 
     /// Remembers the answer to this challenge to a request for `target`.
-    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &Choice) {
+    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &ChosenScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
         let (realm, answer) = match choice {
-            Choice::Digest(challenge) => (Some(challenge.realm()), Answer::Digest(Digest::new(challenge.clone()))),
-            _ => (None, Answer::Basic),
+            ChosenScheme::Digest(challenge) => {
+                (Some(challenge.realm()), AuthAnswer::Digest(DigestSession::new(challenge.clone())))
+            }
+            _ => (None, AuthAnswer::Basic),
         };
         // Another transfer may have had the same challenge: its count goes on.
-        let is_known = |space: &Space| match (&space.answer, choice) {
-            (Answer::Digest(digest), Choice::Digest(challenge)) => digest.answers(challenge),
+        let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
+            (AuthAnswer::Digest(digest), ChosenScheme::Digest(challenge)) => digest.answers(challenge),
             _ => false,
         };
         if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {
@@ -217,7 +230,7 @@ impl Memory {
         if spaces.len() >= MAX_SPACES {
             spaces.remove(0);
         }
-        spaces.push(Space { origin, credentials: credentials.clone(), asked: target.clone(), answer });
+        spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
     /// Returns whether a challenge to a request that was answered already is worth another answer,
@@ -226,7 +239,7 @@ impl Memory {
         let origin = target.origin();
         let spaces = self.lock();
         let known = spaces.iter().rev().find_map(|space| match &space.answer {
-            Answer::Digest(digest) if space.is_of(&origin, credentials) => Some(digest),
+            AuthAnswer::Digest(digest) if space.is_of(&origin, credentials) => Some(digest),
             _ => None,
         });
         // Another transfer may have learnt the new nonce first.
@@ -237,27 +250,27 @@ impl Memory {
     pub(crate) fn on_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
         let origin = target.origin();
         let mut spaces = self.lock();
-        if let Some(Space { answer: Answer::Digest(digest), .. }) =
+        if let Some(ProtectionSpace { answer: AuthAnswer::Digest(digest), .. }) =
             spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target))
         {
             digest.on_authentication_info(field);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Space>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ProtectionSpace>> {
         self.0.lock().ignore_poison()
     }
 }
 
-impl Space {
+impl ProtectionSpace {
     fn is_of(&self, origin: &Origin, credentials: &Credentials) -> bool {
         self.origin == *origin && self.credentials == *credentials
     }
 
     fn realm(&self) -> Option<&[u8]> {
         match &self.answer {
-            Answer::Basic => None,
-            Answer::Digest(digest) => Some(digest.challenge().realm()),
+            AuthAnswer::Basic => None,
+            AuthAnswer::Digest(digest) => Some(digest.challenge().realm()),
         }
     }
 
@@ -267,11 +280,11 @@ impl Space {
         self.is_of(origin, credentials)
             && match &self.answer {
                 // The very path is, whatever domains the server names.
-                Answer::Digest(digest) => {
+                AuthAnswer::Digest(digest) => {
                     self.asked.path() == target.path() || digest.challenge().covers(&self.asked, target)
                 }
                 // At or below the depth of the path that was challenged (RFC 7617 section 2.2).
-                Answer::Basic => {
+                AuthAnswer::Basic => {
                     let path = self.asked.path();
                     target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
                 }
@@ -279,28 +292,28 @@ impl Space {
     }
 }
 
-fn hash(algorithm: Algorithm, content: &[u8]) -> String {
-    let mut hasher: Hasher = algorithm.hasher();
+fn hash(algorithm: DigestAlgorithm, content: &[u8]) -> String {
+    let mut hasher: DigestHasher = algorithm.hasher();
     hasher.update(content);
     hasher.finish()
 }
 
-impl Default for Auth {
+impl Default for AuthOptions {
     fn default() -> Self {
         Self {
             user: None,
             bearer: None,
-            allowed: Allowed::BASIC,
+            allowed: AllowedSchemes::BASIC,
             signature: None,
-            netrc: Netrc::Off,
-            memory: Memory::default(),
+            netrc: NetrcText::Off,
+            memory: AuthCache::default(),
         }
     }
 }
 
-impl fmt::Debug for Auth {
+impl fmt::Debug for AuthOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Auth")
+        f.debug_struct("AuthOptions")
             .field("user", &self.user.is_some())
             .field("bearer", &self.bearer.is_some())
             .field("allowed", &self.allowed)
@@ -310,7 +323,7 @@ impl fmt::Debug for Auth {
     }
 }
 
-impl fmt::Debug for Netrc {
+impl fmt::Debug for NetrcText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Off => "Off",
@@ -320,8 +333,8 @@ impl fmt::Debug for Netrc {
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for AuthCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").field("spaces", &self.lock().len()).finish()
+        f.debug_struct("AuthCache").field("spaces", &self.lock().len()).finish()
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use haul::Target;
-//! use haul::state::hsts::Hsts;
+//! use haul::state::hsts::HstsCache;
 //!
-//! let hsts = Hsts::new();
+//! let hsts = HstsCache::new();
 //! hsts.take(&Target::parse("https://h.example/")?, b"max-age=600");
 //! let plain = Target::parse("http://h.example/x")?;
 //! assert_eq!(hsts.upgrade(&plain).unwrap().to_url(), "https://h.example/x");
@@ -14,20 +14,20 @@
 use std::path::Path;
 use std::time::Instant;
 
-use haul_policy::cookie::FileStyle;
+use haul_policy::cookie::StateFileStyle;
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
-use super::store::{Shared, kept};
+use super::file_store::{SharedStore, kept};
 use crate::{Result, clock};
 
 /// Hosts that must be reached over TLS; clones share them. At most [`policy::MAX_HOSTS`].
 #[derive(Debug, Clone, Default)]
-pub struct Hsts(Shared<policy::Hsts>);
+pub struct HstsCache(SharedStore<policy::HstsStore>);
 
-kept!(policy::Hsts);
+kept!(policy::HstsStore);
 
-impl Hsts {
+impl HstsCache {
     /// Makes an empty store.
     #[must_use]
     pub fn new() -> Self {
@@ -36,8 +36,8 @@ impl Hsts {
 
     /// Makes an empty store whose file has the heading of this style.
     #[must_use]
-    pub fn of(style: FileStyle) -> Self {
-        Self(Shared::new(policy::Hsts::of(style)))
+    pub fn of(style: StateFileStyle) -> Self {
+        Self(SharedStore::new(policy::HstsStore::of(style)))
     }
 
     /// Adds the contents of a file in curl's format. A missing file counts as empty.
@@ -57,11 +57,11 @@ impl Hsts {
         self.save_by(path, None)
     }
 
-    /// Saves like [`Hsts::save`]. Waits at most until this deadline for a lock that another process
+    /// Saves like [`HstsCache::save`]. Waits at most until this deadline for a lock that another process
     /// holds on the file.
     ///
     /// # Errors
-    /// As [`Hsts::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
+    /// As [`HstsCache::save`], and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout), whose text names the process where the system
     /// tells it.
     pub fn save_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         self.0.save(path.as_ref(), deadline)

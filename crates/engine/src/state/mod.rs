@@ -3,21 +3,21 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`jar`] | cookies; Netscape's file |
+//! | [`cookie_jar`] | cookies; Netscape's file |
 //! | [`hsts`] | hosts that must be reached over TLS; curl's `--hsts` file |
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
-//! | `files` | a save that loses nothing |
-//! | `store` | what HSTS and Alt-Svc share |
+//! | `locked_file` | a save that loses nothing |
+//! | `file_store` | what HSTS and Alt-Svc share |
 //!
 //! The rules are `httphaul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
 //! it holds.
 //!
 //! ```no_run
 //! use haul::RequestOptions;
-//! use haul::state::jar::Jar;
+//! use haul::state::cookie_jar::SharedCookieJar;
 //!
-//! let jar = Jar::new();
+//! let jar = SharedCookieJar::new();
 //! jar.load("cookies.txt")?;
 //! let options = RequestOptions { jar: Some(jar.clone()), ..RequestOptions::default() };
 //! // ... requests ...
@@ -28,7 +28,7 @@
 
 pub mod alt_svc;
 pub mod auth;
-mod files;
+pub mod cookie_jar;
+mod file_store;
 pub mod hsts;
-pub mod jar;
-mod store;
+mod locked_file;

@@ -1,18 +1,18 @@
 //! The route of a transfer's connection: an alternative service (RFC 7838) with its Alt-Used field
 //! and the return to the origin when it fails; the proxy.
 
-use haul_policy::alt_svc::Protocol;
+use haul_policy::alt_svc::AlpnProtocol;
 
 use super::Transfer;
-use crate::net::pool::Key;
-use crate::net::proxy::Via;
+use crate::net::pool::ConnectionKey;
+use crate::net::proxy::ProxyRoute;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind};
 
 /// An alternative service of an origin (RFC 7838): protocol, host and port.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AltService {
-    protocol: Protocol,
+    protocol: AlpnProtocol,
     host: String,
     port: u16,
 }
@@ -28,8 +28,8 @@ pub(super) struct ConnectionRoute {
 
 impl Transfer {
     /// Notes the route of the connection for the next exchange.
-    pub fn set_route(&mut self, key: &Key) {
-        self.facts.proxy_used = key.via != Via::Direct;
+    pub fn set_route(&mut self, key: &ConnectionKey) {
+        self.facts.proxy_used = key.via != ProxyRoute::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
         self.route.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
         let service = key

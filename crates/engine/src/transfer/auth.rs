@@ -3,17 +3,18 @@
 use std::borrow::Cow;
 
 use haul_policy::auth::{
-    Choice, Credentials, Identity, IdentityError, Qop, SigV4, Signature, UnsignedRequest, choose, parse_challenges,
+    ChosenScheme, Credentials, CredentialsError, Qop, RequestCredentials, SigV4, SigV4Signature, UnsignedRequest,
+    choose, parse_challenges,
 };
-use haul_policy::redirect::Secrets;
+use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use super::request_fields::{CallerFields, FieldLine, is_for_hop, is_host};
 use super::state::Disposition;
 use crate::clock;
-use crate::state::auth::{Ask, Netrc, Sent};
+use crate::state::auth::{AuthRequest, NetrcText, SentScheme};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of answered challenges after which a response is final. Without a limit, a server
@@ -27,8 +28,8 @@ pub(super) struct AuthState {
     /// the caller.
     first: Option<Box<Target>>,
     /// The identity to use at the present target; `None` until it is looked up.
-    identity: Option<Identity>,
-    sent: Sent,
+    identity: Option<RequestCredentials>,
+    sent: SentScheme,
     /// The number of answered challenges of this target.
     answers: u8,
     /// The current request has no content because its only purpose is to provoke a challenge.
@@ -38,8 +39,14 @@ pub(super) struct AuthState {
 }
 
 impl AuthState {
-    const NONE: Self =
-        Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unchallenged: false };
+    const NONE: Self = Self {
+        first: None,
+        identity: None,
+        sent: SentScheme::Nothing,
+        answers: 0,
+        is_probe: false,
+        is_unchallenged: false,
+    };
 
     /// The state for the caller's target.
     pub(super) fn new(target: &Target) -> Self {
@@ -55,13 +62,13 @@ impl AuthState {
 impl Transfer {
     /// Returns the value of the next request's Authorization field, unless the caller sets one.
     pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
-        (self.auth.sent, self.auth.is_probe) = (Sent::Nothing, false);
+        (self.auth.sent, self.auth.is_probe) = (SentScheme::Nothing, false);
         if has_own {
-            self.auth.identity = Some(Identity::default());
+            self.auth.identity = Some(RequestCredentials::default());
             return Ok(None);
         }
-        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.current.secrets) {
-            self.auth.identity = Some(Identity::default());
+        if let (Some(literal), SecretHandling::Keep) = (&self.options.authorization, self.current.secrets) {
+            self.auth.identity = Some(RequestCredentials::default());
             return Ok(Some(literal.clone()));
         }
         let identity = match self.auth.identity.take() {
@@ -72,14 +79,14 @@ impl Transfer {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
-        let ask = Ask { target: &self.current.target, method: &self.current.method, content };
+        let ask = AuthRequest { target: &self.current.target, method: &self.current.method, content };
         let auth = &self.options.auth;
         let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
         // Bearer credentials are not remembered.
         let token = identity.bearer.as_deref().filter(|_| self.auth.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
-            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, Sent::Bearer)),
+            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, SentScheme::Bearer)),
             None => answer,
         };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
@@ -88,7 +95,7 @@ impl Transfer {
             self.withhold_content();
         }
         let (value, sent) = answer.unzip();
-        self.auth.sent = sent.unwrap_or(Sent::Nothing);
+        self.auth.sent = sent.unwrap_or(SentScheme::Nothing);
         Ok(value)
     }
 
@@ -112,7 +119,7 @@ impl Transfer {
         callers: &CallerFields<'_>,
         given: &[FieldLine<'_>],
         target: &Target,
-    ) -> Result<Option<Signature>> {
+    ) -> Result<Option<SigV4Signature>> {
         let Some((scheme, credentials)) = self.signs(callers) else { return Ok(None) };
         let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
@@ -134,20 +141,20 @@ impl Transfer {
     /// Withholds content from the next request if it must not be sent before the credentials are
     /// known.
     pub(super) fn withhold_content(&mut self) {
-        let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
+        let waits = self.is_once() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
     }
 
     /// Returns the identity for the current target.
-    fn look_up(&self) -> Result<Identity> {
+    fn look_up(&self) -> Result<RequestCredentials> {
         let auth = &self.options.auth;
-        let first = self.auth.first.as_deref().filter(|_| self.current.secrets == Secrets::Keep);
+        let first = self.auth.first.as_deref().filter(|_| self.current.secrets == SecretHandling::Keep);
         // User and password of a URL belong to its origin, even if the user trusts others. Those of a redirect to
         // that origin do not replace them.
         let target = match (first.filter(|_| self.current.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // They do not replace those of the netrc file, either.
-            (None, Netrc::Required(_)) => {
+            (None, NetrcText::Required(_)) => {
                 let mut target = self.current.target.clone();
                 target.drop_userinfo();
                 Cow::Owned(target)
@@ -156,10 +163,10 @@ impl Transfer {
         };
         auth.identity(auth.user.as_ref(), &target, self.current.secrets, self.current.is_downgraded).map_err(|error| {
             match error {
-                IdentityError::Netrc(error) => {
+                CredentialsError::Netrc(error) => {
                     Error::with_source(ErrorKind::Read, "the netrc file is malformed", error)
                 }
-                IdentityError::Auth(error) => refused(error),
+                CredentialsError::Auth(error) => refused(error),
                 error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
             }
         })
@@ -167,11 +174,11 @@ impl Transfer {
 
     /// Returns the disposition of a response that contains a challenge. `None`: the response is
     /// final.
-    pub(super) fn on_challenge(&mut self, head: &Head) -> Option<Disposition> {
+    pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
         if head.status() != 401 {
-            if let (Some(credentials), Sent::Digest) = (&identity.credentials, login.sent) {
+            if let (Some(credentials), SentScheme::Digest) = (&identity.credentials, login.sent) {
                 for field in head.get_all("authentication-info") {
                     auth.memory.on_info(credentials, &self.current.target, field);
                 }
@@ -189,30 +196,30 @@ impl Transfer {
         }
         let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
             Ok(choice) => choice,
-            Err(_) if self.options.as_curl.trusts_end => return None,
+            Err(_) if self.options.curl_compat.trusts_end => return None,
             Err(error) => return Some(Disposition::Fail(refused(error))),
         };
         let is_new = match (&choice, &identity.credentials) {
-            (Choice::Nothing, _) => false,
-            (Choice::Bearer, _) => login.sent != Sent::Bearer,
-            (Choice::Basic, _) => login.sent != Sent::Basic,
+            (ChosenScheme::Nothing, _) => false,
+            (ChosenScheme::Bearer, _) => login.sent != SentScheme::Bearer,
+            (ChosenScheme::Basic, _) => login.sent != SentScheme::Basic,
             // An answer sent in advance may belong to an old challenge. The password is not wrong yet.
-            (Choice::Digest(new), Some(credentials)) => {
-                login.sent != Sent::Digest
+            (ChosenScheme::Digest(new), Some(credentials)) => {
+                login.sent != SentScheme::Digest
                     || login.answers == 0
                     || auth.memory.may_answer_again(credentials, &self.current.target, new)
             }
-            (Choice::Digest(_), None) => false,
+            (ChosenScheme::Digest(_), None) => false,
         };
         if !is_new {
             return None;
         }
         let is_unseen = self.content().is_some_and(|body| body.bytes().is_none());
-        if is_unseen && matches!(&choice, Choice::Digest(new) if new.qop() == Qop::AuthInt) {
+        if is_unseen && matches!(&choice, ChosenScheme::Digest(new) if new.qop() == Qop::AuthInt) {
             let message = "the server wants a digest of the content, which is not in memory";
             return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
         }
-        if let (Some(credentials), Choice::Digest(_) | Choice::Basic) = (&identity.credentials, &choice) {
+        if let (Some(credentials), ChosenScheme::Digest(_) | ChosenScheme::Basic) = (&identity.credentials, &choice) {
             auth.memory.learn(credentials, &self.current.target, &choice);
         }
         if let Some(error) = self.resend_error() {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use crate::facts::TransferPhase;
@@ -21,14 +21,14 @@ impl ConnectObserver for Transfer {
         self.facts.local = local;
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[Head]) {
+    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]) {
         self.facts.connect_status = status;
         for head in heads {
             self.facts.head_bytes += head.raw().len() as u64;
             if let Some(trace) = &self.options.trace {
                 trace.event(&TraceEvent::Connect { head });
             }
-            if self.options.include_head && self.options.as_curl.connect_heads {
+            if self.options.include_head && self.options.curl_compat.connect_heads {
                 self.keep_head(head);
             }
         }
@@ -58,7 +58,7 @@ impl ConnectObserver for Option<&mut Box<Transfer>> {
         self.iter_mut().for_each(|transfer| transfer.connected(local));
     }
 
-    fn connect_answered(&mut self, status: u16, heads: &[Head]) {
+    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]) {
         self.iter_mut().for_each(|transfer| transfer.connect_answered(status, heads));
     }
 

@@ -1,6 +1,6 @@
 //! Content codings of a transfer: requesting compressed content, and decoding it.
 
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use crate::body::is_decodable;
@@ -13,11 +13,11 @@ impl Transfer {
         let options = &self.options;
         options.decode
             && !self.resume.range.is_plain_part()
-            && (options.as_curl.decodes_all || !self.ranges.are_wanted())
+            && (options.curl_compat.decodes_all || !self.ranges.are_wanted())
     }
 
     /// Returns true if the response's content is to be decoded.
-    pub(super) fn decodes(&self, head: &Head) -> bool {
-        self.options.decode && (self.options.as_curl.decodes_all || is_decodable(head))
+    pub(super) fn decodes(&self, head: &ResponseHead) -> bool {
+        self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
     }
 }

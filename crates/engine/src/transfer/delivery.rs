@@ -11,8 +11,8 @@ use haul_proto::h1::BodyFraming;
 use super::state::Disposition;
 use super::{Credit, Transfer};
 use crate::buffer::Lease;
-use crate::request::Span;
-use crate::sink::Wake;
+use crate::request::ContentSpan;
+use crate::sink::TransferWaker;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
@@ -21,7 +21,7 @@ const MAX_DRAINED: u64 = 64 << 10;
 
 impl Transfer {
     /// Returns the number of body bytes that may be read now.
-    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
+    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> Credit {
         match self.response.disposition {
             Disposition::Deliver => {}
             // Bytes received with a head are delivered whatever the credit; a head is always read.
@@ -40,7 +40,7 @@ impl Transfer {
 
     /// Returns true if the transfer would accept the next bytes of its server, as far as that can
     /// be known before a response begins.
-    pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+    pub fn is_ready(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         match self.response.disposition {
             Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
             _ => true,
@@ -63,7 +63,7 @@ impl Transfer {
         let max_drained = match (&self.response.disposition, &self.options.span) {
             // The server has only weak validators, so its first range cannot be used. The range would be requested
             // again at every call, and Tomcat closes the connection after a few reset streams.
-            (Disposition::Again, Some(Span::Opening(bytes))) => MAX_DRAINED.max(*bytes),
+            (Disposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
             _ => MAX_DRAINED,
         };
         unwanted

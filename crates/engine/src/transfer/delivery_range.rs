@@ -13,12 +13,12 @@
 //! 15.3.7). A 200 with the same strong validator is accepted, too; the bytes that were delivered already are skipped.
 
 use haul_policy::range::content_range;
-use haul_policy::range::validator::{Agreement, Validator};
+use haul_policy::range::validator::{Validator, ValidatorMatch};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
-use crate::request::{RequestOptions, Span};
-use crate::sink::Partial;
+use crate::request::{ContentSpan, RequestOptions};
+use crate::sink::PartialContent;
 
 /// The bytes that a transfer delivers, and the position in them.
 #[derive(Debug, Clone, Default)]
@@ -67,8 +67,10 @@ impl DeliveryRange {
     pub(super) fn of(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::from(options.resume_from.unwrap_or(0)),
-            Some(Span::Opening(bytes)) => Self { end: Some((*bytes).max(1)), is_opening: true, ..Self::default() },
-            Some(Span::Rest { from, to, total, validator }) => Self {
+            Some(ContentSpan::Opening(bytes)) => {
+                Self { end: Some((*bytes).max(1)), is_opening: true, ..Self::default() }
+            }
+            Some(ContentSpan::Rest { from, to, total, validator }) => Self {
                 at: *from,
                 end: to.filter(|end| end != total),
                 total: Some(*total),
@@ -91,7 +93,7 @@ impl DeliveryRange {
     }
 
     /// Limits the range to the bytes that an earlier run left missing.
-    pub(super) fn resumes(&mut self, partial: Partial) {
+    pub(super) fn resumes(&mut self, partial: PartialContent) {
         *self = match partial.known {
             Some((total, validator)) => Self::part(partial.gap, total, validator),
             None => Self::from(partial.gap.start),
@@ -142,7 +144,7 @@ impl DeliveryRange {
     /// Returns true, once, if the request may ask for the last existing byte. A server that reports
     /// neither the rest nor the total length may report them for that byte: Apache and lighttpd
     /// send no Content-Range with a 416, though they should (RFC 9110 section 15.5.17).
-    pub(super) fn try_last_byte(&mut self, head: &Head) -> bool {
+    pub(super) fn try_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
         let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.requests_last_byte;
         self.requests_last_byte |= may;
@@ -155,7 +157,7 @@ impl DeliveryRange {
     }
 
     /// Takes the length and the validator from a 200 that brings the representation.
-    pub(super) fn begins(&mut self, head: &Head, framing: BodyFraming) {
+    pub(super) fn begins(&mut self, head: &ResponseHead, framing: BodyFraming) {
         *self = Self {
             total: match framing {
                 BodyFraming::Length(length) => Some(length),
@@ -168,7 +170,7 @@ impl DeliveryRange {
     }
 
     /// Takes the total length from a 206 that continues the range.
-    pub(super) fn continues(&mut self, head: &Head) {
+    pub(super) fn continues(&mut self, head: &ResponseHead) {
         if let Some(range) = content_range_of(head) {
             self.total = range.total;
         }
@@ -194,7 +196,7 @@ impl DeliveryRange {
     }
 
     /// Returns the relation of a response to the range.
-    pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
+    pub(super) fn judge(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
             (200, true) if !self.is_opening => self.judge_whole(head, framing),
@@ -204,7 +206,7 @@ impl DeliveryRange {
     }
 
     /// Judges a 206.
-    fn judge_part(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
+    fn judge_part(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         let Some(range) = content_range_of(head) else {
             return RangeVerdict::Refused("a part without one valid Content-Range");
         };
@@ -214,7 +216,7 @@ impl DeliveryRange {
         let (Some(span), Some(total)) = (range.span, total) else {
             return RangeVerdict::Refused("a part of unknown place or total");
         };
-        if self.total.is_some_and(|known| known != total) || self.agrees(head) == Agreement::Different {
+        if self.total.is_some_and(|known| known != total) || self.agrees(head) == ValidatorMatch::Different {
             return RangeVerdict::Changed;
         }
         if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
@@ -237,7 +239,7 @@ impl DeliveryRange {
     }
 
     /// Judges a 200.
-    fn judge_whole(&self, head: &Head, framing: BodyFraming) -> RangeVerdict {
+    fn judge_whole(&self, head: &ResponseHead, framing: BodyFraming) -> RangeVerdict {
         if self.validator.is_none() {
             return RangeVerdict::Refused("the whole instead of a range");
         }
@@ -247,18 +249,20 @@ impl DeliveryRange {
         };
         let other_coding = self.coding.as_ref().is_some_and(|known| *known != coding(head));
         match self.agrees(head) {
-            Agreement::Same if !other_length && !other_coding => RangeVerdict::Repeats(self.at),
-            Agreement::Unsaid => RangeVerdict::Refused("the whole instead of a range, and not of which representation"),
+            ValidatorMatch::Same if !other_length && !other_coding => RangeVerdict::Repeats(self.at),
+            ValidatorMatch::Unsaid => {
+                RangeVerdict::Refused("the whole instead of a range, and not of which representation")
+            }
             _ => RangeVerdict::Changed,
         }
     }
 
     /// Judges a 416.
-    fn judge_unsatisfied(&self, head: &Head) -> RangeVerdict {
+    fn judge_unsatisfied(&self, head: &ResponseHead) -> RangeVerdict {
         let Some(total) = content_range_of(head).and_then(|range| range.total) else {
             return RangeVerdict::Refused("no such range, and not how long it is");
         };
-        let same = self.total.is_none_or(|known| known == total) && self.agrees(head) != Agreement::Different;
+        let same = self.total.is_none_or(|known| known == total) && self.agrees(head) != ValidatorMatch::Different;
         match () {
             () if !same => RangeVerdict::Changed,
             () if self.at == total && self.end.is_none_or(|end| end == total) => RangeVerdict::Complete,
@@ -267,16 +271,16 @@ impl DeliveryRange {
     }
 
     /// Compares the validator with those of a response.
-    fn agrees(&self, head: &Head) -> Agreement {
+    fn agrees(&self, head: &ResponseHead) -> ValidatorMatch {
         self.validator
             .as_ref()
-            .map_or(Agreement::Unsaid, |validator| validator.agrees(head.get("etag"), head.get("last-modified")))
+            .map_or(ValidatorMatch::Unsaid, |validator| validator.agrees(head.get("etag"), head.get("last-modified")))
     }
 }
 
 /// Returns the strong validator of a response. Runs for every response that begins a body. Most
 /// have an entity-tag, which decides alone if it is a strong one; the rest is done in one pass.
-fn strong_validator(head: &Head) -> Option<Validator> {
+fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
     if tag.is_some() {
         return tag;
@@ -297,14 +301,14 @@ fn strong_validator(head: &Head) -> Option<Validator> {
 }
 
 /// Returns the Content-Range of a response, if it has exactly one.
-fn content_range_of(head: &Head) -> Option<content_range::ContentRange> {
+fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> {
     let mut fields = head.get_all("content-range");
     let (only, None) = (fields.next()?, fields.next()) else { return None };
     content_range::parse(only)
 }
 
 /// Returns the content coding of a response; empty if it has none.
-fn coding(head: &Head) -> Vec<u8> {
+fn coding(head: &ResponseHead) -> Vec<u8> {
     let mut text = Vec::new();
     for (index, value) in head.get_all("content-encoding").enumerate() {
         if index > 0 {

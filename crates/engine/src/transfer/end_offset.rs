@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::sink::Wake;
+use crate::sink::TransferWaker;
 use crate::sync::IgnorePoison;
 
 /// The end that a split sets for its first stream, and the position of that stream.
@@ -18,7 +18,7 @@ pub(crate) struct EndOffset {
     is_settled: AtomicBool,
     /// The position of the transfer.
     position: AtomicU64,
-    waiting: Mutex<Option<(Arc<dyn Wake>, usize)>>,
+    waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
 impl EndOffset {
@@ -56,7 +56,7 @@ impl EndOffset {
 
     /// Returns the number of bytes that a transfer at the position `at` may still deliver. If 0,
     /// `waker` is woken when that changes.
-    pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {
             *self.waiting.lock().ignore_poison() = waker.map(|waker| (Arc::clone(waker), token));

@@ -58,12 +58,12 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_policy::target::Target;
-use haul_proto::head::{Fields, Head};
+use haul_proto::head::{Fields, ResponseHead};
 
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
 use crate::facts::Facts;
-use crate::request::{Particulars, RequestOptions, Span, method};
+use crate::request::{ContentSpan, RequestOptions, RequestOverrides, method};
 use alt_service::ConnectionRoute;
 use auth::AuthState;
 use delivery_range::DeliveryRange;
@@ -96,7 +96,7 @@ const MAX_KEPT_HEADS: usize = 1 << 20;
 /// keeps free blocks of up to 1,032 bytes for each thread, and is much slower for larger ones.
 pub struct Transfer {
     options: Arc<RequestOptions>,
-    particulars: Particulars,
+    particulars: RequestOverrides,
     auth: AuthState,
     /// The target of the next exchange.
     current: TargetState,
@@ -109,7 +109,7 @@ pub struct Transfer {
     split: SplitRole,
     body: BodyDelivery,
     /// The head of the first response that is delivered.
-    head: Option<Head>,
+    head: Option<ResponseHead>,
     /// Boxed, since few responses have any.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
@@ -126,7 +126,7 @@ impl Transfer {
     /// Makes a transfer that delivers `target`'s content along `body`. Transfers move as boxes.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
-        Self::with(target, options, Particulars::default(), body, now, tag)
+        Self::with(target, options, RequestOverrides::default(), body, now, tag)
     }
 
     /// Makes a transfer with settings for this request alone.
@@ -134,7 +134,7 @@ impl Transfer {
     pub fn with(
         target: Target,
         options: Arc<RequestOptions>,
-        mut particulars: Particulars,
+        mut particulars: RequestOverrides,
         body: BodyDelivery,
         now: Instant,
         tag: u64,
@@ -163,7 +163,7 @@ impl Transfer {
                     (true, true) => RangeMode::EngineFromOffset,
                 },
                 start: options.resume_from.unwrap_or(0),
-                must_continue: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
+                must_continue: options.resume_from.is_some() || matches!(options.span, Some(ContentSpan::Rest { .. })),
                 sink_was_asked: options.resume_from.is_some() || options.span.is_some(),
             },
             speed: SpeedLimits::new(&options, now),
@@ -291,7 +291,7 @@ impl Transfer {
 
     /// Returns the head of the delivered response, once it has arrived.
     #[must_use]
-    pub fn head(&self) -> Option<&Head> {
+    pub fn head(&self) -> Option<&ResponseHead> {
         self.head.as_ref()
     }
 

@@ -3,7 +3,7 @@
 
 use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use super::state::Disposition;
@@ -73,7 +73,7 @@ impl Transfer {
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
             let says_so =
-                !self.options.as_curl.omits_empty && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
+                !self.options.curl_compat.omits_empty && matches!(&*self.current.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
         };
         if self.auth.is_probe {
@@ -116,7 +116,7 @@ impl Transfer {
                 // Without content there is nothing to expect (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
-                    length > MIN_EXPECT_SIZE || self.options.as_curl.spares_once && self.is_once()
+                    length > MIN_EXPECT_SIZE || self.options.curl_compat.spares_once && self.is_once()
                 }
                 // Even if the user asks for chunks, the length may be known.
                 BodyLength::Chunked => {
@@ -127,7 +127,7 @@ impl Transfer {
 
     /// Repeats a request without Expect if the server rejects the expectation (RFC 9110 section
     /// 15.5.18).
-    pub(super) fn on_expectation_failed(&mut self, head: &Head) -> Option<Disposition> {
+    pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<Disposition> {
         if head.status() != 417 || self.expectation != Expectation::Sent {
             return None;
         }

@@ -8,10 +8,10 @@
 
 use std::borrow::Cow;
 
-use haul_policy::auth::Signature;
+use haul_policy::auth::SigV4Signature;
 use haul_policy::proxy::Fields;
 use haul_policy::range::validator::Validator;
-use haul_policy::redirect::Secrets;
+use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
@@ -20,7 +20,7 @@ use super::Transfer;
 use super::request_content::Expectation;
 use super::target_state::TargetState;
 use crate::Result;
-use crate::net::proxy::Via;
+use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 
 /// A field of the caller: name and value.
@@ -35,7 +35,7 @@ pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
     left_out: &'a [String],
-    secrets: Secrets,
+    secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
     /// The caller has no fields, as for most requests. This saves a search for each field of the
@@ -47,7 +47,7 @@ impl<'a> CallerFields<'a> {
     pub(super) fn of(options: &'a RequestOptions, own: &'a [OwnedField], aim: &TargetState) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
         let (secrets, same_origin) = (aim.secrets, aim.same_origin);
-        let hands_on = options.as_curl.hands_on_fields;
+        let hands_on = options.curl_compat.hands_on_fields;
         let callers = Self { shared, own, left_out, secrets, same_origin, hands_on, is_empty: false };
         let is_empty = callers.allowed().next().is_none();
         Self { is_empty, ..callers }
@@ -123,7 +123,7 @@ impl Transfer {
     /// server. `spelled` replaces the spelling of the target.
     pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<ForwardedRequest> {
         self.proxy_auth.is_answered = false;
-        let via = Via::of(&self.current.target, options);
+        let via = ProxyRoute::of(&self.current.target, options);
         let Some(hop) = via.forwards() else { return Ok(ForwardedRequest::default()) };
         let (uri, fields) = hop.forwarded(&self.current.method, spelled.unwrap_or(&self.current.target))?;
         let forwarded = ForwardedRequest { uri: Some(uri), fields };
@@ -157,7 +157,7 @@ impl Transfer {
         given: &[FieldLine<'_>],
         framing: BodyLength,
         authorization: Option<Vec<u8>>,
-        signature: Option<Signature>,
+        signature: Option<SigV4Signature>,
     ) -> EngineFieldValues<'_> {
         let options = &self.options;
         let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
@@ -274,9 +274,9 @@ impl Transfer {
     /// Cookie field of the user replaces both; in curl's mode, the jar's cookies then have a second
     /// field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
-        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.as_curl.cookies_by_host);
+        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| is_made && self.current.secrets == Secrets::Keep);
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.current.secrets == SecretHandling::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

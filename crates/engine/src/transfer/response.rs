@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::retry::{self, Outcome as Trouble};
+use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::{Head, Version};
+use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict};
 use super::state::Disposition;
 use super::{MAX_KEPT_HEADS, MAX_RESTARTS, Transfer};
 use crate::clock;
 use crate::error::ErrorStage;
-use crate::net::proxy::Via;
+use crate::net::proxy::ProxyRoute;
 use crate::outcome::FollowedRedirect;
 use crate::request::RequestOptions;
-use crate::sink::Begin;
+use crate::sink::BodyInfo;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
@@ -26,10 +26,10 @@ const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
     /// Handles the head of the final response: decides whether its body is delivered or dropped.
-    pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
+    pub fn on_head(&mut self, head: ResponseHead, framing: BodyFraming, now: Instant) {
         let continues = self.resume.has_begun;
         self.restore_deadline();
-        self.current.is_http10 = head.version() == Version::Http10;
+        self.current.is_http10 = head.version() == ProtocolVersion::Http10;
         self.facts.on_head(&head, now, continues);
         self.speed.on_received(0, now);
         if let Some(trace) = &self.options.trace {
@@ -63,7 +63,7 @@ impl Transfer {
     }
 
     /// Checks the reasons not to deliver the body, in this order; the first that applies decides.
-    fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
+    fn decide(&mut self, head: &ResponseHead, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let decided = self
             .on_proxy_challenge_or_misdirection(head, &options)
@@ -80,10 +80,14 @@ impl Transfer {
 
     /// Repeats the request if a proxy requires authentication (407), or if the server does not answer
     /// for this host on this connection (421).
-    fn on_proxy_challenge_or_misdirection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
+    fn on_proxy_challenge_or_misdirection(
+        &mut self,
+        head: &ResponseHead,
+        options: &RequestOptions,
+    ) -> Option<Disposition> {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
-            let via = Via::of(&self.current.target, options);
+            let via = ProxyRoute::of(&self.current.target, options);
             if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered)) {
                 self.proxy_auth.rounds += 1;
                 return Some(Disposition::Again);
@@ -103,7 +107,7 @@ impl Transfer {
     }
 
     /// Follows a redirect, or fails if that is impossible.
-    fn on_location(&mut self, head: &Head) -> Option<Disposition> {
+    fn on_location(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let location = match location(head) {
             Ok(location) => location,
             Err(error) => return Some(Disposition::Fail(error)),
@@ -124,16 +128,16 @@ impl Transfer {
 
     /// Returns the disposition that follows from the requested range. `None`: the response is
     /// delivered like any other.
-    fn on_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+    fn on_range(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         if !self.ranges.are_allowed() {
             return None;
         }
         match self.resume.range.judge(head, framing) {
             RangeVerdict::Ordinary => None,
             // Some servers call everything that they send a part.
-            _ if options.as_curl.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
+            _ if options.curl_compat.trusts_end && head.status() == 206 && !self.resume.range.is_ranged() => None,
             RangeVerdict::Refused(_)
-                if options.as_curl.trusts_end
+                if options.curl_compat.trusts_end
                     && self.ranges.must_continue
                     && self.is_already_complete(head, framing) =>
             {
@@ -148,14 +152,19 @@ impl Transfer {
 
     /// Returns to the caller's target if a redirect's target responded before and now refuses: its
     /// address may be good for one request, or for a few minutes.
-    fn on_stale_target(&mut self, head: &Head) -> Option<Disposition> {
+    fn on_stale_target(&mut self, head: &ResponseHead) -> Option<Disposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(Disposition::Anew)
     }
 
     /// Refuses content other than the requested part, which must not be appended to the existing
     /// part.
-    fn on_missing_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+    fn on_missing_range(
+        &mut self,
+        head: &ResponseHead,
+        framing: BodyFraming,
+        options: &RequestOptions,
+    ) -> Option<Disposition> {
         let status = head.status();
         if !self.ranges.must_continue
             || !self.ranges.are_allowed()
@@ -164,7 +173,7 @@ impl Transfer {
         {
             return None;
         }
-        if options.as_curl.trusts_end && self.is_already_complete(head, framing) {
+        if options.curl_compat.trusts_end && self.is_already_complete(head, framing) {
             return Some(Disposition::Complete);
         }
         let message = format!("asked for a range, the server answered {status}");
@@ -172,7 +181,12 @@ impl Transfer {
     }
 
     /// Drops a body that is too large, or that the caller rejects by its head.
-    fn on_unwanted(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+    fn on_unwanted(
+        &mut self,
+        head: &ResponseHead,
+        framing: BodyFraming,
+        options: &RequestOptions,
+    ) -> Option<Disposition> {
         if options.head_only {
             let length = std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()?;
             return self.check_size(length).err().map(Disposition::Fail);
@@ -186,7 +200,7 @@ impl Transfer {
     }
 
     /// Begins to deliver the body, or ends the transfer if there is none.
-    fn deliver(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Disposition {
+    fn deliver(&mut self, head: &ResponseHead, framing: BodyFraming, options: &RequestOptions) -> Disposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin_delivery(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
@@ -198,14 +212,14 @@ impl Transfer {
     }
 
     /// Handles a status that may be a failure, or worth a retry. `None`: its body is delivered.
-    fn on_bad_status(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
+    fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
         // If no status counts as a failure, only a transient one is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
         let may_retry = self.may_retry(Trouble::Status(status), retry_after);
         let wait = may_retry.filter(|_| is_reason && self.resend_error().is_none());
-        if let Some(wait) = wait.filter(|_| !options.as_curl.retries_whole) {
+        if let Some(wait) = wait.filter(|_| !options.curl_compat.retries_whole) {
             return Some(Disposition::Retry(wait));
         }
         if !options.fail || options.fail_with_body {
@@ -222,7 +236,7 @@ impl Transfer {
     }
 
     /// Returns true if the existing part is as long as the whole, as far as the server shows it.
-    fn is_already_complete(&self, head: &Head, framing: BodyFraming) -> bool {
+    fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             206 => false,
@@ -231,7 +245,7 @@ impl Transfer {
     }
 
     /// Returns the disposition of a response to a request for a range.
-    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &Head, framing: BodyFraming) -> Disposition {
+    fn apply_verdict(&mut self, verdict: RangeVerdict, head: &ResponseHead, framing: BodyFraming) -> Disposition {
         let (kind, message) = match verdict {
             RangeVerdict::Continues => {
                 self.resume.range.continues(head);
@@ -246,7 +260,7 @@ impl Transfer {
             }
             // A retry in curl's mode continues in the user's file, whatever its server makes of
             // If-Range.
-            RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.as_curl.retries_whole => {
+            RangeVerdict::Repeats(there) if self.ranges.must_continue && self.options.curl_compat.retries_whole => {
                 self.resume.skip = there;
                 return self.begin_delivery(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
             }
@@ -281,7 +295,7 @@ impl Transfer {
     }
 
     /// Begins to deliver the body to the sink, with the heads before it.
-    fn begin_delivery(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
+    fn begin_delivery(&mut self, head: &ResponseHead, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
             BodyFraming::None => Some(0),
@@ -303,7 +317,7 @@ impl Transfer {
         }
         // Transfer codings were applied last and are decoded first; chunks are decoded already. The machine passes only
         // codings that the request accepts.
-        if !liberties.raw && length != Some(0) && head.version() <= Version::Http11 {
+        if !liberties.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {
                 let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];
@@ -313,7 +327,7 @@ impl Transfer {
         }
         let coding = codings.join(&b", "[..]);
         self.body.begin(
-            &Begin {
+            &BodyInfo {
                 head,
                 target: self.current.first_target(),
                 place: &self.current.target,
@@ -344,7 +358,7 @@ impl Transfer {
 }
 
 /// Returns the error for a status of 400 or above, if the options treat it as one.
-pub(crate) fn bad_status(head: &Head) -> Error {
+pub(crate) fn bad_status(head: &ResponseHead) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
@@ -352,7 +366,7 @@ pub(crate) fn bad_status(head: &Head) -> Error {
 
 /// Returns the value of Location. Repeated fields are accepted if all have the same value.
 /// Different values are an error, since no rule selects one of them.
-fn location(head: &Head) -> Result<Option<&[u8]>> {
+fn location(head: &ResponseHead) -> Result<Option<&[u8]>> {
     let mut named = head.get_all("location").filter(|value| !value.is_empty());
     let first = named.next();
     if named.any(|other| Some(other) != first) {

@@ -3,15 +3,15 @@
 
 use std::borrow::Cow;
 
-use haul_policy::redirect::{self, Hop, RedirectError, RedirectRules};
+use haul_policy::redirect::{self, RedirectError, RedirectRules, RedirectedRequest};
 use haul_policy::target::{Scheme, Target};
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 
 impl Transfer {
     /// Stores the response's cookies, and its instructions for reaching its host (HSTS, Alt-Svc).
-    pub(super) fn store_response_state(&self, head: &Head) {
+    pub(super) fn store_response_state(&self, head: &ResponseHead) {
         let (options, target) = (&self.options, &self.current.target);
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
@@ -37,7 +37,7 @@ impl Transfer {
             .fields
             .iter()
             .find(is_host)
-            .filter(|_| self.options.as_curl.cookies_by_host && self.current.same_origin);
+            .filter(|_| self.options.curl_compat.cookies_by_host && self.current.same_origin);
         let named = named.and_then(|(_, host)| {
             let (scheme, host) = (self.current.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
             Target::parse(&format!("{scheme}://{host}{}", self.current.target.path_and_query())).ok()
@@ -47,7 +47,7 @@ impl Transfer {
 
     /// Returns the redirect of a response. A target that must be reached over TLS is judged as an
     /// https one, so that a redirect to it does not count as a downgrade.
-    pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<Hop>, RedirectError> {
+    pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<RedirectedRequest>, RedirectError> {
         let rules = &self.options.redirects;
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
             redirect::decide(

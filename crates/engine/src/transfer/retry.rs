@@ -4,8 +4,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime};
 
-use haul_policy::retry::{self, Outcome as Trouble};
-use haul_proto::head::Head;
+use haul_policy::retry::{self, AttemptOutcome as Trouble};
+use haul_proto::head::ResponseHead;
 
 use super::request_content::Expectation;
 use super::state::{Disposition, Scheduling};
@@ -16,7 +16,7 @@ use crate::clock;
 use crate::error::ErrorStage;
 use crate::facts::TransferPhase;
 use crate::outcome::TransferOutcome;
-use crate::sink::Begin;
+use crate::sink::BodyInfo;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes since the last failure after which a resumable transfer has all its retries
@@ -136,7 +136,7 @@ impl Transfer {
         self.response.retry_after_body = None;
         // Changed content cannot be continued.
         let is_final = self.is_part() || error.kind() == ErrorKind::Changed || self.resend_error().is_some();
-        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
+        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.curl_compat.retries_whole && !is_final) {
             Some(wait) if !self.resume.has_begun || self.body.restart() => {
                 // The existing part remains, and so does its validator.
                 let rest = self.ranges.must_continue.then(|| self.resume.range.clone());
@@ -174,7 +174,7 @@ impl Transfer {
         if !matches!(self.response.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
-        let fails = self.options.as_curl.fails_tunnels && self.options.fail && !self.options.fail_with_body;
+        let fails = self.options.curl_compat.fails_tunnels && self.options.fail && !self.options.fail_with_body;
         let error = match error.status() {
             Some(status) if fails && status >= 400 && error.kind() == ErrorKind::Connect => {
                 Error::new(ErrorKind::Status, error.cause()).with_status(status)
@@ -239,7 +239,7 @@ impl Transfer {
             _ => false,
         });
         let is_plain = self.ranges.are_allowed() && self.current.method == "GET" && !self.options.include_head;
-        self.options.as_curl.retries_whole
+        self.options.curl_compat.retries_whole
             && is_plain
             && brings
             && self.resume.range.at > self.ranges.start
@@ -283,7 +283,7 @@ impl Transfer {
         self.facts.enter(TransferPhase::Pause, now);
         let at = clock::after(now, wait);
         self.begin_attempt(at);
-        if self.options.as_curl.retries_whole {
+        if self.options.curl_compat.retries_whole {
             self.restart_at_first_target();
             *self.facts = self.facts.of_next_attempt(at);
         } else {
@@ -306,7 +306,7 @@ impl Transfer {
         }
         let Some(head) = self.head.as_ref().or(self.history.last_other_head.as_deref()) else { return };
         self.resume.has_begun = true;
-        let begin = Begin {
+        let begin = BodyInfo {
             head,
             target: self.current.first_target(),
             place: &self.current.target,
@@ -356,7 +356,7 @@ impl Transfer {
     }
 
     /// Returns the pause that a response requests on behalf of the first target's host.
-    pub(super) fn pause_in(&self, head: &Head) -> Option<Duration> {
+    pub(super) fn pause_in(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
-use haul_proto::request::{Request, RequestError};
+use haul_proto::request::{RequestError, RequestHead};
 
 use super::Transfer;
 use super::request_content::Expectation;
@@ -29,7 +29,7 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
 }
 
 /// Returns the size of the request without its content, as HTTP/1.1 writes it.
-fn bytes_of(request: &Request<'_>) -> u64 {
+fn bytes_of(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
 }
@@ -69,14 +69,14 @@ impl Transfer {
         let written = self.written(&callers, &given, framing, authorization, signature);
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
-        let request = Request {
+        let request = RequestHead {
             method: &self.current.method,
             scheme: self.current.target.scheme().as_str(),
             target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
             expect_continue: self.expectation == Expectation::Sent,
-            ..Request::default()
+            ..RequestHead::default()
         };
         if let Some(trace) = &options.trace {
             trace.event(&trace::request_event(&request, conn.version(options.liberties.http10)));

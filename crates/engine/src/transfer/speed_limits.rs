@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::rate::TokenBucket;
-use haul_policy::speed::{SpeedWatch, Verdict};
+use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
 use crate::clock;
 use crate::request::{RequestOptions, SpeedLimit};
@@ -169,11 +169,11 @@ impl SpeedLimits {
         let time = clock::policy_time(now);
         min_speed.watch.received(time, bytes);
         match min_speed.watch.check(time) {
-            Verdict::Fine { next_look } => {
+            SpeedVerdict::Fine { next_look } => {
                 min_speed.next_check = clock::instant(next_look);
                 None
             }
-            Verdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),
+            SpeedVerdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),
         }
     }
 }

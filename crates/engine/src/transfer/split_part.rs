@@ -18,7 +18,7 @@ use crate::body::delivery::BodyDelivery;
 use crate::buffer::Lease;
 use crate::facts::Facts;
 use crate::request::{RequestOptions, SpeedLimit};
-use crate::sink::Counter;
+use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
 
 /// The speed below which a part counts as stalled. It is then requested again from its present
@@ -118,7 +118,7 @@ impl Transfer {
     }
 
     /// Returns the counter of bytes that bypass the sink.
-    pub(crate) fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+    pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
     }
 

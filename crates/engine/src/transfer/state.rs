@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
-use haul_policy::redirect::Hop;
-use haul_proto::head::Head;
+use haul_policy::redirect::RedirectedRequest;
+use haul_proto::head::ResponseHead;
 
 use super::delivery_range::DeliveryRange;
 use crate::Error;
 use crate::outcome::FollowedRedirect;
-use crate::request::{RequestOptions, Span};
+use crate::request::{ContentSpan, RequestOptions};
 
 /// The delivered bytes, and the position at which the next response continues. Starting over
 /// replaces it by [`ResumeState::fresh`].
@@ -35,7 +35,7 @@ impl ResumeState {
     /// engine's idea is not requested again; the rest of known content is.
     pub(super) fn fresh(options: &RequestOptions, start: u64) -> Self {
         Self::of(match options.span {
-            Some(Span::Rest { .. }) => DeliveryRange::of(options),
+            Some(ContentSpan::Rest { .. }) => DeliveryRange::of(options),
             _ => DeliveryRange::from(start),
         })
     }
@@ -133,7 +133,7 @@ pub(super) enum Disposition {
     /// The body goes to the sink.
     Deliver,
     /// The body is dropped, and the transfer continues at another target.
-    Follow(Box<Hop>),
+    Follow(Box<RedirectedRequest>),
     /// The body is dropped, and the transfer is tried again after a while.
     Retry(Duration),
     /// The body is dropped, and the transfer sends another request at once.
@@ -197,7 +197,7 @@ pub(super) struct RedirectHistory {
     pub(super) heads: Vec<u8>,
     /// The last of these heads that is no final response of the origin: a proxy's, or an interim
     /// one.
-    pub(super) last_other_head: Option<Box<Head>>,
+    pub(super) last_other_head: Option<Box<ResponseHead>>,
     /// The followed redirects, if they are to be reported.
     pub(super) redirects: Vec<FollowedRedirect>,
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use haul_policy::redirect::{Hop, Secrets};
+use haul_policy::redirect::{RedirectedRequest, SecretHandling};
 use haul_policy::secrets::referer;
 use haul_policy::target::{Origin, Target};
 
@@ -17,7 +17,7 @@ pub(super) struct TargetState {
     /// The request carries the caller's content.
     pub(super) with_body: bool,
     /// The rule for sending the caller's secrets to the target.
-    pub(super) secrets: Secrets,
+    pub(super) secrets: SecretHandling,
     /// The target has the first target's origin.
     pub(super) same_origin: bool,
     /// A redirect led from TLS to plain text.
@@ -44,7 +44,7 @@ impl TargetState {
             target,
             method,
             with_body,
-            secrets: Secrets::Keep,
+            secrets: SecretHandling::Keep,
             same_origin: true,
             is_downgraded: false,
             referer,
@@ -67,7 +67,7 @@ impl TargetState {
 
     /// Moves to the target of a redirect. With `send_referer`, the next request names the URL that
     /// redirected.
-    pub(super) fn follow(&mut self, hop: Hop, send_referer: bool) {
+    pub(super) fn follow(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {
             self.referer = referer(&self.target, &hop.target).map(String::into_bytes);

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use haul_policy::printable::for_terminal;
-use haul_policy::retry::Outcome as Trouble;
-use haul_proto::head::{Fields, Head};
+use haul_policy::retry::AttemptOutcome as Trouble;
+use haul_proto::head::{Fields, ResponseHead};
 
 use super::state::Disposition;
 use super::{MAX_KEPT_HEADS, Transfer};
-use crate::net::stream::Stream;
+use crate::net::stream::ConnectionStream;
 use crate::outcome::TransferOutcome;
 use crate::trace::TraceEvent;
 use crate::{Error, Result};
 
 impl Transfer {
     /// Notes the connection of the exchange; `again` if the connection has served before.
-    pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+    pub fn on_connection(&mut self, stream: &ConnectionStream, again: bool) {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
         self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
@@ -93,7 +93,7 @@ impl Transfer {
     }
 
     /// Reports an interim response (1xx).
-    pub fn on_interim(&mut self, head: &Head) {
+    pub fn on_interim(&mut self, head: &ResponseHead) {
         self.facts.head_bytes += head.raw().len() as u64;
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Interim { head });
@@ -104,7 +104,7 @@ impl Transfer {
     }
 
     /// Keeps a head that is delivered with the heads of redirects.
-    pub(super) fn keep_head(&mut self, head: &Head) {
+    pub(super) fn keep_head(&mut self, head: &ResponseHead) {
         if self.history.heads.len() <= MAX_KEPT_HEADS {
             self.history.heads.extend_from_slice(&self.escaped(head.raw()));
             self.history.last_other_head = Some(Box::new(head.clone()));

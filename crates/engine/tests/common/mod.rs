@@ -21,7 +21,7 @@ use haul::net::connect::ConnectOptions;
 use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
 use haul::sink::Sink;
-use haul::sink::output::Output;
+use haul::sink::output::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use tempfile::NamedTempFile;
@@ -236,7 +236,8 @@ pub fn run_reading(
         let (reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || read(reader));
         let notes = RecordingReport::default();
-        let result = Fleet::new(stages, options).run(&client, items, Output::new(writer.into()), notes.clone());
+        let result =
+            Fleet::new(stages, options).run(&client, items, DescriptorWriter::new(writer.into()), notes.clone());
         FleetRunResult { result, output: reading.join().expect("the reader"), reports: notes.all() }
     })
 }

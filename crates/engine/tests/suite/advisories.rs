@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{DRIVERS, following, http2_origin, offering, start_origin, trusting};
-use haul::net::pool::Key;
+use haul::net::pool::ConnectionKey;
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{Identity, Passphrase, Pem, TlsVersion};
-use haul::state::auth::{Auth, Credentials};
+use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
+use haul::state::auth::{AuthOptions, Credentials};
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Proxy;
 use testkit::raw::{RawPeer, Step};
@@ -39,7 +39,7 @@ fn cve_2024_35195_unverified_connection_is_not_reused() {
 fn cve_2022_27782_tls_settings_separate_connections() {
     let target = Target::parse("https://a.example/").unwrap();
     let base = RequestOptions::default();
-    let key = Key::new(&target, &base);
+    let key = ConnectionKey::new(&target, &base);
     type Change = fn(&mut RequestOptions);
     let changes: [(&str, Change); 14] = [
         ("verify", |options| options.tls.verify = false),
@@ -47,13 +47,15 @@ fn cve_2022_27782_tls_settings_separate_connections() {
         ("ca_path", |options| options.tls.ca_path = Some("ca".into())),
         ("ca_pem", |options| options.tls.ca_pem = Some(Pem::new(&b"ca"[..]))),
         ("identity_pem", |options| options.tls.identity_pem = Some(Pem::new(&b"me"[..]))),
-        ("identity", |options| options.tls.identity = Some(Identity { certificate: "me".into(), key: None })),
+        ("identity", |options| options.tls.identity = Some(ClientIdentity { certificate: "me".into(), key: None })),
         ("passphrase", |options| options.tls.passphrase = Some(Passphrase::new("x"))),
         ("min_version", |options| options.tls.min_version = TlsVersion::V1_3),
         ("max_version", |options| options.tls.max_version = TlsVersion::V1_2),
         ("alpn", |options| options.tls.alpn = vec![b"h2".to_vec()]),
         ("sni", |options| options.tls.sni = false),
-        ("interface", |options| options.connect.interface = Some(haul::net::local::Interface::parse("lo").unwrap())),
+        ("interface", |options| {
+            options.connect.interface = Some(haul::net::local_address::LocalInterface::parse("lo").unwrap())
+        }),
         ("prior knowledge", |options| options.prior_knowledge = true),
         ("proxy", |options| {
             let mut proxy = ProxyOptions::default();
@@ -64,15 +66,15 @@ fn cve_2022_27782_tls_settings_separate_connections() {
     for (what, change) in changes {
         let mut options = base.clone();
         change(&mut options);
-        assert!(Key::new(&target, &options) != key && !key.fits(&target, &options), "{what}");
+        assert!(ConnectionKey::new(&target, &options) != key && !key.fits(&target, &options), "{what}");
     }
-    assert!(key.fits(&target, &base) && Key::new(&target, &base) == key);
+    assert!(key.fits(&target, &base) && ConnectionKey::new(&target, &base) == key);
 }
 
 #[test]
 fn cve_2022_27775_address_zone_separates_connections() {
     let options = RequestOptions::default();
-    let key = |url: &str| Key::new(&Target::parse(url).unwrap(), &options);
+    let key = |url: &str| ConnectionKey::new(&Target::parse(url).unwrap(), &options);
     let one = Target::parse("http://[fe80::1%251]/").unwrap();
     assert!(key("http://[fe80::1%251]/").fits(&one, &options) && !key("http://[fe80::1%252]/").fits(&one, &options));
     assert!(key("http://[fe80::1%251]/") != key("http://[fe80::1%252]/"));
@@ -100,7 +102,7 @@ fn proxy_users_have_separate_connections() {
     let key = |userinfo: &str| {
         let mut proxy = ProxyOptions::default();
         proxy.proxy = Some(Proxy::parse(&format!("http://{userinfo}p.example")).unwrap());
-        Key::new(&target, &RequestOptions { proxy: Some(proxy), ..RequestOptions::default() })
+        ConnectionKey::new(&target, &RequestOptions { proxy: Some(proxy), ..RequestOptions::default() })
     };
     assert!(key("a:1@") != key("b:1@") && key("a:1@") != key("a:2@") && key("") != key("a:1@"));
 }
@@ -111,7 +113,7 @@ fn reused_connection_carries_no_earlier_secret() {
     for driver in DRIVERS {
         origin.forget();
         let client = Client::new();
-        let auth = Auth::user(Credentials::new("me", "secret").unwrap());
+        let auth = AuthOptions::user(Credentials::new("me", "secret").unwrap());
         let known = RequestOptions { auth, cookie: Some(b"a=1".to_vec()), ..RequestOptions::default() };
         for options in [&known, &RequestOptions::default()] {
             assert_eq!(driver.get(&client, &origin.url("/small"), options).exit, 0);
@@ -164,7 +166,7 @@ fn no_request_is_sent_before_certificate_verification() {
     });
     for driver in DRIVERS {
         let (mut options, _file) = trusting(identity.ca_pem());
-        options.auth = Auth::user(Credentials::new("me", "secret").unwrap());
+        options.auth = AuthOptions::user(Credentials::new("me", "secret").unwrap());
         // Twice, because a failed handshake must not leave a usable ticket.
         let client = Client::new();
         for _ in 0..2 {

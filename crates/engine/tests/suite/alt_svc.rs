@@ -6,8 +6,8 @@ use std::fs;
 
 use common::{DRIVERS, Driver, fetching, offering, one_thread, retrying, run, trusting};
 use haul::net::proxy::ProxyOptions;
-use haul::request::ConnectTo;
-use haul::state::alt_svc::AltSvc;
+use haul::request::ConnectToRule;
+use haul::state::alt_svc::AltSvcCache;
 use haul::{Client, RequestOptions, Target};
 use tempfile::NamedTempFile;
 use testkit::identity::Identity;
@@ -20,7 +20,7 @@ struct OriginWithAlternative {
     other: Origin,
     identity: Identity,
     options: RequestOptions,
-    known: AltSvc,
+    known: AltSvcCache,
     _ca: NamedTempFile,
 }
 
@@ -30,7 +30,7 @@ impl OriginWithAlternative {
         let at = |identity: &Identity| Origin::builder().record(true).identity(identity.clone()).http2(100).start();
         let (origin, other) = (at(&identity).unwrap(), at(&identity).unwrap());
         let (mut options, ca) = trusting(identity.ca_pem());
-        let known = AltSvc::new();
+        let known = AltSvcCache::new();
         options.alt_svc = Some(known.clone());
         Self { origin, other, identity, options: offering(options), known, _ca: ca }
     }
@@ -158,7 +158,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
         let own = two.origin.https_addr().port();
         get(&|options| {
             options.connect_to =
-                vec![ConnectTo { host: None, port: Some(own), to_host: Some("127.0.0.1".into()), to_port: None }];
+                vec![ConnectToRule { host: None, port: Some(own), to_host: Some("127.0.0.1".into()), to_port: None }];
         });
         assert_eq!(two.asked(), (3, 0));
         // A proxy is asked for the origin.

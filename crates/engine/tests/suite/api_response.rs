@@ -11,8 +11,8 @@ use common::{bounded, http2_origin, start_origin, trusting};
 use haul::body::trailers::Trailers;
 use haul::interrupt::Interrupt;
 use haul::net::pool::PoolLimits;
-use haul::request::Form;
-use haul::state::jar::Jar;
+use haul::request::MultipartForm;
+use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
@@ -38,8 +38,11 @@ fn range_request_accepts_no_coding_and_is_undecoded() {
             assert!(asked.contains("ange: bytes=5-9\r\n") && !asked.contains("Accept-Encoding"), "{asked}");
         }
         // As curl does, whose exit code programs check.
-        let request =
-            get().header("Range", "bytes=5-9").options(|options| options.as_curl.decodes_all = true).build().unwrap();
+        let request = get()
+            .header("Range", "bytes=5-9")
+            .options(|options| options.curl_compat.decodes_all = true)
+            .build()
+            .unwrap();
         let error = client.call(request).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
         assert!(peer.saw(2, b"Accept-Encoding: "));
@@ -58,7 +61,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
             assert_eq!((response.status(), response.header("content-encoding")), (404, Some(coding)));
             assert_eq!(response.text().unwrap(), "hello");
             assert_eq!(client.call(get().build().unwrap()).unwrap().body, b"hello");
-            let error = get().options(|options| options.as_curl.decodes_all = true).send().unwrap_err();
+            let error = get().options(|options| options.curl_compat.decodes_all = true).send().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
         }
     });
@@ -73,15 +76,15 @@ fn public_types_are_send_and_sync() {
     anywhere::<haul::ClientBuilder>();
     anywhere::<haul::Request>();
     anywhere::<RequestOptions>();
-    anywhere::<haul::Reply>();
+    anywhere::<haul::BufferedResponse>();
     anywhere::<haul::Error>();
     anywhere::<haul::batch::Batch>();
-    anywhere::<Jar>();
+    anywhere::<SharedCookieJar>();
     moves::<haul::RequestBuilder>();
     moves::<haul::Response>();
     anywhere::<haul::AsyncResponse>();
-    moves::<haul::response::Sending>();
-    moves::<Form>();
+    moves::<haul::response::ResponseFuture>();
+    moves::<MultipartForm>();
     let io: std::io::Error = haul::Error::new(ErrorKind::Timeout, "late").into();
     assert_eq!(io.kind(), std::io::ErrorKind::TimedOut);
     assert!(io.downcast::<haul::Error>().unwrap().is_timeout());
@@ -139,7 +142,7 @@ fn http2_bodies_arrive_whole() {
     bounded("bodies", move || {
         for size in [0usize, 1, 335_114, 20_000_000] {
             let mut response = client.get(&origin.https_url(&format!("/bytes/{size}"))).send().unwrap();
-            assert_eq!(response.version(), haul::Version::Http2);
+            assert_eq!(response.version(), haul::ProtocolVersion::Http2);
             let mut got = Vec::new();
             response.copy_to(&mut got).unwrap();
             assert!(got == origin.pattern().slice(0, size), "{size}");
@@ -259,7 +262,8 @@ fn trailers_and_repeated_headers_are_available() {
 #[test]
 fn builder_settings_appear_in_the_request() {
     let origin = start_origin();
-    let client = Client::builder().header("X-All", "all").header("X-Both", "client").jar(Jar::new()).build();
+    let client =
+        Client::builder().header("X-All", "all").header("X-Both", "client").jar(SharedCookieJar::new()).build();
     let url = origin.url("/echo");
     let seen = || origin.log().pop().unwrap();
     client.post(&url).query([("q", "a b"), ("r", "&")]).form([("n", "\u{e9} x")]).send().unwrap();
@@ -273,7 +277,8 @@ fn builder_settings_appear_in_the_request() {
     client.request("REPORT", &url).json(&[1, 2]).basic_auth("me", "pw").send().unwrap();
     assert_eq!((seen().method.as_str(), &seen().body[..]), ("REPORT", &b"[1,2]"[..]));
     assert_eq!(seen().header("authorization"), Some("Basic bWU6cHc="));
-    let form = Form::new().text("a", "b").bytes("f", "x.txt", "the file").reader("r", "y", Cursor::new("read"));
+    let form =
+        MultipartForm::new().text("a", "b").bytes("f", "x.txt", "the file").reader("r", "y", Cursor::new("read"));
     client.post(&url).bearer("tok").multipart(form).send().unwrap();
     assert!(seen().header("content-type").unwrap().starts_with("multipart/form-data; boundary="));
     assert!(String::from_utf8_lossy(&seen().body).contains("filename=\"y\""));

@@ -15,9 +15,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::{knowing, offering, retrying, trusting};
-use haul::request::{SpeedLimit, Split};
+use haul::request::{SpeedLimit, SplitOptions};
 use haul::sink::file::FileSink;
-use haul::sink::output::{Output, Waiting};
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions};
 use ranges::{NonRestartableSink, exit, fetch, origin};
@@ -128,8 +128,10 @@ fn way_to_fetch(
         2 => (false, knowing(RequestOptions::default())),
         _ => (false, RequestOptions::default()),
     };
-    let split =
-        Split { connections: one_of(rng, &[1, 2, 6, 6, 16]), memory: one_of(rng, &[64 << 10, 1 << 20, 16 << 20]) };
+    let split = SplitOptions {
+        connections: one_of(rng, &[1, 2, 6, 6, 16]),
+        memory: one_of(rng, &[64 << 10, 1 << 20, 16 << 20]),
+    };
     // Endless breaks with many retries would take minutes.
     let ends = plan.breaks.iter().all(|it| it.times.is_some());
     let retry = retrying(one_of(rng, if ends { &[0, 3, 100] } else { &[0, 3] })).retry;
@@ -199,7 +201,12 @@ fn try_one(seed: u64) {
             let (reader, writer) = io::pipe().unwrap();
             let pause = Duration::from_millis(one_of(&mut rng, &[0, 0, 3, 20]));
             let reading = thread::spawn(move || slow_reader(reader, pause));
-            let outcome = fetch(&client, &url(&path), &options, Waiting::new(Output::new(writer.into()), None));
+            let outcome = fetch(
+                &client,
+                &url(&path),
+                &options,
+                BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None),
+            );
             check_output(&outcome, &reading.join().unwrap(), &versions);
             outcome
         }

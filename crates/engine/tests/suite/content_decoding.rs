@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{DRIVERS, assert_fails, get, start_origin};
-use haul::request::AsCurl;
+use haul::request::CurlCompat;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
@@ -36,7 +36,7 @@ fn broken_content_coding_is_an_error() {
     };
     let decoding = RequestOptions {
         decode: true,
-        as_curl: AsCurl { decodes_all: true, ..AsCurl::default() },
+        curl_compat: CurlCompat { decodes_all: true, ..CurlCompat::default() },
         ..RequestOptions::default()
     };
     let half = coded.len() / 2;

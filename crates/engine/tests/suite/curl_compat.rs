@@ -24,7 +24,7 @@ fn busy_once() -> RawPeer {
 
 fn posting() -> RequestOptions {
     let mut options = RequestOptions { method: "POST".into(), body: Some("a=1".into()), ..following() };
-    options.as_curl.retries_whole = true;
+    options.curl_compat.retries_whole = true;
     options.retry.max = 1;
     options.retry.delay = Some(Duration::ZERO);
     options.retry.any_method = true;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, Got, bounded, following, impatient, retrying, start_origin};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::request::AsCurl;
-use haul::sink::output::{Output, Waiting};
+use haul::request::CurlCompat;
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::{Client, ErrorKind, RequestOptions, Target};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -248,7 +248,7 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
     let output = bounded("the fleet", move || {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let fleet = haul::fleet::Fleet::new(stages, common::one_thread());
-        fleet.run(&client, items, Output::new(writer.into()), notes).unwrap();
+        fleet.run(&client, items, DescriptorWriter::new(writer.into()), notes).unwrap();
         let mut output = Vec::new();
         reader.read_to_end(&mut output).unwrap();
         output
@@ -280,7 +280,7 @@ fn what_has_gone_out_is_not_sent_again() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
     let outcome = bounded("fetch", move || {
-        let sink = Waiting::new(Output::new(writer.into()), None);
+        let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
         Client::new().fetch(Target::parse(&url).unwrap(), options, Box::new(sink))
     });
     assert_eq!(outcome.result.unwrap_err().exit_code(), 18);
@@ -494,7 +494,7 @@ fn coded_content_that_is_broken() {
     };
     let decoding = RequestOptions {
         decode: true,
-        as_curl: AsCurl { decodes_all: true, ..AsCurl::default() },
+        curl_compat: CurlCompat { decodes_all: true, ..CurlCompat::default() },
         ..RequestOptions::default()
     };
     let half = coded.len() / 2;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{bounded, fetching, item, one_thread, retrying, run, run_reading, start_origin, threads};
 use haul::fleet::{Fleet, FleetItems, FleetJob, FleetOptions, FleetStage, TransferReporter};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::sink::output::Output;
+use haul::sink::output::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
@@ -126,7 +126,7 @@ fn broken_urls_are_not_read_ahead_unboundedly() {
     });
     let failed = common::bounded("the fleet", move || {
         let (_reader, writer) = std::io::pipe().unwrap();
-        let output = haul::sink::output::Output::new(writer.into());
+        let output = haul::sink::output::DescriptorWriter::new(writer.into());
         let fleet = haul::fleet::Fleet::new(plain(), one_thread());
         fleet.run(&Client::new(), Box::new(items), output, ReadAheadReport(taken, None.into())).unwrap().failed
     });
@@ -244,7 +244,7 @@ fn panicking_report_ends_the_run() {
             Fleet::new(fetching(&RequestOptions::default()), threads(4)).run(
                 &Client::new(),
                 items,
-                Output::new(writer.into()),
+                DescriptorWriter::new(writer.into()),
                 PanickingReport,
             )
         });

@@ -14,7 +14,7 @@ use std::{fs, thread};
 use common::{FleetRunResult, PATIENCE, fetching, item, one_thread, run, run_reading, start_origin, threads};
 use haul::fleet::{BodyDestination, Fleet, FleetItem, FleetJob, FleetOptions, TransferReporter};
 use haul::sink::file::FileOptions;
-use haul::sink::output::Output;
+use haul::sink::output::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
@@ -135,7 +135,7 @@ fn caught(
             output
         });
         let items = Box::new(items.into_iter().map(Ok));
-        Fleet::new(plain(), options).run(&client, items, Output::new(writer.into()), report).unwrap();
+        Fleet::new(plain(), options).run(&client, items, DescriptorWriter::new(writer.into()), report).unwrap();
         reading.join().unwrap()
     })
 }

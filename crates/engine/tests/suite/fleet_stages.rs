@@ -8,7 +8,7 @@ use common::{following, run, start_origin, threads};
 use haul::fleet::{FleetOptions, FleetStage};
 use haul::pipeline::ExtractPattern;
 use haul::{Client, RequestOptions};
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 use testkit::site::Site;
@@ -19,7 +19,7 @@ fn stage(template: Option<&str>, extract: &str) -> FleetStage {
     FleetStage {
         options: Arc::new(options),
         extract: Some(ExtractPattern::new(extract).unwrap()),
-        template: template.map(|text| Arc::new(Template::parse(text).unwrap())),
+        template: template.map(|text| Arc::new(UrlTemplate::parse(text).unwrap())),
         ..FleetStage::default()
     }
 }
@@ -241,7 +241,7 @@ fn full_first_stage_leaves_next_stage_a_slot() {
         let first = FleetStage { extract: Some(ExtractPattern::new("<([0-9]+)>").unwrap()), ..FleetStage::default() };
         let second = FleetStage {
             extract: Some(ExtractPattern::new("small [0-9]+").unwrap()),
-            template: Some(Arc::new(Template::parse(&origin.url("/small/{}")).unwrap())),
+            template: Some(Arc::new(UrlTemplate::parse(&origin.url("/small/{}")).unwrap())),
             sort,
             ..FleetStage::default()
         };
@@ -269,7 +269,7 @@ fn host_field_is_not_sent_to_extracted_origins() {
     let first = FleetStage { extract: Some(ExtractPattern::new("href=\"([^\"]+)").unwrap()), ..FleetStage::default() };
     let second = FleetStage {
         options: Arc::new(options),
-        template: Some(Arc::new(Template::parse("{}").unwrap())),
+        template: Some(Arc::new(UrlTemplate::parse("{}").unwrap())),
         ..FleetStage::default()
     };
     let run = run(&Client::new(), vec![first, second], threads(1), [index.url("/")]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, Driver, bounded, following, one_thread, run, start_origin, trusting};
 use haul::buffer::Lease;
-use haul::sink::{Sink, Wake};
+use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -268,14 +268,15 @@ fn empty_post_sends_content_length_zero() {
             let head = asked(driver, &|options| options.method = method.into());
             assert_eq!(head.contains("content-length: 0\r\n"), says, "{head}");
         }
-        let as_curl = asked(driver, &|options| (options.method, options.as_curl.omits_empty) = ("POST".into(), true));
-        assert!(!as_curl.contains("content-length"), "{as_curl}");
+        let curl_compat =
+            asked(driver, &|options| (options.method, options.curl_compat.omits_empty) = ("POST".into(), true));
+        assert!(!curl_compat.contains("content-length"), "{curl_compat}");
         for spares in [false, true] {
             let once = asked(driver, &|options| {
                 options.method = "POST".into();
                 options.fields.push(("Content-Length".into(), b"3".to_vec()));
                 options.body = Some(haul::body::upload::RequestBody::reader(&b"abc"[..]));
-                options.as_curl.spares_once = spares;
+                options.curl_compat.spares_once = spares;
             });
             assert_eq!((once.contains("content-length: 3\r\n"), once.contains("expect")), (true, spares), "{once}");
         }
@@ -287,7 +288,7 @@ fn empty_post_sends_content_length_zero() {
 struct SmallCreditSink(Arc<Mutex<Vec<usize>>>);
 
 impl Sink for SmallCreditSink {
-    fn credit(&mut self, _: Option<&Arc<dyn Wake>>, _: usize) -> u64 {
+    fn credit(&mut self, _: Option<&Arc<dyn TransferWaker>>, _: usize) -> u64 {
         1000
     }
 

@@ -10,7 +10,7 @@ use common::{
 };
 use haul::body::upload::RequestBody;
 use haul::fleet::FleetOptions;
-use haul::{Client, RequestOptions, Version};
+use haul::{Client, ProtocolVersion, RequestOptions};
 use testkit::origin::Origin;
 use testkit::pattern::text;
 
@@ -31,7 +31,11 @@ fn http2_bodies_of_any_length_arrive_whole() {
                 for route in ["bytes", "chunked"] {
                     let got = driver.get(&client, &url(&format!("/{route}/{len}")), options);
                     assert!(got.ok() == origin.pattern().slice(0, len), "{how}, {driver:?}, {route} of {len}");
-                    assert_eq!((got.status, got.facts.version), (200, Some(Version::Http2)), "{how}, {driver:?}");
+                    assert_eq!(
+                        (got.status, got.facts.version),
+                        (200, Some(ProtocolVersion::Http2)),
+                        "{how}, {driver:?}"
+                    );
                     assert_eq!(got.facts.body_bytes, len as u64);
                 }
             }
@@ -132,7 +136,7 @@ fn http1_only_server_gets_several_connections() {
     let urls = (0..40).map(|n| origin.https_url(&format!("/delay/20/small/{n}")));
     let run = run(&Client::new(), fetching(&offering(options)), one_thread(), urls);
     assert_eq!(run.output, (0..40).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
-    assert!(run.reports.iter().all(|got| got.facts.version == Some(Version::Http11)));
+    assert!(run.reports.iter().all(|got| got.facts.version == Some(ProtocolVersion::Http11)));
     let most = FleetOptions::default().per_host as u64;
     assert!((2..=most).contains(&origin.peak_connections()), "{} of {most}", origin.peak_connections());
 }
@@ -143,7 +147,7 @@ fn http1_is_used_when_h2_is_not_offered() {
     let (options, _ca) = trusting(origin.ca_pem());
     for url in [origin.url("/small"), origin.https_url("/small")] {
         let got = Driver::Reactor.get(&Client::new(), &url, &options);
-        assert_eq!((got.ok(), got.facts.version), (&b"small\n"[..], Some(Version::Http11)));
+        assert_eq!((got.ok(), got.facts.version), (&b"small\n"[..], Some(ProtocolVersion::Http11)));
     }
 }
 
@@ -155,7 +159,7 @@ fn redirects_cross_between_http1_and_http2() {
     let options = RequestOptions { redirects: following().redirects, ..offering(first) };
     for driver in DRIVERS {
         let client = Client::new();
-        for (from, to, version) in [(&two, &one, Version::Http11), (&one, &two, Version::Http2)] {
+        for (from, to, version) in [(&two, &one, ProtocolVersion::Http11), (&one, &two, ProtocolVersion::Http2)] {
             let url = from.https_url(&format!("/redirect/302?to={}", to.https_url("/small/3")));
             let got = driver.get(&client, &url, &options);
             assert_eq!((got.ok(), got.facts.version, got.facts.redirects), (&b"small 3\n"[..], Some(version), 1));
@@ -250,6 +254,6 @@ fn whole_site_uses_one_http2_connection() {
     let run = run(&Client::new(), fetching(&options), one_thread(), paths.iter().map(|path| origin.url(path)));
     let expected: Vec<u8> = paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect();
     assert!(run.output == expected);
-    assert!(run.reports.iter().all(|got| got.facts.version == Some(Version::Http2)));
+    assert!(run.reports.iter().all(|got| got.facts.version == Some(ProtocolVersion::Http2)));
     assert_eq!(origin.connections(), 1);
 }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{DRIVERS, PATIENCE, fetching, knowing, offering, one_thread, retrying, run, trusting};
-use haul::{Client, ErrorKind, RequestOptions, Version};
+use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use http2::{
     CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
     answer_all, body, defaults, send_from,
@@ -113,7 +113,7 @@ fn http_1_1_required_falls_back_to_http1() {
         options.retry.max = 0;
         let client = Client::new();
         let got = driver.get(&client, &peer.https_url("/"), &offering(options.clone()));
-        assert_eq!((got.ok(), got.facts.version), (&b"old\n"[..], Some(Version::Http11)), "{driver:?}");
+        assert_eq!((got.ok(), got.facts.version), (&b"old\n"[..], Some(ProtocolVersion::Http11)), "{driver:?}");
         assert_eq!((got.facts.retries, peer.connections()), (0, 2));
     }
 }

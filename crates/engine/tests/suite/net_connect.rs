@@ -10,8 +10,8 @@ use std::{
 use haul::{
     ErrorKind,
     net::{
-        connect::{Connect, ConnectOptions, Connector, with_port},
-        socket::{Idle, Socket, peek_idle},
+        connect::{ConnectOptions, ConnectRace, RaceStatus, with_port},
+        socket::{IdleSocketState, Socket, peek_idle},
     },
 };
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,13 +19,13 @@ use rustix::net::{self, AddressFamily, SocketType};
 
 /// Runs the connector to its end, with `poll` for each wait.
 fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(Socket, SocketAddr)> {
-    let mut connector = Connector::new("host.test", addresses, options, Instant::now());
+    let mut connector = ConnectRace::new("host.test", addresses, options, Instant::now());
     loop {
         match connector.step(Instant::now(), &mut |_| ()) {
-            Connect::Pending => {}
-            Connect::Done { socket, peer } => return Ok((socket, peer)),
-            Connect::Failed(error) => return Err(error),
-            Connect::Local(_) => unreachable!("no local socket was asked for"),
+            RaceStatus::Pending => {}
+            RaceStatus::Done { socket, peer } => return Ok((socket, peer)),
+            RaceStatus::Failed(error) => return Err(error),
+            RaceStatus::Local(_) => unreachable!("no local socket was asked for"),
         }
         let wait = connector.next_timeout().unwrap().saturating_duration_since(Instant::now());
         let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
@@ -86,14 +86,14 @@ impl BlackHole {
 
 /// Steps the connector at one moment until it is decided or waits for a timer. Adds opened
 /// descriptors to `shown`.
-fn settle(connector: &mut Connector, now: Instant, shown: &mut Vec<i32>) -> Connect {
+fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> RaceStatus {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {
-            Connect::Pending => {}
+            RaceStatus::Pending => {}
             decided => return decided,
         }
     }
-    Connect::Pending
+    RaceStatus::Pending
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn refused_address_starts_the_next_at_once() {
     let refusing = RefusingAddress::new();
     let (_listener, good) = open();
     let now = Instant::now();
-    let mut connector = Connector::new("h", vec![refusing.address, good], &ConnectOptions::default(), now);
+    let mut connector = ConnectRace::new("h", vec![refusing.address, good], &ConnectOptions::default(), now);
     let mut shown = Vec::new();
     match settle(&mut connector, now, &mut shown) {
-        Connect::Done { peer, socket } => {
+        RaceStatus::Done { peer, socket } => {
             assert_eq!(peer, good);
             assert_eq!(socket.peer_addr().unwrap(), good);
             assert!(shown.contains(&socket.as_raw_fd()), "the winner was shown");
@@ -119,15 +119,15 @@ fn silent_address_starts_next_after_attempt_delay() {
     let (_listener, good) = open();
     let start = Instant::now();
     let options = ConnectOptions::default();
-    let mut connector = Connector::new("h", vec![hole.address, good], &options, start);
+    let mut connector = ConnectRace::new("h", vec![hole.address, good], &options, start);
     let mut shown = Vec::new();
-    assert!(matches!(settle(&mut connector, start, &mut shown), Connect::Pending));
+    assert!(matches!(settle(&mut connector, start, &mut shown), RaceStatus::Pending));
     assert_eq!(connector.next_timeout(), Some(start + options.attempt_delay));
     let before = start + options.attempt_delay - Duration::from_millis(1);
-    assert!(matches!(settle(&mut connector, before, &mut shown), Connect::Pending));
+    assert!(matches!(settle(&mut connector, before, &mut shown), RaceStatus::Pending));
     assert_eq!((shown.len(), connector.pending_fds().count()), (1, 1));
     match settle(&mut connector, start + options.attempt_delay, &mut shown) {
-        Connect::Done { peer, .. } => assert_eq!(peer, good),
+        RaceStatus::Done { peer, .. } => assert_eq!(peer, good),
         other => panic!("{other:?}"),
     }
     assert_eq!(shown.len(), 2);
@@ -139,10 +139,10 @@ fn infinite_attempt_delay_tries_one_address() {
     let (hole, (_listener, good)) = (BlackHole::new(), open());
     let options = ConnectOptions { attempt_delay: Duration::MAX, ..ConnectOptions::default() };
     let now = Instant::now();
-    let mut connector = Connector::new("h", vec![hole.address, good], &options, now);
+    let mut connector = ConnectRace::new("h", vec![hole.address, good], &options, now);
     let later = now + options.timeout - Duration::from_secs(1);
     for at in [now, later] {
-        assert!(matches!(connector.step(at, &mut |_| {}), Connect::Pending));
+        assert!(matches!(connector.step(at, &mut |_| {}), RaceStatus::Pending));
     }
     assert_eq!((connector.pending_fds().count(), connector.next_timeout()), (1, Some(now + options.timeout)));
 }
@@ -152,16 +152,16 @@ fn connect_timeout_covers_all_addresses() {
     let (one, two) = (BlackHole::new(), BlackHole::new());
     let start = Instant::now();
     let options = ConnectOptions { timeout: Duration::from_secs(5), ..ConnectOptions::default() };
-    let mut connector = Connector::new("h", vec![one.address, two.address], &options, start);
+    let mut connector = ConnectRace::new("h", vec![one.address, two.address], &options, start);
     let mut shown = Vec::new();
     for millis in [0, 200, 4999] {
         let now = start + Duration::from_millis(millis);
-        assert!(matches!(settle(&mut connector, now, &mut shown), Connect::Pending));
+        assert!(matches!(settle(&mut connector, now, &mut shown), RaceStatus::Pending));
     }
     assert_eq!(shown.len(), 2);
     assert_eq!(connector.next_timeout(), Some(start + options.timeout));
     match settle(&mut connector, start + options.timeout, &mut shown) {
-        Connect::Failed(error) => {
+        RaceStatus::Failed(error) => {
             assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Timeout, 28));
             assert!(error.to_string().contains("connect to h port "), "{error}");
         }
@@ -233,16 +233,16 @@ fn idle_peek_distinguishes_silent_readable_and_closed() {
     let (listener, address) = open();
     let (socket, _) = race(vec![address], &ConnectOptions::default()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
-    assert_eq!(peek_idle(&socket), Idle::Silent);
+    assert_eq!(peek_idle(&socket), IdleSocketState::Silent);
     assert_eq!(socket.recv_nonblocking(&mut [0; 4]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     server.write_all(b"unasked").unwrap();
     wait_readable(&socket);
-    assert_eq!(peek_idle(&socket), Idle::HasBytes);
+    assert_eq!(peek_idle(&socket), IdleSocketState::HasBytes);
     assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 7, "looking takes nothing");
-    assert_eq!(peek_idle(&socket), Idle::Silent);
+    assert_eq!(peek_idle(&socket), IdleSocketState::Silent);
     drop(server);
     wait_readable(&socket);
-    assert_eq!(peek_idle(&socket), Idle::Closed);
+    assert_eq!(peek_idle(&socket), IdleSocketState::Closed);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use common::{DRIVERS, start_origin};
-use haul::net::local::{Interface, Ports, UnixSocket};
+use haul::net::local_address::{LocalInterface, PortRange, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
-use haul::net::socket::Keepalive;
+use haul::net::socket::TcpKeepalive;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 
@@ -44,7 +44,7 @@ fn unix_socket_serves_any_host_without_proxy() {
     serve(UnixListener::bind(&path).unwrap());
     for driver in DRIVERS {
         let mut options = RequestOptions::default();
-        options.connect.unix_socket = Some(UnixSocket::Path(path.clone()));
+        options.connect.unix_socket = Some(UnixSocketAddress::Path(path.clone()));
         let mut proxy = ProxyOptions::default();
         proxy.proxy = Some(Proxy::parse("http://nowhere.invalid").unwrap());
         options.proxy = Some(proxy);
@@ -53,11 +53,11 @@ fn unix_socket_serves_any_host_without_proxy() {
             let got = driver.get(&client, "http://nowhere.invalid/a?b", &options);
             assert_eq!((got.ok(), got.facts.peer), (&b"/a?b"[..], None), "{driver:?}");
         }
-        options.connect.unix_socket = Some(UnixSocket::Path(folder.path().join("none")));
+        options.connect.unix_socket = Some(UnixSocketAddress::Path(folder.path().join("none")));
         let got = driver.get(&client, "http://nowhere.invalid/", &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Connect), 7), "{}", got.message);
         let long = "x".repeat(300);
-        options.connect.unix_socket = Some(UnixSocket::Path(long.into()));
+        options.connect.unix_socket = Some(UnixSocketAddress::Path(long.into()));
         assert_eq!(driver.get(&client, "http://nowhere.invalid/", &options).exit, 7);
     }
 }
@@ -71,7 +71,7 @@ fn abstract_unix_socket_serves_requests() {
     serve(UnixListener::bind_addr(&address).unwrap());
     for driver in DRIVERS {
         let mut options = RequestOptions::default();
-        options.connect.unix_socket = Some(UnixSocket::Abstract(name.clone()));
+        options.connect.unix_socket = Some(UnixSocketAddress::Abstract(name.clone()));
         assert_eq!(driver.get(&Client::new(), "http://h.invalid/x", &options).ok(), b"/x");
     }
 }
@@ -82,7 +82,7 @@ fn connection_uses_requested_local_address_and_port() {
     for driver in DRIVERS {
         for text in ["127.0.0.7", "host!127.0.0.7", "host!localhost"] {
             let mut options = RequestOptions::default();
-            options.connect.interface = Some(Interface::parse(text).unwrap());
+            options.connect.interface = Some(LocalInterface::parse(text).unwrap());
             let got = driver.get(&Client::new(), &origin.url("/small/1"), &options);
             assert_eq!(got.ok(), b"small 1\n", "{text}");
             let from = got.facts.local.unwrap().ip().to_string();
@@ -92,20 +92,20 @@ fn connection_uses_requested_local_address_and_port() {
         // A port in use is skipped; this listener has the first of the range.
         let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
         let first = taken.local_addr().unwrap().port();
-        options.connect.local_ports = Some(Ports { first, last: first.saturating_add(200) });
+        options.connect.local_ports = Some(PortRange { first, last: first.saturating_add(200) });
         let got = driver.get(&Client::new(), &origin.url("/small/1"), &options);
         assert_eq!(got.ok(), b"small 1\n");
         let port = got.facts.local.unwrap().port();
         assert!(port > first && port <= first.saturating_add(200), "{port}");
 
-        options.connect.local_ports = Some(Ports { first, last: first });
+        options.connect.local_ports = Some(PortRange { first, last: first });
         let got = driver.get(&Client::new(), &origin.url("/small/1"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Interface), 45), "{}", got.message);
         let mut options = RequestOptions::default();
-        options.connect.interface = Some(Interface::parse("host!192.0.2.1").unwrap());
+        options.connect.interface = Some(LocalInterface::parse("host!192.0.2.1").unwrap());
         let got = driver.get(&Client::new(), &origin.url("/small/1"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Interface), 45), "{}", got.message);
-        options.connect.interface = Some(Interface::parse("host!nowhere.invalid").unwrap());
+        options.connect.interface = Some(LocalInterface::parse("host!nowhere.invalid").unwrap());
         assert_eq!(driver.get(&Client::new(), &origin.url("/small/1"), &options).exit, 45);
     }
 }
@@ -117,11 +117,11 @@ fn connection_binds_to_a_named_interface() {
     for driver in DRIVERS {
         for text in ["lo", "if!lo", "ifhost!lo!127.0.0.1"] {
             let mut options = RequestOptions::default();
-            options.connect.interface = Some(Interface::parse(text).unwrap());
+            options.connect.interface = Some(LocalInterface::parse(text).unwrap());
             assert_eq!(driver.get(&Client::new(), &origin.url("/small/1"), &options).ok(), b"small 1\n", "{text}");
         }
         let mut options = RequestOptions::default();
-        options.connect.interface = Some(Interface::parse("if!nosuch0").unwrap());
+        options.connect.interface = Some(LocalInterface::parse("if!nosuch0").unwrap());
         assert_eq!(driver.get(&Client::new(), &origin.url("/small/1"), &options).exit, 45);
     }
 }
@@ -137,11 +137,11 @@ fn local_address_and_keepalive_separate_pooled_connections() {
     };
     let ways = [
         with(|_| ()),
-        with(|connect| connect.interface = Some(Interface::parse("127.0.0.1").unwrap())),
-        with(|connect| connect.interface = Some(Interface::parse("127.0.0.2").unwrap())),
-        with(|connect| connect.local_ports = Some(Ports { first: 20_000, last: 60_000 })),
+        with(|connect| connect.interface = Some(LocalInterface::parse("127.0.0.1").unwrap())),
+        with(|connect| connect.interface = Some(LocalInterface::parse("127.0.0.2").unwrap())),
+        with(|connect| connect.local_ports = Some(PortRange { first: 20_000, last: 60_000 })),
         with(|connect| connect.keepalive = None),
-        with(|connect| connect.keepalive = Some(Keepalive { count: Some(3), ..Keepalive::default() })),
+        with(|connect| connect.keepalive = Some(TcpKeepalive { count: Some(3), ..TcpKeepalive::default() })),
     ];
     for expected in [1, 0] {
         for options in &ways {
@@ -154,12 +154,12 @@ fn local_address_and_keepalive_separate_pooled_connections() {
 #[test]
 fn malformed_interface_and_ports_are_refused() {
     for text in ["", "if!", "host!", "ifhost!lo", "ifhost!!x", "ifhost!lo!"] {
-        assert!(Interface::parse(text).is_err(), "{text}");
+        assert!(LocalInterface::parse(text).is_err(), "{text}");
     }
     for text in ["", "0", "x", "5-4", "1-70000", "0-5", "-", "1-", "-5"] {
-        assert!(Ports::parse(text).is_err(), "{text}");
+        assert!(PortRange::parse(text).is_err(), "{text}");
     }
-    assert_eq!(Ports::parse("7").unwrap(), Ports { first: 7, last: 7 });
+    assert_eq!(PortRange::parse("7").unwrap(), PortRange { first: 7, last: 7 });
 }
 
 #[test]

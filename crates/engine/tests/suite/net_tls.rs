@@ -7,9 +7,9 @@ mod tls_pair;
 use std::io::Write;
 use std::path::Path;
 
-use haul::net::dns::Family;
-use haul::net::pool::Key;
-use haul::net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion};
+use haul::net::dns::AddressFamily;
+use haul::net::pool::ConnectionKey;
+use haul::net::tls::{Pem, SessionKey, TlsConnection, TlsContexts, TlsOptions, TlsStreamState, TlsVersion};
 use haul::{ErrorKind, RequestOptions, Target};
 use tls_pair::{CertificateAuthority, ServerSetup, TlsPair, options};
 
@@ -87,13 +87,13 @@ fn close_notify_is_distinguished_from_plain_close() {
         let mut pair = TlsPair::new(&setup, &options(&authority), "localhost");
         pair.shake().unwrap();
         pair.server_to_client(b"hello").unwrap();
-        assert_eq!(pair.last_state, State::NeedMore, "nothing said, so the end is not seen");
+        assert_eq!(pair.last_state, TlsStreamState::NeedMore, "nothing said, so the end is not seen");
         pair.server.send_close_notify();
         assert_eq!(pair.server_to_client(b"").unwrap(), b"");
-        assert_eq!(pair.last_state, State::PeerClosed);
+        assert_eq!(pair.last_state, TlsStreamState::PeerClosed);
         let mut rest = *b"whatever follows";
         let opened = pair.client.open(&mut rest).unwrap();
-        assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, State::PeerClosed));
+        assert_eq!((opened.consumed, opened.payload, opened.state), (rest.len(), None, TlsStreamState::PeerClosed));
 
         let mut out = Vec::new();
         pair.client.close_notify(&mut out);
@@ -171,7 +171,7 @@ fn every_changed_record_byte_is_detected() {
             match pair.client.open(&mut wire) {
                 // A longer record length: the client waits for bytes that never arrive.
                 Ok(opened) => assert!(
-                    matches!(place, 3 | 4) && opened.state == State::NeedMore,
+                    matches!(place, 3 | 4) && opened.state == TlsStreamState::NeedMore,
                     "{suite}: byte {place} changed unseen: {opened:?}"
                 ),
                 Err(error) => {
@@ -212,18 +212,18 @@ fn session_is_not_resumed_on_another_port() {
     let setup = ServerSetup::new(authority.issue("localhost"));
     let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
     let context = contexts.context(&options).unwrap();
-    let place = |port| Place {
+    let place = |port| SessionKey {
         zone: None,
         host: "localhost".into(),
         port,
         dial: ("localhost".into(), port),
-        family: Family::Any,
-        via: haul::net::proxy::Via::Direct,
+        family: AddressFamily::Any,
+        via: haul::net::proxy::ProxyRoute::Direct,
         connect: haul::net::connect::ConnectOptions::default(),
     };
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
         let mut pair = TlsPair::with(&config, &contexts, &options, "localhost");
-        pair.client = Tls::new(&context.at(&place(port)), "localhost").unwrap();
+        pair.client = TlsConnection::new(&context.at(&place(port)), "localhost").unwrap();
         pair.shake().unwrap();
         assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
         assert_eq!(pair.client.resumed(), resumed, "{port}");
@@ -481,12 +481,12 @@ fn tls_context_reads_its_ca_file_once() {
 #[test]
 fn session_tickets_depend_on_port_and_connect_to() {
     let mut options = RequestOptions::default();
-    let key = |url: &str, options: &RequestOptions| Key::new(&Target::parse(url).unwrap(), options).place();
+    let key = |url: &str, options: &RequestOptions| ConnectionKey::new(&Target::parse(url).unwrap(), options).place();
     let plain = key("https://a.test/", &options);
     assert_eq!(plain, key("https://A.test:443/x", &options));
     assert_ne!(plain, key("https://a.test:8443/", &options));
     assert_ne!(plain, key("https://b.test/", &options));
-    let detour = haul::request::ConnectTo { host: None, port: None, to_host: Some("c.test".into()), to_port: None };
+    let detour = haul::request::ConnectToRule { host: None, port: None, to_host: Some("c.test".into()), to_port: None };
     options.connect_to.push(detour);
     assert_ne!(plain, key("https://a.test/", &options));
 }

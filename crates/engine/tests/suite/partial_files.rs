@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use common::{assert_same, retrying};
-use haul::sink::checksum::{Algorithm, Checksum, Verified};
-use haul::sink::file::{Append, FileOptions, FileSink};
+use haul::sink::checksum::{ChecksumSink, ExpectedChecksum, HashAlgorithm};
+use haul::sink::file::{AppendPosition, FileOptions, FileSink};
 use haul::sink::naming::Clobber;
 use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
@@ -317,8 +317,8 @@ fn clobber_numbers_stop_at_one_hundred() {
     assert_eq!((fs::read(&file).unwrap(), names(dir.path()).len()), (b"mine".to_vec(), 101));
 }
 
-fn checksum(bytes: &[u8]) -> Checksum {
-    Checksum::new(Algorithm::Sha256, digest(&SHA256, bytes).as_ref().to_vec()).unwrap()
+fn checksum(bytes: &[u8]) -> ExpectedChecksum {
+    ExpectedChecksum::new(HashAlgorithm::Sha256, digest(&SHA256, bytes).as_ref().to_vec()).unwrap()
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn checksum_covers_resumed_split_and_appended_files() {
     assert!(!ranges(&origin.seen("split")).is_empty());
 
     let url = origin.url(&origin.serve("added", FaultPlan::default()));
-    let adding = |sum: &[u8]| FileOptions { append: Some(Append::AtEnd), ..with(checksum(sum)) };
+    let adding = |sum: &[u8]| FileOptions { append: Some(AppendPosition::AtEnd), ..with(checksum(sum)) };
     for there in [1000, SIZE as usize] {
         fs::write(&file, &all()[..there]).unwrap();
         went_well(&fetch(&Client::new(), &url, &options(), FileSink::with(&file, adding(&all()))));
@@ -374,7 +374,7 @@ fn checksum_is_verified_for_pipes_and_devices() {
     let url = origin.url(&origin.serve("passing", FaultPlan::default()));
     for (sum, code) in [(checksum(&all()), 0), (checksum(b"x"), 56)] {
         let once = NonRestartableSink::default();
-        let outcome = fetch(&Client::new(), &url, &options(), Verified::new(once.clone(), sum.clone()));
+        let outcome = fetch(&Client::new(), &url, &options(), ChecksumSink::new(once.clone(), sum.clone()));
         assert_eq!(exit(&outcome), code);
         assert_same(&once.taken(), &all());
         let device = FileOptions { checksum: Some(sum), ..FileOptions::default() };

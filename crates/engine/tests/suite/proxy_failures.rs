@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{DRIVERS, start_origin, through};
 use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
-use haul_policy::proxy::{Environment, NoProxy};
+use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 use proxy::{adjusted, assert_fails, client};
 use testkit::raw::{RawPeer, Step};
 
@@ -85,7 +85,7 @@ fn unusable_proxy_does_not_fall_back_to_direct() {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let refused = through(&format!("socks5://{closed}"), &RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
-        let environment = Environment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
+        let environment = ProxyEnvironment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
         let mut proxy = ProxyOptions::default();
         proxy.environment = environment;
         let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };

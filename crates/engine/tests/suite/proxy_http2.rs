@@ -167,7 +167,7 @@ fn proxy_challenge_is_answered_on_the_same_connection() {
     let digest = |options: &mut RequestOptions| {
         if let Some(proxy) = &mut options.proxy {
             proxy.auth = haul::net::proxy::ProxyAuth::Digest;
-            proxy.memory = haul::net::proxy::Memory::default();
+            proxy.memory = haul::net::proxy::ProxyAuthCache::default();
         }
     };
     for got in through(&peer, digest) {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{DRIVERS, http2_origin, offering, start_origin, through, trusting};
-use haul::{Client, ErrorKind, RequestOptions, Version};
+use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use testkit::identity::Identity;
 
 /// A running proxy, killed when dropped.
@@ -185,7 +185,7 @@ fn http2_goes_through_an_https_proxy() {
             for len in [0, 1, 3_000_000] {
                 let got = driver.get(&client, &origin.https_url(&format!("/bytes/{len}")), &options);
                 assert!(got.ok() == &body[..len], "{driver:?}, {len}");
-                assert_eq!(got.facts.version, Some(Version::Http2), "{driver:?}");
+                assert_eq!(got.facts.version, Some(ProtocolVersion::Http2), "{driver:?}");
             }
             for version in ["h2", "http/1.1"] {
                 let mut options = options.clone();

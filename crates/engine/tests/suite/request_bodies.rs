@@ -10,9 +10,9 @@ use std::{fs, thread};
 
 use common::{DRIVERS, OK, following, start_origin, trusting};
 use haul::body::upload::{BodyPiece, RequestBody};
-use haul::state::auth::{Allowed, Auth, Credentials};
+use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
-use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
+use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, MultipartLayout, NameEscape};
 use testkit::raw::{RawPeer, Step};
 
 fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
@@ -74,9 +74,9 @@ fn multipart_body_has_its_announced_length() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("a.txt");
     fs::write(&path, "the file").unwrap();
-    let source = Content::Source { index: 0, length: Some(8) };
-    let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
-    let layout = Layout::new(&parts, &Boundary::new([3; 16]), Escape::Percent).unwrap();
+    let source = FormPartContent::Source { index: 0, length: Some(8) };
+    let parts = [FormPart::field("who", "me"), FormPart::file("what", "a.txt", source)];
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([3; 16]), NameEscape::Percent).unwrap();
     for driver in DRIVERS {
         let body = RequestBody::multipart(&layout, &[BodyPiece::file(&path).unwrap()]).unwrap();
         let mut options = sending("POST", body);
@@ -164,7 +164,7 @@ fn challenge_with_unread_body_gets_new_connection() {
                 vec![Step::ReadHead, Step::send(format!("{challenge}Content-Length: 0\r\n\r\n")), Step::Await(1)];
             let peer = RawPeer::start(vec![unread, vec![Step::ReadHead, Step::ReadBytes(len), Step::send(OK)]]);
             let user = Credentials::new("me", "secret").unwrap();
-            let auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
+            let auth = AuthOptions { allowed: AllowedSchemes::DIGEST, ..AuthOptions::user(user) };
             let options = RequestOptions { auth, ..sending("PUT", vec![b'x'; len]) };
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {len} {}", got.message);
@@ -215,7 +215,10 @@ fn ntlm_legs_with_large_bodies_share_one_connection() {
 fn chunked_body_is_not_sent_to_http10_server() {
     let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\
                      Content-Length: 0\r\nConnection: keep-alive\r\n\r\n";
-    let digest = || Auth { allowed: Allowed::DIGEST, ..Auth::user(Credentials::new("me", "secret").unwrap()) };
+    let digest = || AuthOptions {
+        allowed: AllowedSchemes::DIGEST,
+        ..AuthOptions::user(Credentials::new("me", "secret").unwrap())
+    };
     for driver in DRIVERS {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::send(challenge), Step::ReadToEnd]);
         let unknown = || RequestBody::reader(&b"abc"[..]);

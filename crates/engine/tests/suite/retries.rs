@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, FetchOutcome, OK, assert_fails, bounded, get, retrying, start_origin};
 use haul::body::delivery::BodyDelivery;
-use haul::sink::memory::Memory;
-use haul::sink::output::{Output, Waiting};
+use haul::sink::memory::MemorySink;
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::transfer::{ExchangeFailure, NextStep, Transfer};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
-use haul_proto::h1::{Config, Conn, Event};
-use haul_proto::time::Time;
+use haul_proto::h1::{H1Config, H1Event, H1Machine};
+use haul_proto::time::Timestamp;
 use testkit::raw::{RawPeer, Step};
 
 #[test]
@@ -155,7 +155,7 @@ fn behind_a_slower_one(url: &str, options: &RequestOptions) -> FetchOutcome {
     let output = bounded("the fleet", move || {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let fleet = haul::fleet::Fleet::new(stages, common::one_thread());
-        fleet.run(&client, items, Output::new(writer.into()), notes).unwrap();
+        fleet.run(&client, items, DescriptorWriter::new(writer.into()), notes).unwrap();
         let mut output = Vec::new();
         reader.read_to_end(&mut output).unwrap();
         output
@@ -187,7 +187,7 @@ fn delivered_output_is_not_fetched_again() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
     let outcome = bounded("fetch", move || {
-        let sink = Waiting::new(Output::new(writer.into()), None);
+        let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
         Client::new().fetch(Target::parse(&url).unwrap(), options, Box::new(sink))
     });
     assert_eq!(outcome.result.unwrap_err().exit_code(), 18);
@@ -235,17 +235,17 @@ fn protocol_violation_is_not_retried() {
 
 /// Sends the request of a transfer and passes it this response head.
 fn answered(transfer: &mut Transfer, reply: &str) {
-    let mut conn = Conn::new(Config::default());
+    let mut conn = H1Machine::new(H1Config::default());
     transfer.enqueue(&mut conn, Instant::now()).unwrap();
     conn.advance_output(conn.output().len());
-    let step = conn.step(Time(0), &mut reply.as_bytes().to_vec()).unwrap();
-    let Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
+    let step = conn.step(Timestamp(0), &mut reply.as_bytes().to_vec()).unwrap();
+    let H1Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
     transfer.on_head(head, framing, Instant::now());
 }
 
 fn transfer(options: RequestOptions) -> Box<Transfer> {
     let target = Target::parse("http://a.test/").unwrap();
-    Transfer::new(target, Arc::new(options), BodyDelivery::new(Box::new(Memory::default())), Instant::now(), 0)
+    Transfer::new(target, Arc::new(options), BodyDelivery::new(Box::new(MemorySink::default())), Instant::now(), 0)
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn retry_after_pauses_the_host_only_once() {
     assert_eq!(transfer.host_pause(), Some(Duration::from_secs(100)));
     assert!(matches!(transfer.on_complete(Instant::now()), NextStep::Again(_)));
     // The next attempt breaks, without another Retry-After.
-    transfer.enqueue(&mut Conn::new(Config::default()), Instant::now()).unwrap();
+    transfer.enqueue(&mut H1Machine::new(H1Config::default()), Instant::now()).unwrap();
     let broken = Error::new(ErrorKind::EmptyReply, "closed");
     assert!(matches!(transfer.on_failure(broken, ExchangeFailure::BeforeResponse, Instant::now()), NextStep::Again(_)));
     assert_eq!(transfer.host_pause(), None);
@@ -264,7 +264,7 @@ fn retry_after_pauses_the_host_only_once() {
 #[test]
 fn broken_error_body_is_retried_once() {
     let mut options = retrying(5);
-    options.as_curl.retries_whole = true;
+    options.curl_compat.retries_whole = true;
     let mut transfer = transfer(options);
     answered(&mut transfer, "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n");
     let broken = Error::new(ErrorKind::PartialBody, "closed");

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use common::{DRIVERS, following, one_thread, run};
 use haul::fleet::FleetStage;
 use haul::pipeline::ExtractPattern;
-use haul::state::auth::{Auth, Netrc};
-use haul::state::jar::Jar;
+use haul::state::auth::{AuthOptions, NetrcText};
+use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
-use haul_policy::template::Template;
+use haul_policy::template::UrlTemplate;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
 
@@ -223,7 +223,7 @@ fn links_of_pages_get_no_secret() {
             },
             FleetStage {
                 options,
-                template: Some(Arc::new(Template::parse(&template).unwrap())),
+                template: Some(Arc::new(UrlTemplate::parse(&template).unwrap())),
                 ..FleetStage::default()
             },
         ];
@@ -263,14 +263,14 @@ fn cookies_and_netrc_go_only_to_their_hosts() {
         world.forget();
         let mut rng = Rng::new(5000 + seed);
         let places: Vec<OriginId> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
-        let jar = Jar::new();
+        let jar = SharedCookieJar::new();
         let mut netrc = String::new();
         for (host, tls) in [("127.0.0.1", false), ("localhost", true)] {
             let site = Target::parse(&format!("http://{host}/")).unwrap();
             jar.take(&site, [format!("sid=cookie-{}", mark_of(tls)).as_bytes()]);
             netrc.push_str(&format!("machine {host} login netrc password {}\n", mark_of(tls)));
         }
-        let auth = Auth { netrc: Netrc::Required(netrc.as_bytes().into()), ..Auth::default() };
+        let auth = AuthOptions { netrc: NetrcText::Required(netrc.as_bytes().into()), ..AuthOptions::default() };
         let options = RequestOptions { auth, jar: Some(jar), ..base.clone() };
         let url = world.chain(&mut rng, &places);
         let which = (seed % 2) as usize;

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{DRIVERS, following, http2_origin, trusting};
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 use haul::net::proxy::ProxyOptions;
-use haul::state::auth::{Auth, Credentials, Netrc};
-use haul::state::jar::Jar;
+use haul::state::auth::{AuthOptions, Credentials, NetrcText};
+use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
-use haul_policy::proxy::Environment;
+use haul_policy::proxy::ProxyEnvironment;
 use proxy::{ProxyRules, TestProxy};
 use testkit::identity::Identity;
 use testkit::origin::{LoggedRequest, Origin};
@@ -62,7 +62,7 @@ impl OriginsAndProxies {
         let (to_origins, file) = trusting(&origins.iter().map(Origin::ca_pem).collect::<String>());
         let (to_proxies, proxy_file) = trusting(identity.ca_pem());
         // SOCKS 4 supports only IPv4.
-        let base = RequestOptions { tls: to_origins.tls, family: Family::V4, ..following() };
+        let base = RequestOptions { tls: to_origins.tls, family: AddressFamily::V4, ..following() };
         OriginsAndProxies {
             origins,
             proxies: proxies.into(),
@@ -124,7 +124,7 @@ fn given(
 ) -> (RequestOptions, String) {
     let mut options = world.base.clone();
     let mut proxy = ProxyOptions::default();
-    proxy.environment = Environment::read(|name| match name {
+    proxy.environment = ProxyEnvironment::read(|name| match name {
         "http_proxy" => world.proxy_url(0, ways[0].0),
         "https_proxy" => world.proxy_url(1, ways[1].0),
         _ => None,
@@ -137,7 +137,7 @@ fn given(
         // Without TLS, a forwarding proxy still gets HTTP/1.1.
         options.prior_knowledge = true;
     }
-    let jar = Jar::new();
+    let jar = SharedCookieJar::new();
     for host in ["127.0.0.1", "localhost"] {
         let site = Target::parse(&format!("http://{host}/")).unwrap();
         jar.take(&site, [format!("sid=of-{host}-{mark}").as_bytes()]);
@@ -145,13 +145,13 @@ fn given(
     options.jar = Some(jar);
     let mut url = url.to_owned();
     match secret {
-        "user" => options.auth = Auth::user(Credentials::new("user", mark).unwrap()),
+        "user" => options.auth = AuthOptions::user(Credentials::new("user", mark).unwrap()),
         "userinfo" => url = url.replacen("://", &format!("://user:{mark}@"), 1),
-        "bearer" => options.auth = Auth::bearer(mark.as_bytes().to_vec()),
+        "bearer" => options.auth = AuthOptions::bearer(mark.as_bytes().to_vec()),
         "field" => options.fields.push(("X-Api-Key".into(), mark.into())),
         _ => {
             let text = format!("machine localhost login user password {mark}\n");
-            options.auth = Auth { netrc: Netrc::Required(text.as_bytes().into()), ..Auth::default() };
+            options.auth = AuthOptions { netrc: NetrcText::Required(text.as_bytes().into()), ..AuthOptions::default() };
         }
     }
     (options, url)

@@ -12,8 +12,8 @@ use std::thread;
 use common::{Driver, assert_same, bounded, fetching, one_thread, trusting};
 use haul::fleet::{BodyDestination, Fleet, FleetItem};
 use haul::sink::file::{FileOptions, FileSink};
-use haul::sink::memory::Memory;
-use haul::sink::output::Output;
+use haul::sink::memory::MemorySink;
+use haul::sink::output::DescriptorWriter;
 use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
 use splice::{MIB, body, fetch, fetch_marking, head, pipe_read_by, read_all, served, waiting};
@@ -223,7 +223,7 @@ fn fleet_splices_bodies_to_files_and_devices() {
     bounded("the fleet", move || {
         let null = File::options().write(true).open("/dev/null").unwrap();
         let fleet = Fleet::new(fetching(&options()), one_thread());
-        fleet.run(&Client::new(), Box::new(items.into_iter()), Output::new(null.into()), report).unwrap();
+        fleet.run(&Client::new(), Box::new(items.into_iter()), DescriptorWriter::new(null.into()), report).unwrap();
     });
     assert!(notes.all().iter().all(|got| got.exit == 0), "{:?}", notes.all());
     let mut counted: Vec<_> = notes.all().iter().map(|got| got.facts.body_bytes as usize).collect();
@@ -264,7 +264,7 @@ fn slow_body_is_delivered_without_delay() {
     assert_same(&reading.join().unwrap(), &body(FIRST + 1 + REST));
 
     let peer = Arc::new(RawPeer::start(vec![hesitant(FIRST, REST)]));
-    let told = fetch_marking(&Client::new(), &peer, Memory::default(), &options(), &[FIRST, FIRST + 1]);
+    let told = fetch_marking(&Client::new(), &peer, MemorySink::default(), &options(), &[FIRST, FIRST + 1]);
     told.was_written(FIRST + 1 + REST);
 }
 
@@ -273,7 +273,7 @@ fn slow_tls_body_is_delivered_without_delay() {
     let identity = Identity::generate();
     let (options, _file) = trusting(identity.ca_pem());
     let peer = Arc::new(RawPeer::start_tls(vec![hesitant(FIRST, REST)], &identity, &[]));
-    let (sink, counts) = splice::WatchedSink::new(Memory::default(), &peer, &[FIRST, FIRST + 1]);
+    let (sink, counts) = splice::WatchedSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
     let outcome = bounded("the transfer", move || {
         Client::new().fetch(haul::Target::parse(&url).unwrap(), Arc::new(options), Box::new(sink))

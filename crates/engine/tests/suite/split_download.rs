@@ -13,10 +13,10 @@ use std::time::Duration;
 use common::{assert_same, following};
 use haul::buffer::Lease;
 use haul::request::basic_authorization;
-use haul::request::{SpeedLimit, Split};
+use haul::request::{SpeedLimit, SplitOptions};
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
-use haul::sink::output::{Output, Waiting};
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
 use tempfile::TempDir;
@@ -65,7 +65,7 @@ fn split_bytes_are_equal_in_every_sink() {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all).unwrap()
         });
-        let sink = Waiting::new(Output::new(writer.into()), None);
+        let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
         let outcome = fetch(&Client::new(), &url(&path("pipe")), &options, sink);
         went_well(&outcome);
         assert_same(&reading.join().unwrap(), &expected);
@@ -88,7 +88,7 @@ fn single_connection_requests_no_range() {
     let origin = origin();
     let path = origin.serve("one", FaultPlan { size: MIB, ..held() });
     let once = NonRestartableSink::default();
-    let options = RequestOptions { split: Split::default(), ..splitting() };
+    let options = RequestOptions { split: SplitOptions::default(), ..splitting() };
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, once.clone()));
     assert_same(&once.taken(), &Pattern::new(1).slice(0, MIB as usize));
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
@@ -364,7 +364,7 @@ fn parts_stay_within_the_memory_limit() {
     let memory = MIB;
     let (once, most) = (NonRestartableSink::default(), Arc::new(Mutex::new(0)));
     let sink = ReadAheadSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
-    let options = RequestOptions { split: Split { connections: 6, memory }, ..splitting() };
+    let options = RequestOptions { split: SplitOptions { connections: 6, memory }, ..splitting() };
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&once.taken(), &content(&held(), 0));
     assert!(*most.lock().unwrap() > 0, "it was not split");
@@ -383,7 +383,7 @@ fn pausing_reader_does_not_trigger_speed_limit() {
     });
     let limit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(3) };
     let options = RequestOptions { speed_limit: Some(limit), ..splitting() };
-    let sink = Waiting::new(Output::new(writer.into()), None);
+    let sink = BlockingOutputSink::new(DescriptorWriter::new(writer.into()), None);
     went_well(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&reading.join().unwrap(), &content(&held(), 0));
     assert!(origin.seen("paused").twice() <= SIZE / 4, "{} bytes were sent twice", origin.seen("paused").twice());

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 
 use common::{DRIVERS, Driver};
-use haul::net::pool::Key;
-use haul::net::tls::{Identity, Pem};
+use haul::net::pool::ConnectionKey;
+use haul::net::tls::{ClientIdentity, Pem};
 use haul::{Client, ErrorKind, RequestOptions, Target};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -79,7 +79,8 @@ impl ClientAuthServer {
         let mut options = RequestOptions::default();
         options.tls.ca_file = Some(self.path("ca"));
         let key = key.map(Path::to_owned);
-        options.tls.identity = certificate.map(|certificate| Identity { certificate: certificate.to_owned(), key });
+        options.tls.identity =
+            certificate.map(|certificate| ClientIdentity { certificate: certificate.to_owned(), key });
         options
     }
 }
@@ -131,8 +132,8 @@ fn client_certificate_is_part_of_the_pool_key() {
     let rig = ClientAuthServer::start();
     let target = Target::parse(&rig.url).unwrap();
     let (me, nobody) = (rig.options(Some(&rig.path("both")), None), rig.options(None, None));
-    let key = Key::new(&target, &me);
-    assert!(key != Key::new(&target, &nobody) && key.fits(&target, &me) && !key.fits(&target, &nobody));
+    let key = ConnectionKey::new(&target, &me);
+    assert!(key != ConnectionKey::new(&target, &nobody) && key.fits(&target, &me) && !key.fits(&target, &nobody));
 }
 
 #[test]

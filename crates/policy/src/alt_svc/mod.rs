@@ -2,13 +2,13 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::alt_svc::{AltSvc, Protocol};
+//! use haul_policy::alt_svc::{AltSvcStore, AlpnProtocol};
 //!
 //! let now = 1_800_000_000;
 //! let site = Target::parse("https://example.com/")?;
-//! let mut known = AltSvc::new();
-//! known.on_field(&site, Protocol::H1, b"h3=\":443\"; ma=60, h2=\"alt.example:8443\"", now);
-//! let h2 = known.find(&site, now, |protocol| protocol == Protocol::H2).unwrap();
+//! let mut known = AltSvcStore::new();
+//! known.on_field(&site, AlpnProtocol::H1, b"h3=\":443\"; ma=60, h2=\"alt.example:8443\"", now);
+//! let h2 = known.find(&site, now, |protocol| protocol == AlpnProtocol::H2).unwrap();
 //! assert_eq!((h2.host.as_str(), h2.port), ("alt.example", 8443));
 //! assert!(known.write(now).contains("h1 example.com 443 h3 example.com 443 \"20270115 08:01:00\" 0 0\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -22,8 +22,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::civil::Civil;
-use crate::cookie::FileStyle;
+use crate::calendar::CalendarTime;
+use crate::cookie::StateFileStyle;
 use crate::target::{Scheme, Target};
 
 /// The number of alternatives read from one field; the rest are ignored.
@@ -35,7 +35,7 @@ pub const DEFAULT_AGE: u64 = 86_400;
 
 /// An application protocol, named as in curl's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Protocol {
+pub enum AlpnProtocol {
     /// `h1` in files, `http/1.1` in fields.
     H1,
     /// `h2`.
@@ -44,21 +44,21 @@ pub enum Protocol {
     H3,
 }
 
-impl Protocol {
+impl AlpnProtocol {
     /// Returns the name used in files.
     pub fn as_str(self) -> &'static str {
         match self {
-            Protocol::H1 => "h1",
-            Protocol::H2 => "h2",
-            Protocol::H3 => "h3",
+            AlpnProtocol::H1 => "h1",
+            AlpnProtocol::H2 => "h2",
+            AlpnProtocol::H3 => "h3",
         }
     }
 
-    fn parse(id: &str) -> Option<Protocol> {
+    fn parse(id: &str) -> Option<AlpnProtocol> {
         match id {
-            "h1" | "http/1.1" => Some(Protocol::H1),
-            "h2" => Some(Protocol::H2),
-            "h3" => Some(Protocol::H3),
+            "h1" | "http/1.1" => Some(AlpnProtocol::H1),
+            "h2" => Some(AlpnProtocol::H2),
+            "h3" => Some(AlpnProtocol::H3),
             _ => None,
         }
     }
@@ -66,9 +66,9 @@ impl Protocol {
 
 /// An alternative of an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alternative {
+pub struct AlternativeService {
     /// The protocol spoken at the endpoint.
-    pub protocol: Protocol,
+    pub protocol: AlpnProtocol,
     /// The endpoint's host, without brackets.
     pub host: String,
     /// The endpoint's port.
@@ -80,42 +80,42 @@ pub struct Alternative {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct StoredAlternative {
+struct AltSvcEntry {
     /// The protocol of the response that carried the field; curl's file records it.
-    source: Protocol,
+    source: AlpnProtocol,
     host: String,
     port: u16,
-    alternative: Alternative,
+    alternative: AlternativeService,
 }
 
 /// The identity of an alternative: protocol, host, port.
-type AlternativeKey = (Protocol, String, u16);
+type AlternativeKey = (AlpnProtocol, String, u16);
 
 /// A store of alternatives, by origin.
 #[derive(Clone, Debug, Default)]
-pub struct AltSvc {
-    entries: Vec<StoredAlternative>,
+pub struct AltSvcStore {
+    entries: Vec<AltSvcEntry>,
     /// Origins whose alternatives changed since the file was read.
     changed: Vec<(String, u16)>,
-    /// Alternatives that could not be reached, each with its origin. [`AltSvc::find`] skips them.
+    /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips them.
     failed: Vec<((String, u16), AlternativeKey)>,
-    style: FileStyle,
+    style: StateFileStyle,
 }
 
 /// The contents of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldValue {
+pub enum AltSvcField {
     /// `clear`: drop all alternatives of the origin.
     Clear,
     /// The offered alternatives, in order of preference.
-    Alternatives(Vec<Offer>),
+    Alternatives(Vec<AltSvcOffer>),
 }
 
 /// One alternative as offered in a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct AltSvcOffer {
     /// The protocol spoken at the endpoint.
-    pub protocol: Protocol,
+    pub protocol: AlpnProtocol,
     /// The endpoint's host, without brackets; empty for the origin's host.
     pub host: String,
     /// The endpoint's port.
@@ -128,20 +128,20 @@ pub struct Offer {
 
 /// Parses a field value (§3). Returns `None` if no part of it is understood; such a field has no
 /// effect.
-pub fn parse(field: &[u8]) -> Option<FieldValue> {
+pub fn parse(field: &[u8]) -> Option<AltSvcField> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
-        return Some(FieldValue::Clear);
+        return Some(AltSvcField::Clear);
     }
     let values = split_unquoted(text, ',').take(MAX_ALTERNATIVES);
     let found: Vec<_> = values.filter_map(parse_value).collect();
-    (!found.is_empty()).then_some(FieldValue::Alternatives(found))
+    (!found.is_empty()).then_some(AltSvcField::Alternatives(found))
 }
 
-fn parse_value(value: &str) -> Option<Offer> {
+fn parse_value(value: &str) -> Option<AltSvcOffer> {
     let mut pieces = split_unquoted(value, ';').map(str::trim);
     let (id, authority) = pieces.next()?.split_once('=')?;
-    let protocol = Protocol::parse(&percent_decoded(id.trim())?)?;
+    let protocol = AlpnProtocol::parse(&percent_decoded(id.trim())?)?;
     let (host, port) = unquoted(authority.trim()).rsplit_once(':')?;
     let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit())).filter(|port| *port != 0)?;
     let host = if host.is_empty() { String::new() } else { host_text(host)? };
@@ -157,7 +157,7 @@ fn parse_value(value: &str) -> Option<Offer> {
             _ => {}
         }
     }
-    Some(Offer { protocol, host, port, max_age, persist })
+    Some(AltSvcOffer { protocol, host, port, max_age, persist })
 }
 
 /// Parses a host by the rules for hosts in URLs.
@@ -191,15 +191,15 @@ fn percent_decoded(id: &str) -> Option<String> {
     Some(out)
 }
 
-impl AltSvc {
+impl AltSvcStore {
     /// Creates an empty store.
-    pub fn new() -> AltSvc {
-        AltSvc::default()
+    pub fn new() -> AltSvcStore {
+        AltSvcStore::default()
     }
 
     /// Creates an empty store that writes files in the given style.
-    pub fn of(style: FileStyle) -> AltSvc {
-        AltSvc { style, ..AltSvc::default() }
+    pub fn of(style: StateFileStyle) -> AltSvcStore {
+        AltSvcStore { style, ..AltSvcStore::default() }
     }
 
     /// Returns the number of stored alternatives.
@@ -214,33 +214,39 @@ impl AltSvc {
 
     /// Processes the Alt-Svc field of a response from `target` that was received over `source`. The
     /// new alternatives replace all stored ones of that origin.
-    pub fn on_field(&mut self, target: &Target, source: Protocol, field: &[u8], now: u64) {
+    pub fn on_field(&mut self, target: &Target, source: AlpnProtocol, field: &[u8], now: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
         let before = self.entries.len();
         self.entries.retain(|entry| !entry.is_of(&origin));
         let found = match field {
-            FieldValue::Clear => Vec::new(),
-            FieldValue::Alternatives(found) => found,
+            AltSvcField::Clear => Vec::new(),
+            AltSvcField::Alternatives(found) => found,
         };
         // Forgetting what was never known is not recorded: a server could make the records grow
         // without bound.
         if (before > self.entries.len() || !found.is_empty()) && !self.changed.contains(&origin) {
             self.changed.push(origin.clone());
         }
-        for Offer { protocol, host, port, max_age, persist } in found {
+        for AltSvcOffer { protocol, host, port, max_age, persist } in found {
             let host = if host.is_empty() { origin.0.clone() } else { host };
-            let alternative = Alternative { protocol, host, port, expires: now.saturating_add(max_age), persist };
-            self.push(StoredAlternative { source, host: origin.0.clone(), port: origin.1, alternative });
+            let alternative =
+                AlternativeService { protocol, host, port, expires: now.saturating_add(max_age), persist };
+            self.push(AltSvcEntry { source, host: origin.0.clone(), port: origin.1, alternative });
         }
     }
 
     /// Returns the preferred live alternative for `target` whose protocol passes `speaks` and that
     /// has not [failed](Self::mark_failed). Returns `None` for plain http.
-    pub fn find(&self, target: &Target, now: u64, speaks: impl Fn(Protocol) -> bool) -> Option<&Alternative> {
+    pub fn find(
+        &self,
+        target: &Target,
+        now: u64,
+        speaks: impl Fn(AlpnProtocol) -> bool,
+    ) -> Option<&AlternativeService> {
         let is_targets = |host: &str, port: u16| port == target.port() && host == target.host_text();
         let alternatives = self.entries.iter().filter(|entry| is_targets(&entry.host, entry.port));
-        let has_failed = |known: &Alternative| {
+        let has_failed = |known: &AlternativeService| {
             let has_key =
                 |door: &AlternativeKey| (door.0, door.1.as_str(), door.2) == (known.protocol, &*known.host, known.port);
             self.failed.iter().any(|((host, port), door)| is_targets(host, *port) && has_key(door))
@@ -253,7 +259,7 @@ impl AltSvc {
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin
     /// (§2.4). [`find`](Self::find) skips it from then on; the file keeps it for other processes.
-    pub fn mark_failed(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
+    pub fn mark_failed(&mut self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
             self.failed.truncate(MAX_ENTRIES - 1);
@@ -280,7 +286,7 @@ impl AltSvc {
 
     /// Applies the changes since the file was read to `file`, a store just read again from it,
     /// because other processes write the file too. Call [`saved`](Self::saved) afterwards.
-    pub fn apply_to(&self, file: &mut AltSvc) {
+    pub fn apply_to(&self, file: &mut AltSvcStore) {
         file.style = self.style;
         file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_of(origin)));
         for entry in self.entries.iter().filter(|entry| self.changed.iter().any(|origin| entry.is_of(origin))) {
@@ -302,26 +308,26 @@ impl AltSvc {
     /// Returns the text of the file in curl's format, without expired alternatives.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.style {
-            FileStyle::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",
-            FileStyle::Curl => {
+            StateFileStyle::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",
+            StateFileStyle::Curl => {
                 "# Your alt-svc cache. https://curl.se/docs/alt-svc.html\n\
                  # This file was generated by libcurl! Edit at your own risk.\n"
             }
         };
         let mut out = heading.to_owned();
-        for StoredAlternative { source, host, port, alternative } in &self.entries {
-            let Alternative { protocol, host: to, port: to_port, expires, persist } = alternative;
+        for AltSvcEntry { source, host, port, alternative } in &self.entries {
+            let AlternativeService { protocol, host: to, port: to_port, expires, persist } = alternative;
             if *expires > now {
                 let (source, protocol) = (source.as_str(), protocol.as_str());
                 let (host, to) = (bracketed(host), bracketed(to));
-                let (expires, persist) = (Civil::from_unix(*expires).compact(), u8::from(*persist));
+                let (expires, persist) = (CalendarTime::from_unix(*expires).compact(), u8::from(*persist));
                 out.push_str(&format!("{source} {host} {port} {protocol} {to} {to_port} \"{expires}\" {persist} 0\n"));
             }
         }
         out
     }
 
-    fn push(&mut self, entry: StoredAlternative) {
+    fn push(&mut self, entry: AltSvcEntry) {
         self.entries.push(entry);
         if self.entries.len() > MAX_ENTRIES {
             let first = (0..self.entries.len()).min_by_key(|at| self.entries[*at].alternative.expires);
@@ -335,7 +341,7 @@ impl AltSvc {
     }
 }
 
-impl StoredAlternative {
+impl AltSvcEntry {
     fn is_of(&self, origin: &(String, u16)) -> bool {
         self.host == origin.0 && self.port == origin.1
     }
@@ -345,7 +351,7 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn parse_line(line: &str) -> Option<StoredAlternative> {
+fn parse_line(line: &str) -> Option<AltSvcEntry> {
     let line = line.trim();
     if line.starts_with('#') {
         return None;
@@ -355,15 +361,15 @@ fn parse_line(line: &str) -> Option<StoredAlternative> {
     let head: [&str; 6] = head.split_ascii_whitespace().collect::<Vec<_>>().try_into().ok()?;
     let mut tail = tail.split_ascii_whitespace();
     let (persist, _priority) = (tail.next()?, tail.next()?);
-    let alternative = Alternative {
-        protocol: Protocol::parse(head[3])?,
+    let alternative = AlternativeService {
+        protocol: AlpnProtocol::parse(head[3])?,
         host: host_text(head[4])?,
         port: head[5].parse().ok()?,
-        expires: Civil::parse(date)?.to_unix()?,
+        expires: CalendarTime::parse(date)?.to_unix()?,
         persist: persist != "0",
     };
-    Some(StoredAlternative {
-        source: Protocol::parse(head[0])?,
+    Some(AltSvcEntry {
+        source: AlpnProtocol::parse(head[0])?,
         host: host_text(head[1])?,
         port: head[2].parse().ok()?,
         alternative,

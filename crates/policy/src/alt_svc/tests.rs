@@ -8,9 +8,9 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-fn parsed(field: &str) -> Vec<Offer> {
+fn parsed(field: &str) -> Vec<AltSvcOffer> {
     match parse(field.as_bytes()) {
-        Some(FieldValue::Alternatives(found)) => found,
+        Some(AltSvcField::Alternatives(found)) => found,
         _ => Vec::new(),
     }
 }
@@ -19,14 +19,14 @@ fn parsed(field: &str) -> Vec<Offer> {
 fn field_values_are_parsed() {
     let one = |field: &str| parsed(field).pop();
     let is = |protocol, host: &str, port, max_age, persist| {
-        Some(Offer { protocol, host: host.to_owned(), port, max_age, persist })
+        Some(AltSvcOffer { protocol, host: host.to_owned(), port, max_age, persist })
     };
-    assert_eq!(one("h2=\":443\""), is(Protocol::H2, "", 443, DEFAULT_AGE, false));
-    assert_eq!(one("h3=\"A.example:1\" ; ma=5; persist=1; x=\"y,z\""), is(Protocol::H3, "a.example", 1, 5, true));
-    assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(Protocol::H1, "::1", 80, 7, false));
-    assert_eq!(one("h2=alt:443"), is(Protocol::H2, "alt", 443, DEFAULT_AGE, false));
-    assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(Protocol::H2, "", 1, DEFAULT_AGE, false));
-    assert_eq!(parse(b" Clear "), Some(FieldValue::Clear));
+    assert_eq!(one("h2=\":443\""), is(AlpnProtocol::H2, "", 443, DEFAULT_AGE, false));
+    assert_eq!(one("h3=\"A.example:1\" ; ma=5; persist=1; x=\"y,z\""), is(AlpnProtocol::H3, "a.example", 1, 5, true));
+    assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(AlpnProtocol::H1, "::1", 80, 7, false));
+    assert_eq!(one("h2=alt:443"), is(AlpnProtocol::H2, "alt", 443, DEFAULT_AGE, false));
+    assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(AlpnProtocol::H2, "", 1, DEFAULT_AGE, false));
+    assert_eq!(parse(b" Clear "), Some(AltSvcField::Clear));
     for field in [
         "",
         "h2",
@@ -51,24 +51,24 @@ fn field_values_are_parsed() {
 #[test]
 fn alternatives_are_replaced_cleared_and_expired() {
     let site = target("https://h/");
-    let mut known = AltSvc::new();
-    known.on_field(&target("http://h:443/"), Protocol::H1, b"h2=\":1\"", NOW);
+    let mut known = AltSvcStore::new();
+    known.on_field(&target("http://h:443/"), AlpnProtocol::H1, b"h2=\":1\"", NOW);
     assert!(known.is_empty());
-    known.on_field(&site, Protocol::H1, b"h2=\":1\"; ma=10, h2=\":2\"", NOW);
-    known.on_field(&target("https://i/"), Protocol::H2, b"h3=\":3\"; persist=1", NOW);
-    let port = |known: &AltSvc, url: &str, now| known.find(&target(url), now, |_| true).map(|found| found.port);
+    known.on_field(&site, AlpnProtocol::H1, b"h2=\":1\"; ma=10, h2=\":2\"", NOW);
+    known.on_field(&target("https://i/"), AlpnProtocol::H2, b"h3=\":3\"; persist=1", NOW);
+    let port = |known: &AltSvcStore, url: &str, now| known.find(&target(url), now, |_| true).map(|found| found.port);
     assert_eq!(port(&known, "https://h/", NOW), Some(1));
     assert_eq!(port(&known, "https://h/", NOW + 10), Some(2));
     assert_eq!(port(&known, "https://h:444/", NOW), None);
     assert_eq!(port(&known, "http://h:443/", NOW), None);
-    assert_eq!(known.find(&site, NOW, |protocol| protocol == Protocol::H3), None);
-    known.on_field(&site, Protocol::H1, b"nonsense", NOW);
+    assert_eq!(known.find(&site, NOW, |protocol| protocol == AlpnProtocol::H3), None);
+    known.on_field(&site, AlpnProtocol::H1, b"nonsense", NOW);
     assert_eq!(port(&known, "https://h/", NOW), Some(1));
-    known.on_field(&site, Protocol::H1, b"h2=\":9\"", NOW);
+    known.on_field(&site, AlpnProtocol::H1, b"h2=\":9\"", NOW);
     assert_eq!(port(&known, "https://h/", NOW), Some(9));
     known.network_changed();
     assert_eq!((port(&known, "https://h/", NOW), port(&known, "https://i/", NOW)), (None, Some(3)));
-    known.on_field(&target("https://i/"), Protocol::H1, b"clear", NOW);
+    known.on_field(&target("https://i/"), AlpnProtocol::H1, b"clear", NOW);
     assert!(known.is_empty());
 }
 
@@ -76,13 +76,13 @@ fn alternatives_are_replaced_cleared_and_expired() {
 fn processes_merge_their_changes_into_the_file() {
     let text = "# x\nh2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\nh1 b 443 h2 b 1 \"20200101 00:00:00\" 0 0\n\
         h1 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\nbad\nh9 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\n";
-    let mut ours = AltSvc::new();
+    let mut ours = AltSvcStore::new();
     ours.load(text, NOW);
     assert_eq!(ours.len(), 2);
     assert!(ours.write(NOW).contains("h2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\n"));
-    ours.on_field(&target("https://a/"), Protocol::H1, b"clear", NOW);
-    ours.on_field(&target("https://d/"), Protocol::H1, b"h2=\":2\"", NOW);
-    let mut file = AltSvc::new();
+    ours.on_field(&target("https://a/"), AlpnProtocol::H1, b"clear", NOW);
+    ours.on_field(&target("https://d/"), AlpnProtocol::H1, b"h2=\":2\"", NOW);
+    let mut file = AltSvcStore::new();
     file.load(&format!("{text}h1 e 443 h2 e 1 \"20300101 00:00:00\" 0 0\n"), NOW);
     ours.apply_to(&mut file);
     ours.saved();
@@ -93,9 +93,14 @@ fn processes_merge_their_changes_into_the_file() {
 
 #[test]
 fn store_and_failures_are_bounded() {
-    let mut known = AltSvc::new();
+    let mut known = AltSvcStore::new();
     for i in 0..2 * MAX_ENTRIES {
-        known.on_field(&target(&format!("https://h{i}/")), Protocol::H1, format!("h2=\":1\"; ma={i}").as_bytes(), NOW);
+        known.on_field(
+            &target(&format!("https://h{i}/")),
+            AlpnProtocol::H1,
+            format!("h2=\":1\"; ma={i}").as_bytes(),
+            NOW,
+        );
     }
     assert_eq!((known.len(), known.changed.len()), (MAX_ENTRIES, MAX_ENTRIES));
 }

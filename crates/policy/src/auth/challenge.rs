@@ -93,7 +93,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
     for field in fields {
         // A parameter belongs to a challenge of its own field.
         let first = found.len();
-        let mut cursor = Cursor { rest: field };
+        let mut cursor = ChallengeParser { rest: field };
         while cursor.skip_separators() {
             if found.len() > MAX_CHALLENGES {
                 break;
@@ -110,7 +110,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
 /// Parses a list of `name=value` pairs without schemes, as in Authentication-Info.
 pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
-    let mut cursor = Cursor { rest: field };
+    let mut cursor = ChallengeParser { rest: field };
     while cursor.skip_separators() && found.len() == 1 {
         cursor.items(&mut found, 0);
         cursor.skip_item();
@@ -118,11 +118,11 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     found.swap_remove(0).parameters
 }
 
-struct Cursor<'f> {
+struct ChallengeParser<'f> {
     rest: &'f [u8],
 }
 
-impl<'f> Cursor<'f> {
+impl<'f> ChallengeParser<'f> {
     fn skip_blanks(&mut self) -> bool {
         let before = self.rest.len();
         self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()..];

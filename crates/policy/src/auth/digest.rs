@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::algorithm::hex;
 use super::challenge::parse_parameters;
-use super::{Algorithm, AuthError, Challenge, Credentials};
+use super::digest_algorithm::hex;
+use super::{AuthError, Challenge, Credentials, DigestAlgorithm};
 use crate::target::Target;
 use crate::target::path::push_byte;
 
@@ -25,7 +25,7 @@ pub struct DigestChallenge {
     realm: Vec<u8>,
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
-    algorithm: Algorithm,
+    algorithm: DigestAlgorithm,
     /// True if the challenge had `algorithm`. Old servers reject an answer with a parameter that
     /// they did not send.
     names_algorithm: bool,
@@ -44,8 +44,8 @@ impl DigestChallenge {
         let text = |name: &str| challenge.get(name).map(<[u8]>::to_vec);
         let is = |name: &str, word: &str| challenge.get(name).is_some_and(|v| v.eq_ignore_ascii_case(word.as_bytes()));
         let (algorithm, session) = match challenge.get("algorithm") {
-            Some(name) => Algorithm::parse(name).ok_or(AuthError::DigestAlgorithm)?,
-            None => (Algorithm::Md5, false),
+            Some(name) => DigestAlgorithm::parse(name).ok_or(AuthError::DigestAlgorithm)?,
+            None => (DigestAlgorithm::Md5, false),
         };
         let (Some(realm), Some(nonce)) = (text("realm"), text("nonce")) else { return Err(AuthError::DigestChallenge) };
         // A value that cannot be sent back makes the challenge unanswerable.
@@ -82,7 +82,7 @@ impl DigestChallenge {
     }
 
     /// Returns the hash function.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
 
@@ -120,20 +120,20 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
     }
 }
 
-/// The answers to one challenge. Keep one `Digest` for the lifetime of the server's nonce: it
+/// The answers to one challenge. Keep one `DigestSession` for the lifetime of the server's nonce: it
 /// counts the uses. `Debug` shows no secret.
 #[derive(Clone)]
-pub struct Digest {
+pub struct DigestSession {
     challenge: DigestChallenge,
     count: u32,
     /// For `-sess`: the session key, and the client nonce that it was made with (§3.4.2).
     session: Option<(String, String)>,
 }
 
-impl Digest {
+impl DigestSession {
     /// Creates the state for answering `challenge`; the next answer has count 1.
-    pub fn new(challenge: DigestChallenge) -> Digest {
-        Digest { challenge, count: 0, session: None }
+    pub fn new(challenge: DigestChallenge) -> DigestSession {
+        DigestSession { challenge, count: 0, session: None }
     }
 
     /// Returns the challenge.
@@ -143,7 +143,7 @@ impl Digest {
 
     /// Returns the value of Authorization or Proxy-Authorization for one request. `uri` is the
     /// request target as it is sent (for CONNECT `host:port`). `body_hash` is the hex digest of the
-    /// body by [`Algorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty body.
+    /// body by [`DigestAlgorithm::hasher`], which [`Qop::AuthInt`] needs; `None` means an empty body.
     /// `cnonce` must be fresh for each request: see [`cnonce`].
     pub fn authorize(
         &mut self,
@@ -178,7 +178,7 @@ impl Digest {
                 algorithm.of(&parts)
             }
         };
-        let mut value = Value(b"Digest ".to_vec());
+        let mut value = AuthorizationWriter(b"Digest ".to_vec());
         value.user(credentials.user(), challenge);
         value.quoted("realm", &challenge.realm);
         value.quoted("nonce", &challenge.nonce);
@@ -247,9 +247,12 @@ impl Digest {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for DigestSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Digest").field("challenge", &self.challenge).field("count", &self.count).finish_non_exhaustive()
+        f.debug_struct("DigestSession")
+            .field("challenge", &self.challenge)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
     }
 }
 
@@ -259,9 +262,9 @@ pub fn cnonce(entropy: [u8; 16]) -> String {
 }
 
 /// A field value under construction.
-struct Value(Vec<u8>);
+struct AuthorizationWriter(Vec<u8>);
 
-impl Value {
+impl AuthorizationWriter {
     fn name(&mut self, name: &str) {
         if !self.0.ends_with(b" ") {
             self.0.extend_from_slice(b", ");

@@ -30,9 +30,9 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::algorithm::hex;
+use super::digest_algorithm::hex;
 use super::{AuthError, Credentials};
-use crate::civil::Civil;
+use crate::calendar::CalendarTime;
 use crate::target::{Host, Target};
 use crate::urlencode::{decoded, percent};
 
@@ -77,7 +77,7 @@ pub struct UnsignedRequest<'a> {
 
 /// The fields that a signed request carries in addition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct SigV4Signature {
     /// The value of Authorization.
     pub authorization: String,
     /// The fields to add: the date and the content's SHA-256, unless the request already has them.
@@ -124,7 +124,7 @@ impl SigV4 {
     /// # Errors
     /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's own date is malformed, or the content cannot be
     /// read beforehand and the service accepts no unsigned content.
-    pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<Signature, AuthError> {
+    pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<SigV4Signature, AuthError> {
         let (region, service) = self.region_and_service(request.target.host())?;
         let is_store = is_store(&service);
         let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
@@ -133,7 +133,7 @@ impl SigV4 {
         let mut fields = Vec::new();
         let time = match own(&date_name) {
             Some((_, value)) => stated_time(value)?,
-            None => Civil::from_unix(request.unix).basic(),
+            None => CalendarTime::from_unix(request.unix).basic(),
         };
         if own(&date_name).is_none() {
             fields.push((format!("X-{}-Date", capitalised(&self.vendor)), time.clone()));
@@ -170,7 +170,7 @@ impl SigV4 {
             "{upper}4-HMAC-SHA256 Credential={user}/{scope}, SignedHeaders={names}, Signature={}",
             hex(&signature)
         );
-        Ok(Signature { authorization, fields })
+        Ok(SigV4Signature { authorization, fields })
     }
 
     fn is_of_aws(&self) -> bool {
@@ -295,7 +295,7 @@ mod tests {
         who: (&str, &str),
         url: &str,
         unsigned: &UnsignedRequest<'_>,
-    ) -> Result<Signature, AuthError> {
+    ) -> Result<SigV4Signature, AuthError> {
         let target = Target::parse(url).unwrap();
         let (user, password) = who;
         let host = target.authority();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Returns the last word of Authorization.
-    fn signature(signed: &Signature) -> &str {
+    fn signature(signed: &SigV4Signature) -> &str {
         signed.authorization.rsplit('=').next().unwrap()
     }
 

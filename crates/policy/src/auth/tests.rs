@@ -1,7 +1,7 @@
 //! Challenges, choice, Basic, Digest, sources.
 
 use super::*;
-use crate::redirect::Secrets;
+use crate::redirect::SecretHandling;
 use crate::target::Target;
 
 fn target(url: &str) -> Target {
@@ -74,12 +74,12 @@ fn hostile_challenges_are_bounded_in_number() {
         for byte in [0u8, b'"', b'\\', b',', b'=', b' ', 0xff] {
             let mut mutated = field.to_vec();
             mutated[end] = byte;
-            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), Allowed::ANY);
+            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), AllowedSchemes::ANY);
         }
     }
 }
 
-fn chosen(fields: &[&str], allowed: Allowed) -> Result<Choice, AuthError> {
+fn chosen(fields: &[&str], allowed: AllowedSchemes) -> Result<ChosenScheme, AuthError> {
     choose(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
 }
 
@@ -87,32 +87,32 @@ fn chosen(fields: &[&str], allowed: Allowed) -> Result<Choice, AuthError> {
 fn strongest_allowed_scheme_is_chosen() {
     let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
     let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
-    let bearer = Allowed { bearer: true, ..Allowed::ANY };
-    assert_eq!(chosen(all, bearer), Ok(Choice::Bearer));
-    assert!(matches!(chosen(all, Allowed::ANY), Ok(Choice::Digest(_))));
-    assert_eq!(chosen(all, Allowed::BASIC), Ok(Choice::Basic));
-    assert_eq!(chosen(&["Basic"], Allowed::DIGEST), Ok(Choice::Nothing));
-    assert_eq!(chosen(&["Bearer"], Allowed::ANY), Ok(Choice::Nothing));
-    assert_eq!(chosen(&[], Allowed::ANY), Ok(Choice::Nothing));
+    let bearer = AllowedSchemes { bearer: true, ..AllowedSchemes::ANY };
+    assert_eq!(chosen(all, bearer), Ok(ChosenScheme::Bearer));
+    assert!(matches!(chosen(all, AllowedSchemes::ANY), Ok(ChosenScheme::Digest(_))));
+    assert_eq!(chosen(all, AllowedSchemes::BASIC), Ok(ChosenScheme::Basic));
+    assert_eq!(chosen(&["Basic"], AllowedSchemes::DIGEST), Ok(ChosenScheme::Nothing));
+    assert_eq!(chosen(&["Bearer"], AllowedSchemes::ANY), Ok(ChosenScheme::Nothing));
+    assert_eq!(chosen(&[], AllowedSchemes::ANY), Ok(ChosenScheme::Nothing));
     // The server's order among its digests, but for those that cannot be answered.
     let unknown = "Digest realm=r, nonce=n, algorithm=SHA-1024";
-    let Ok(Choice::Digest(challenge)) =
-        chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], Allowed::ANY)
+    let Ok(ChosenScheme::Digest(challenge)) =
+        chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], AllowedSchemes::ANY)
     else {
         panic!("the second")
     };
-    assert_eq!(challenge.algorithm(), Algorithm::Md5);
-    assert_eq!(chosen(&[unknown, "Basic"], Allowed::ANY), Ok(Choice::Basic));
-    assert_eq!(chosen(&[unknown, "Basic"], Allowed::DIGEST), Err(AuthError::DigestAlgorithm));
+    assert_eq!(challenge.algorithm(), DigestAlgorithm::Md5);
+    assert_eq!(chosen(&[unknown, "Basic"], AllowedSchemes::ANY), Ok(ChosenScheme::Basic));
+    assert_eq!(chosen(&[unknown, "Basic"], AllowedSchemes::DIGEST), Err(AuthError::DigestAlgorithm));
     for incomplete in [
         "Digest realm=r",
         "Digest nonce=n",
         "Digest realm=r, nonce=n, qop=\"auth-conf\"",
         "Digest realm=r, nonce=\"a\tb\"",
     ] {
-        assert_eq!(chosen(&[incomplete], Allowed::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
+        assert_eq!(chosen(&[incomplete], AllowedSchemes::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
     }
-    let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], Allowed::ANY).unwrap_err();
+    let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], AllowedSchemes::ANY).unwrap_err();
     assert_eq!(error, AuthError::Unsupported(vec!["NTLM".into(), "Negotiate".into()]));
     assert_eq!(error.to_string(), "the server wants NTLM or Negotiate, which haul does not do");
 }
@@ -137,9 +137,9 @@ fn basic_and_bearer_values() {
     assert!(!format!("{:?}", Credentials::new("u", "hunter2").unwrap()).contains("hunter2"));
 }
 
-fn digest(field: &str) -> Digest {
-    match chosen(&[field], Allowed::DIGEST) {
-        Ok(Choice::Digest(challenge)) => Digest::new(challenge),
+fn digest(field: &str) -> DigestSession {
+    match chosen(&[field], AllowedSchemes::DIGEST) {
+        Ok(ChosenScheme::Digest(challenge)) => DigestSession::new(challenge),
         other => panic!("{other:?}"),
     }
 }
@@ -223,9 +223,9 @@ fn auth_int_covers_the_body() {
     };
     assert_eq!(response(None), response(Some(b"")));
     assert_ne!(response(None), response(Some(b"a=1")));
-    let a2 = Algorithm::Sha256.of(&[b"POST", b"/", Algorithm::Sha256.of(&[b"a=1"]).as_bytes()]);
-    let a1 = Algorithm::Sha256.of(&[b"u", b"r", b"p"]);
-    let expected = Algorithm::Sha256.of(&[a1.as_bytes(), b"n", b"00000001", b"c", b"auth-int", a2.as_bytes()]);
+    let a2 = DigestAlgorithm::Sha256.of(&[b"POST", b"/", DigestAlgorithm::Sha256.of(&[b"a=1"]).as_bytes()]);
+    let a1 = DigestAlgorithm::Sha256.of(&[b"u", b"r", b"p"]);
+    let expected = DigestAlgorithm::Sha256.of(&[a1.as_bytes(), b"n", b"00000001", b"c", b"auth-int", a2.as_bytes()]);
     assert_eq!(response(Some(b"a=1")), expected);
 }
 
@@ -247,11 +247,11 @@ fn digest_counts_uses_and_takes_next_nonces() {
 
     let mut session = digest("Digest realm=r, nonce=n, qop=auth, algorithm=MD5-sess");
     let value = session.authorize(&me, "GET", "/", None, "c1").unwrap();
-    let key = Algorithm::Md5.of(&[b"u", b"r", b"p"]);
-    let a1 = Algorithm::Md5.of(&[key.as_bytes(), b"n", b"c1"]);
-    let a2 = Algorithm::Md5.of(&[b"GET", b"/"]);
+    let key = DigestAlgorithm::Md5.of(&[b"u", b"r", b"p"]);
+    let a1 = DigestAlgorithm::Md5.of(&[key.as_bytes(), b"n", b"c1"]);
+    let a2 = DigestAlgorithm::Md5.of(&[b"GET", b"/"]);
     let expected =
-        |nonce: &[u8]| Algorithm::Md5.of(&[a1.as_bytes(), nonce, b"00000001", b"c1", b"auth", a2.as_bytes()]);
+        |nonce: &[u8]| DigestAlgorithm::Md5.of(&[a1.as_bytes(), nonce, b"00000001", b"c1", b"auth", a2.as_bytes()]);
     assert_eq!(parameter(&value, "response"), expected(b"n"));
     assert_eq!(parameter(&value, "algorithm"), "MD5-sess");
     // The key is made once (§3.4.2).
@@ -310,10 +310,10 @@ fn credentials_come_from_user_url_or_netrc() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
     };
-    let (keep, drop) = (Secrets::Keep, Secrets::Drop);
-    let optional = UserCredentials { netrc: Netrc::Optional(file), ..UserCredentials::default() };
-    let required = UserCredentials { netrc: Netrc::Required(file), ..UserCredentials::default() };
-    let both = UserCredentials { user: Some(&user), netrc: Netrc::Optional(file), ..UserCredentials::default() };
+    let (keep, drop) = (SecretHandling::Keep, SecretHandling::Drop);
+    let optional = UserCredentials { netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
+    let required = UserCredentials { netrc: NetrcLookup::Required(file), ..UserCredentials::default() };
+    let both = UserCredentials { user: Some(&user), netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
     for (given, url, secrets, downgraded, expected) in [
         (&optional, "https://a/", keep, false, "ann:1"),
         (&optional, "https://b/", drop, false, "bob:2"),
@@ -349,9 +349,9 @@ fn credentials_come_from_user_url_or_netrc() {
     let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
     assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
     let broken =
-        UserCredentials { netrc: Netrc::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
+        UserCredentials { netrc: NetrcLookup::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
     assert_eq!(
         identity_for(&broken, &target("http://a/"), keep, false),
-        Err(IdentityError::Auth(AuthError::ControlByte))
+        Err(CredentialsError::Auth(AuthError::ControlByte))
     );
 }

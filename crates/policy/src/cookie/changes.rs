@@ -2,16 +2,16 @@
 //! *as it is when the jar is saved*.
 //!
 //! Writing the whole jar would undo the changes of other processes; curl loses cookies that way. A
-//! save therefore is: lock the file, read it again, [`Changes::apply_to`] it, write, unlock,
-//! [`Jar::saved`].
+//! save therefore is: lock the file, read it again, [`CookieChanges::apply_to`] it, write, unlock,
+//! [`CookieStore::saved`].
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::cookie::{Jar, netscape};
+//! use haul_policy::cookie::{CookieStore, netscape};
 //!
 //! let site = Target::parse("http://h.example/")?;
 //! let text = b"h.example\tFALSE\t/\tFALSE\t0\told\t1\n";
-//! let (mut ours, mut file) = (Jar::new(), Jar::new());
+//! let (mut ours, mut file) = (CookieStore::new(), CookieStore::new());
 //! ours.load(netscape::read(text, 9).cookies);
 //! ours.set(&site, b"mine=1", 9)?;
 //! ours.set(&site, b"old=; Max-Age=0", 9)?;
@@ -26,11 +26,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Cookie, Jar};
+use super::{Cookie, CookieStore};
 
 /// The identity of a cookie: setting a cookie replaces the one with an equal key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+pub struct CookieKey {
     /// See [`CookieParts::domain`](super::CookieParts::domain).
     pub domain: String,
     /// See [`CookieParts::host_only`](super::CookieParts::host_only).
@@ -47,14 +47,14 @@ pub struct Key {
 /// stays in the file. A cookie that the file never had is not recorded when it goes, so a server
 /// cannot make the record grow.
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct CookieChanges {
     /// The jar's change counter when this value was made.
     pub(super) upto: u64,
     pub(super) set: Vec<Cookie>,
-    pub(super) removed: Vec<Key>,
+    pub(super) removed: Vec<CookieKey>,
 }
 
-impl Changes {
+impl CookieChanges {
     /// Returns `true` if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.removed.is_empty()
@@ -66,12 +66,12 @@ impl Changes {
     }
 
     /// Returns the keys of the cookies to delete.
-    pub fn removed(&self) -> &[Key] {
+    pub fn removed(&self) -> &[CookieKey] {
         &self.removed
     }
 
     /// Applies the changes to another jar, just read again from the file.
-    pub fn apply_to(&self, file: &mut Jar) {
+    pub fn apply_to(&self, file: &mut CookieStore) {
         for key in &self.removed {
             file.remove(key);
         }

@@ -1,7 +1,7 @@
 //! Parses dates of the Expires attribute (RFC 6265bis §5.1.1): time, day, month and year in any
 //! order, with any text between them.
 
-use crate::civil::Civil;
+use crate::calendar::CalendarTime;
 
 const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
         return None;
     }
     // The year only decides whether the day exists.
-    let moment = |year| Civil { year, month, day, hour, minute, second }.to_unix();
+    let moment = |year| CalendarTime { year, month, day, hour, minute, second }.to_unix();
     if year < 1970 { moment(year + 400).map(|_| 0) } else { moment(year) }
 }
 

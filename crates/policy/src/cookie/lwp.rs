@@ -1,12 +1,12 @@
 //! The file of Perl's HTTP::Cookies: `Set-Cookie3` lines under `#LWP-Cookies-1.0`.
 //!
 //! ```
-//! use haul_policy::cookie::{Jar, lwp};
+//! use haul_policy::cookie::{CookieStore, lwp};
 //!
 //! let text = b"#LWP-Cookies-1.0\n\
 //!     Set-Cookie3: sid=\"a b\"; path=\"/\"; domain=.example.com; path_spec; secure; expires=\"2030-01-01 00:00:00Z\"; version=0\n";
 //! let read = lwp::read(text, 0).expect("the first line is right");
-//! let mut jar = Jar::new();
+//! let mut jar = CookieStore::new();
 //! jar.load(read.cookies);
 //! assert_eq!(jar.iter().next().unwrap().value(), b"a b");
 //! assert_eq!(lwp::write(&jar, 0), text);
@@ -18,8 +18,8 @@
 //! `ignore_discard`; `write` always does, as curl.
 
 use super::netscape::CookieFile;
-use super::{Cookie, CookieError, CookieParts, Jar, SameSite, scope};
-use crate::civil::Civil;
+use super::{Cookie, CookieError, CookieParts, CookieStore, SameSite, scope};
+use crate::calendar::CalendarTime;
 
 const MAGIC: &[u8] = b"#LWP-Cookies-";
 const LINE: &[u8] = b"Set-Cookie3:";
@@ -42,7 +42,7 @@ pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
 }
 
 /// Writes the cookies that have not expired, oldest first.
-pub fn write(jar: &Jar, now: u64) -> Vec<u8> {
+pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut out = b"#LWP-Cookies-1.0\n".to_vec();
     let mut last_start = out.len();
     for cookie in jar.iter().filter(|cookie| !cookie.is_expired(now)) {
@@ -66,7 +66,7 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     let local = if cookie.domain.contains(['.', ':']) { "" } else { ".local" };
     let domain = format!("{dot}{}{local}", cookie.domain);
     let expires = cookie.expires.map(|at| {
-        let Civil { year, month, day, hour, minute, second } = Civil::from_unix(at);
+        let CalendarTime { year, month, day, hour, minute, second } = CalendarTime::from_unix(at);
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
     });
     let mut attribute = |key: &str, value: Option<&[u8]>| {
@@ -115,7 +115,7 @@ fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
 }
 
 fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, CookieError> {
-    let mut pairs = Pairs { rest: line };
+    let mut pairs = LwpAttributes { rest: line };
     let (name, value) = pairs.next().ok_or(CookieError::NoName)?;
     let mut parts = CookieParts { name, value: value.ok_or(CookieError::NoName)?, ..CookieParts::default() };
     let mut domain = None;
@@ -134,7 +134,8 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
             parts.same_site = SameSite::parse(&value);
         } else if is("expires") {
             let text = core::str::from_utf8(&value).map_err(|_| CookieError::ControlByte)?;
-            parts.expires = Some(Civil::parse(text).and_then(Civil::to_unix).ok_or(CookieError::ControlByte)?);
+            parts.expires =
+                Some(CalendarTime::parse(text).and_then(CalendarTime::to_unix).ok_or(CookieError::ControlByte)?);
         }
     }
     let domain = domain.ok_or(CookieError::Domain)?;
@@ -146,11 +147,11 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
 }
 
 /// An iterator over `key`, `key=token` and `key="quoted"`, between semicolons.
-struct Pairs<'l> {
+struct LwpAttributes<'l> {
     rest: &'l [u8],
 }
 
-impl Iterator for Pairs<'_> {
+impl Iterator for LwpAttributes<'_> {
     type Item = (Vec<u8>, Option<Vec<u8>>);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::cookie::{Jar, netscape};
+//! use haul_policy::cookie::{CookieStore, netscape};
 //!
 //! let now = 1_800_000_000;
 //! let shop = Target::parse("https://www.shop.example/cart/view")?;
-//! let mut jar = Jar::new();
+//! let mut jar = CookieStore::new();
 //! jar.set(&shop, b"sid=31; Domain=shop.example; Path=/; Secure; Max-Age=60", now)?;
 //! jar.set(&shop, b"seen=1", now)?;
 //! assert_eq!(jar.cookie_for(&shop, now).unwrap(), b"seen=1; sid=31");
@@ -16,7 +16,7 @@
 //! assert!(jar.set(&shop, b"super=1; Domain=example", now).is_err());
 //!
 //! let file = netscape::write(&jar, now);
-//! let mut again = Jar::new();
+//! let mut again = CookieStore::new();
 //! again.load(netscape::read(&file, now).cookies);
 //! assert_eq!(again.cookie_for(&shop, now), jar.cookie_for(&shop, now));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -27,8 +27,8 @@
 //! | here | [`Cookie`], its parts and what makes them acceptable; limits |
 //! | `set_cookie`, `date` | the Set-Cookie field (§5.6), leniently; dates (§5.1.1) |
 //! | `scope` | domains, paths, public suffixes |
-//! | [`Jar`] | storage (§5.7) and retrieval (§5.8.3) |
-//! | [`Changes`] | what a jar did since its file was read, for a file that other processes write too |
+//! | [`CookieStore`] | storage (§5.7) and retrieval (§5.8.3) |
+//! | [`CookieChanges`] | what a jar did since its file was read, for a file that other processes write too |
 //! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
 //!
 //! Times are wall-clock seconds since 1970, passed in by the caller. A jar has no lock: wrap it in
@@ -42,19 +42,19 @@
 mod changes;
 pub(crate) mod date;
 mod error;
-mod jar;
 pub mod lwp;
 pub mod netscape;
 mod scope;
 mod set_cookie;
+mod store;
 #[cfg(test)]
 mod tests;
 
 use core::fmt;
 
-pub use changes::{Changes, Key};
+pub use changes::{CookieChanges, CookieKey};
 pub use error::CookieError;
-pub use jar::{FileStyle, Jar, SetOutcome};
+pub use store::{CookieStore, SetCookieOutcome, StateFileStyle};
 
 /// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;
@@ -137,7 +137,7 @@ pub struct Cookie(CookieParts);
 
 impl Cookie {
     /// Creates a cookie from parts of a program or a file. A Set-Cookie field goes through
-    /// [`Jar::set`] instead.
+    /// [`CookieStore::set`] instead.
     ///
     /// The domain loses a leading dot and is lower-cased. An address or a public suffix makes the
     /// cookie host-only. A path without a leading slash becomes `/`.
@@ -185,9 +185,9 @@ impl Cookie {
     }
 
     /// Returns the cookie's identity (§5.7, step 23).
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> CookieKey {
         let CookieParts { name, domain, host_only, path, .. } = &self.0;
-        Key { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
+        CookieKey { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
     }
 }
 
@@ -233,7 +233,7 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
 }
 
 /// Checks the prefixes of §4.1.3 in any case, since servers that ignore case would take `__host-`
-/// for the real one. Sees only the stored parts; [`Jar::set`] checks that a Path was given at all.
+/// for the real one. Sees only the stored parts; [`CookieStore::set`] checks that a Path was given at all.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

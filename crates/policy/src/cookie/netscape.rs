@@ -22,7 +22,7 @@
 //!
 //! SameSite has no column and is lost.
 
-use super::{Cookie, CookieError, CookieParts, FileStyle, Jar, jar, scope};
+use super::{Cookie, CookieError, CookieParts, CookieStore, StateFileStyle, scope, store};
 
 /// The contents of a file.
 #[derive(Clone, Debug, Default)]
@@ -76,12 +76,12 @@ pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
 }
 
 /// Writes the cookies that have not expired: oldest first, so that reading the file keeps their
-/// order, or in the order of the jar's [`FileStyle`].
-pub fn write(jar: &Jar, now: u64) -> Vec<u8> {
+/// order, or in the order of the jar's [`StateFileStyle`].
+pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = jar.iter().filter(|cookie| !cookie.is_expired(now)).collect();
     let about = match jar.style() {
-        FileStyle::Standard => ABOUT,
-        FileStyle::Curl => {
+        StateFileStyle::Standard => ABOUT,
+        StateFileStyle::Curl => {
             cookies.reverse();
             ABOUT_CURL
         }
@@ -116,7 +116,7 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
 
 fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     if line.get(..SET_COOKIE.len()).is_some_and(|start| start.eq_ignore_ascii_case(SET_COOKIE)) {
-        return jar::from_header_line(&line[SET_COOKIE.len()..], now, host);
+        return store::from_header_line(&line[SET_COOKIE.len()..], now, host);
     }
     let (http_only, line) = match line.strip_prefix(HTTP_ONLY) {
         Some(rest) => (true, rest),

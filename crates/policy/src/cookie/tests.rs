@@ -9,24 +9,24 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-fn jar_of(url: &str, cookies: &[&str]) -> Jar {
-    let mut jar = Jar::new();
+fn jar_of(url: &str, cookies: &[&str]) -> CookieStore {
+    let mut jar = CookieStore::new();
     for cookie in cookies {
         jar.set(&target(url), cookie.as_bytes(), NOW).unwrap_or_else(|e| panic!("{cookie}: {e}"));
     }
     jar
 }
 
-fn sent(jar: &Jar, url: &str) -> String {
+fn sent(jar: &CookieStore, url: &str) -> String {
     sent_at(jar, url, NOW)
 }
 
-fn sent_at(jar: &Jar, url: &str, now: u64) -> String {
+fn sent_at(jar: &CookieStore, url: &str, now: u64) -> String {
     String::from_utf8(jar.cookie_for(&target(url), now).unwrap_or_default()).unwrap()
 }
 
 fn refusal(url: &str, cookie: &str) -> Option<CookieError> {
-    Jar::new().set(&target(url), cookie.as_bytes(), NOW).err()
+    CookieStore::new().set(&target(url), cookie.as_bytes(), NOW).err()
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn expiry_follows_max_age_and_expires() {
     let mut jar = jar_of("https://h/", &["a=1; max-age=10", "b=1"]);
     assert_eq!(sent_at(&jar, "https://h/", NOW + 9), "a=1; b=1");
     assert_eq!(sent_at(&jar, "https://h/", NOW + 10), "b=1");
-    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetOutcome::Removed));
-    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetOutcome::Nothing));
+    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetCookieOutcome::Removed));
+    assert_eq!(jar.set(&target("https://h/"), b"b=; max-age=0", NOW), Ok(SetCookieOutcome::Nothing));
     jar.clear_expired(NOW + 10);
     assert!(jar.is_empty());
     // A clock at its end overflows nothing.
@@ -237,7 +237,7 @@ fn cookies_are_sent_by_path_then_age() {
     let mut jar = jar_of("https://h/a/b/", &["x=1; path=/", "y=1; path=/a/b", "z=1; path=/a", "w=1; path=/"]);
     assert_eq!(sent(&jar, "https://h/a/b"), "y=1; z=1; x=1; w=1");
     // A new value keeps its place.
-    assert_eq!(jar.set(&target("https://h/"), b"x=2; path=/", NOW + 1), Ok(SetOutcome::Replaced));
+    assert_eq!(jar.set(&target("https://h/"), b"x=2; path=/", NOW + 1), Ok(SetCookieOutcome::Replaced));
     assert_eq!(sent(&jar, "https://h/"), "x=2; w=1");
     // Host-only and domain cookies of one name are two.
     let jar = jar_of("https://a.example/", &["n=1", "n=2; domain=a.example"]);
@@ -246,7 +246,7 @@ fn cookies_are_sent_by_path_then_age() {
 
 #[test]
 fn storage_limits_evict_cookies() {
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     let site = target("https://a.example/");
     jar.set(&site, b"safe=1; Secure", NOW).unwrap();
     jar.set(&site, b"old=1; max-age=1", NOW).unwrap();
@@ -275,12 +275,12 @@ fn storage_limits_evict_cookies() {
 
 #[test]
 fn request_limits_bound_the_cookie_field() {
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     for i in 0..MAX_SENT + 10 {
         jar.set(&target("https://h/"), format!("n{i}=1").as_bytes(), NOW).unwrap();
     }
     assert_eq!(sent(&jar, "https://h/").split("; ").count(), MAX_SENT);
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     for i in 0..5 {
         jar.set(&target("https://h/"), format!("n{i}={}", "x".repeat(4000)).as_bytes(), NOW).unwrap();
     }
@@ -293,11 +293,11 @@ fn hostile_fields_never_leave_a_line_end() {
     let field = b"a=b; Domain=h.example; Path=/p; Secure; HttpOnly; SameSite=Lax; Max-Age=9; Expires=Wed, 01 Jan 2020 00:00:00 GMT";
     let at = target("https://h.example/");
     for end in 0..field.len() {
-        let _ = Jar::new().set(&at, &field[..end], NOW);
+        let _ = CookieStore::new().set(&at, &field[..end], NOW);
         for byte in [0, b'\r', b'\n', b'\t', b';', b'=', b'"', 0x7f, 0xff] {
             let mut mutated = field.to_vec();
             mutated[end] = byte;
-            let mut jar = Jar::new();
+            let mut jar = CookieStore::new();
             if jar.set(&at, &mutated, NOW).is_ok() {
                 let text = netscape::write(&jar, NOW);
                 assert!(netscape::read(&text, NOW).refused == 0, "{}", mutated.escape_ascii());
@@ -322,7 +322,7 @@ fn netscape_files_are_read_and_written() {
     let names: Vec<_> = read.cookies.iter().map(|c| String::from_utf8_lossy(c.name()).into_owned()).collect();
     assert_eq!(names, ["s", "t", "u", "nopath", "empty", "suffix", "ip", "h", "frac", "python"]);
     assert_eq!(read.refused, 6);
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.load(read.cookies);
     assert_eq!(sent(&jar, "http://x.a.example/"), "s=1");
     assert_eq!(sent(&jar, "https://b.example/p/q"), "t=2");
@@ -342,7 +342,7 @@ fn netscape_files_are_read_and_written() {
     ] {
         assert!(lines.lines().any(|other| other == line), "{line}");
     }
-    let mut again = Jar::new();
+    let mut again = CookieStore::new();
     again.load(netscape::read(&written, NOW).cookies);
     assert!(again.iter().eq(jar.iter()));
 }
@@ -355,7 +355,7 @@ fn lwp_files_are_read_and_written() {
     );
     jar.set(&target("http://intranet/"), b"n=1", NOW).unwrap();
     let text = lwp::write(&jar, NOW);
-    let mut again = Jar::new();
+    let mut again = CookieStore::new();
     again.load(lwp::read(&text, NOW).unwrap().cookies);
     assert_eq!(sent(&again, "https://www.a.example/"), "a=\"q\\\"; b=c d");
     assert_eq!(again.iter().next().unwrap().parts().same_site, SameSite::Strict);
@@ -372,7 +372,7 @@ fn lwp_files_are_read_and_written() {
 
 #[test]
 fn session_cookies_end_with_the_session() {
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.load(netscape::read(b"h\tFALSE\t/\tFALSE\t0\ts\t1\nh\tFALSE\t/\tFALSE\t1900000000\tp\t1\n", NOW).cookies);
     jar.set(&target("http://h/"), b"t=1", NOW).unwrap();
     jar.clear_session();
@@ -417,7 +417,7 @@ fn debug_shows_no_value() {
 fn curl_manner_sets_order_and_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
-    let mut jar = Jar::of(FileStyle::Curl);
+    let mut jar = CookieStore::of(StateFileStyle::Curl);
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
@@ -439,7 +439,7 @@ fn curl_manner_sets_order_and_heading() {
 
 #[test]
 fn curl_manner_sorts_the_cookies_that_fit() {
-    let mut jar = Jar::of(FileStyle::Curl);
+    let mut jar = CookieStore::of(StateFileStyle::Curl);
     for i in 0..MAX_SENT + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
     }
@@ -450,12 +450,12 @@ fn curl_manner_sorts_the_cookies_that_fit() {
 #[test]
 fn curl_manner_ignores_a_paths_trailing_slash() {
     let site = target("https://h.example/p");
-    let mut jar = Jar::of(FileStyle::Curl);
+    let mut jar = CookieStore::of(StateFileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
     jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
-    assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetOutcome::Replaced));
+    assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetCookieOutcome::Replaced));
     assert_eq!(sent(&jar, "https://h.example/p"), "old=1; a=2");
-    assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(SetOutcome::Removed));
+    assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(SetCookieOutcome::Removed));
     assert_eq!(jar.changes().removed()[0].path, b"/p");
     // The root stays what it is, and the standard's style keeps what was written.
     jar.set(&site, b"b=1; Path=/", NOW).unwrap();
@@ -465,7 +465,7 @@ fn curl_manner_ignores_a_paths_trailing_slash() {
 
 #[test]
 fn curl_manner_removes_only_one_trailing_slash() {
-    let mut jar = Jar::of(FileStyle::Curl);
+    let mut jar = CookieStore::of(StateFileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
@@ -473,7 +473,7 @@ fn curl_manner_removes_only_one_trailing_slash() {
 #[test]
 fn curl_manner_rounds_the_longest_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
-        let mut jar = Jar::of(FileStyle::Curl);
+        let mut jar = CookieStore::of(StateFileStyle::Curl);
         let minute = NOW / 60 * 60;
         jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
         let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();
@@ -484,7 +484,7 @@ fn curl_manner_rounds_the_longest_expiry_to_minutes() {
 #[test]
 fn path_without_slash_hides_no_secure_cookie() {
     let [https, http] = ["https://h.example/", "http://h.example/"].map(|url| Target::parse(url).unwrap());
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();
     assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(CookieError::HidesSecure));
 }

@@ -6,15 +6,15 @@
 //! and `[]` are kept.
 //!
 //! ```
-//! use haul_policy::glob::{Glob, fill_template};
+//! use haul_policy::glob::{UrlGlob, fill_template};
 //!
-//! let glob = Glob::parse("http://h/[08-10]/{a,b}")?;
+//! let glob = UrlGlob::parse("http://h/[08-10]/{a,b}")?;
 //! assert_eq!(glob.count(), Some(6));
 //! let second = glob.iter().nth(1).unwrap();
 //! assert_eq!(second.url, "http://h/08/b");
 //! assert_eq!(fill_template("#2_#1.html", &second.parts), "b_08.html");
 //!
-//! let named = Glob::parse("http://h/[<page>1-3]")?;
+//! let named = UrlGlob::parse("http://h/[<page>1-3]")?;
 //! assert_eq!(fill_template("p#<page>", &named.iter().next().unwrap().parts), "p1");
 //! # Ok::<(), haul_policy::glob::GlobError>(())
 //! ```
@@ -30,19 +30,19 @@ use crate::filename;
 
 /// A parsed glob; cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Glob {
+pub struct UrlGlob {
     pieces: Arc<[GlobPiece]>,
 }
 
 #[derive(Debug)]
 struct GlobPiece {
-    kind: Kind,
+    kind: GlobKind,
     /// The name for use in templates.
     name: Option<String>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum GlobKind {
     Text(String),
     Set(Vec<String>),
     Chars {
@@ -61,7 +61,7 @@ enum Kind {
 
 /// One URL of a glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expansion {
+pub struct GlobExpansion {
     /// The URL.
     pub url: String,
     /// The text that each glob contributed, for an output name.
@@ -130,15 +130,15 @@ pub enum GlobErrorKind {
     DuplicateName,
 }
 
-impl Glob {
+impl UrlGlob {
     /// Parses a URL with or without globs. A URL without globs has one expansion, itself.
-    pub fn parse(text: &str) -> Result<Glob, GlobError> {
-        Ok(Glob { pieces: parse::pieces(text)?.into() })
+    pub fn parse(text: &str) -> Result<UrlGlob, GlobError> {
+        Ok(UrlGlob { pieces: parse::pieces(text)?.into() })
     }
 
     /// Iterates over all expansions, made on demand. The iterator borrows nothing.
-    pub fn iter(&self) -> Expansions {
-        Expansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
+    pub fn iter(&self) -> GlobExpansions {
+        GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
 
     /// Returns the number of expansions; `None` if a `u64` cannot hold it.
@@ -148,7 +148,7 @@ impl Glob {
 
     /// Returns `true` if the text contains no glob.
     pub fn is_plain(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece.kind, Kind::Text(_)))
+        self.pieces.iter().all(|piece| matches!(piece.kind, GlobKind::Text(_)))
     }
 
     /// Returns `true` if a glob has this name.
@@ -157,11 +157,11 @@ impl Glob {
     }
 }
 
-impl IntoIterator for &Glob {
-    type Item = Expansion;
-    type IntoIter = Expansions;
+impl IntoIterator for &UrlGlob {
+    type Item = GlobExpansion;
+    type IntoIter = GlobExpansions;
 
-    fn into_iter(self) -> Expansions {
+    fn into_iter(self) -> GlobExpansions {
         self.iter()
     }
 }
@@ -170,18 +170,18 @@ impl GlobPiece {
     /// Returns the index of the last value.
     fn last(&self) -> u64 {
         match &self.kind {
-            Kind::Text(_) => 0,
-            Kind::Set(elements) => elements.len() as u64 - 1,
-            Kind::Chars { last, .. } | Kind::Numbers { last, .. } => *last,
+            GlobKind::Text(_) => 0,
+            GlobKind::Set(elements) => elements.len() as u64 - 1,
+            GlobKind::Chars { last, .. } | GlobKind::Numbers { last, .. } => *last,
         }
     }
 
     fn write(&self, index: u64, out: &mut String) {
         match &self.kind {
-            Kind::Text(text) => out.push_str(text),
-            Kind::Set(elements) => out.push_str(&elements[index as usize]),
-            Kind::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
-            Kind::Numbers { from, step, width, .. } => {
+            GlobKind::Text(text) => out.push_str(text),
+            GlobKind::Set(elements) => out.push_str(&elements[index as usize]),
+            GlobKind::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
+            GlobKind::Numbers { from, step, width, .. } => {
                 // Not `{:0width$}`, which panics if a hostile list asks for more than 65,535 zeros.
                 let start = out.len();
                 write!(out, "{}", from + index * step).expect("a String takes all");
@@ -192,15 +192,15 @@ impl GlobPiece {
     }
 }
 
-/// An iterator over the expansions of a [`Glob`]; the last glob varies fastest.
+/// An iterator over the expansions of a [`UrlGlob`]; the last glob varies fastest.
 #[derive(Clone, Debug)]
-pub struct Expansions {
+pub struct GlobExpansions {
     pieces: Arc<[GlobPiece]>,
     at: Vec<u64>,
     done: bool,
 }
 
-impl Expansions {
+impl GlobExpansions {
     fn advance(&mut self) {
         for (piece, at) in self.pieces.iter().zip(&mut self.at).rev() {
             if *at < piece.last() {
@@ -213,18 +213,18 @@ impl Expansions {
     }
 }
 
-impl Iterator for Expansions {
-    type Item = Expansion;
+impl Iterator for GlobExpansions {
+    type Item = GlobExpansion;
 
-    fn next(&mut self) -> Option<Expansion> {
+    fn next(&mut self) -> Option<GlobExpansion> {
         if self.done {
             return None;
         }
-        let mut expansion = Expansion { url: String::new(), parts: GlobValues::default() };
+        let mut expansion = GlobExpansion { url: String::new(), parts: GlobValues::default() };
         for (piece, at) in self.pieces.iter().zip(&self.at) {
             let start = expansion.url.len();
             piece.write(*at, &mut expansion.url);
-            if matches!(piece.kind, Kind::Text(_)) {
+            if matches!(piece.kind, GlobKind::Text(_)) {
                 continue;
             }
             let part = expansion.url[start..].to_owned();
@@ -299,7 +299,7 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
 
 /// A placeholder in an output name after `--then`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placeholder<'t> {
+pub enum GlobPlaceholder<'t> {
     /// `{}`.
     Value,
     /// `#1`, `#2` …
@@ -309,23 +309,23 @@ pub enum Placeholder<'t> {
 }
 
 /// Iterates over the placeholders of an output name after `--then`.
-pub fn placeholders(template: &[u8]) -> impl Iterator<Item = Placeholder<'_>> {
+pub fn placeholders(template: &[u8]) -> impl Iterator<Item = GlobPlaceholder<'_>> {
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }
 
 /// Returns the placeholder at the start of a text, and its length.
-fn placeholder(text: &[u8]) -> Option<(Placeholder<'_>, usize)> {
+fn placeholder(text: &[u8]) -> Option<(GlobPlaceholder<'_>, usize)> {
     if text.starts_with(b"{}") {
-        return Some((Placeholder::Value, 2));
+        return Some((GlobPlaceholder::Value, 2));
     }
     let after = text.strip_prefix(b"#")?;
     let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits > 0 {
-        return Some((Placeholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
+        return Some((GlobPlaceholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
     }
     let end = after.iter().position(|&byte| byte == b'>')?;
     let (name, length) = parse::name(std::str::from_utf8(&after[..=end]).ok()?)?;
-    Some((Placeholder::Name(name), length + 1))
+    Some((GlobPlaceholder::Name(name), length + 1))
 }
 
 /// Returns the glob names in a template, each with the position after it.

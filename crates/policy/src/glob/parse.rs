@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::{GlobError, GlobErrorKind, GlobPiece, Kind};
+use super::{GlobError, GlobErrorKind, GlobKind, GlobPiece};
 
 /// The largest number and step in a range: curl's `curl_off_t`. Keeps `from + index * step` within
 /// a `u64`.
@@ -67,7 +67,7 @@ fn add(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(),
     if plain.is_empty() {
         return Ok(());
     }
-    push(pieces, GlobPiece { kind: Kind::Text(core::mem::take(plain)), name: None }, at)
+    push(pieces, GlobPiece { kind: GlobKind::Text(core::mem::take(plain)), name: None }, at)
 }
 
 fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), GlobError> {
@@ -98,7 +98,7 @@ fn literal_bracket(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
-type Parsed = Result<(Kind, usize), (GlobErrorKind, usize)>;
+type Parsed = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{`, up to the closing brace. A backslash makes the next character
 /// literal.
@@ -111,7 +111,7 @@ fn set(text: &str) -> Parsed {
             '{' | '[' => return Err((GlobErrorKind::NestedBrace, at)),
             ']' => return Err((GlobErrorKind::UnexpectedBracket, at)),
             '}' if at == 0 => return Err((GlobErrorKind::EmptySet, at)),
-            '}' => return Ok((Kind::Set(elements), at + 1)),
+            '}' => return Ok((GlobKind::Set(elements), at + 1)),
             ',' => elements.push(String::new()),
             '\\' => last.push(chars.next().map_or(c, |(_, escaped)| escaped)),
             _ => last.push(c),
@@ -148,7 +148,7 @@ fn chars(text: &str) -> Parsed {
     // No further than from a to z.
     let is_near = to.is_ascii() && to.abs_diff(from) <= b'z' - b'a';
     match last_index(from.into(), to.into(), step).filter(|_| is_near) {
-        Some(last) => Ok((Kind::Chars { from, last, step: step as u8 }, reader.at)),
+        Some(last) => Ok((GlobKind::Chars { from, last, step: step as u8 }, reader.at)),
         None => bad(reader.at),
     }
 }
@@ -162,7 +162,7 @@ fn numbers(text: &str) -> Parsed {
     if MAX_NUMBER - step < to {
         return Err((GlobErrorKind::RangeEnd, reader.at));
     }
-    Ok((Kind::Numbers { from, last, step, width }, reader.at))
+    Ok((GlobKind::Numbers { from, last, step, width }, reader.at))
 }
 
 struct RangeParser<'a> {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn urls(text: &str) -> Vec<String> {
-    Glob::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).iter().map(|e| e.url).collect()
+    UrlGlob::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).iter().map(|e| e.url).collect()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn expansions_equal_curls() {
     ];
     for (text, expected) in table {
         assert_eq!(urls(text), *expected, "{text}");
-        assert_eq!(Glob::parse(text).unwrap().count(), Some(expected.len() as u64), "{text}");
+        assert_eq!(UrlGlob::parse(text).unwrap().count(), Some(expected.len() as u64), "{text}");
     }
 }
 
@@ -64,7 +64,7 @@ fn errors_name_the_position() {
         ("{<a>}", EmptySet, 5),
     ];
     for (text, kind, position) in table {
-        assert_eq!(Glob::parse(text).unwrap_err(), GlobError { kind, position }, "{text}");
+        assert_eq!(UrlGlob::parse(text).unwrap_err(), GlobError { kind, position }, "{text}");
     }
     for text in [
         "[z-a]",
@@ -89,23 +89,23 @@ fn errors_name_the_position() {
         "[a-z:256]",
         "[A-z]",
     ] {
-        assert_eq!(Glob::parse(text).unwrap_err().kind, GlobErrorKind::Range, "{text}");
+        assert_eq!(UrlGlob::parse(text).unwrap_err().kind, GlobErrorKind::Range, "{text}");
     }
-    let error = Glob::parse("http://h/x{").unwrap_err();
+    let error = UrlGlob::parse("http://h/x{").unwrap_err();
     assert_eq!(error.to_string(), "unmatched brace in position 12");
     let many = |sets: usize| "{a}".repeat(sets);
-    assert!(Glob::parse(&many(255)).is_ok());
-    assert_eq!(Glob::parse(&many(256)).unwrap_err(), GlobError { kind: TooMany, position: 513 });
+    assert!(UrlGlob::parse(&many(255)).is_ok());
+    assert_eq!(UrlGlob::parse(&many(256)).unwrap_err(), GlobError { kind: TooMany, position: 513 });
 }
 
 #[test]
 fn globs_have_names() {
-    let glob = Glob::parse("http://h/{<dir>a,b}/[<page>7-9]/{x}").unwrap();
+    let glob = UrlGlob::parse("http://h/{<dir>a,b}/[<page>7-9]/{x}").unwrap();
     let second = glob.iter().nth(1).unwrap();
     assert_eq!(second.url, "http://h/a/8/x");
     assert_eq!(fill_template("#<page>-#<dir>-#3-#<none>-#<>-#<", &second.parts), "8-a-x-#<none>-#<>-#<");
     assert!(glob.has_name("dir") && !glob.has_name("x"));
-    let other = Glob::parse("{<dir>c}{<more>d}").unwrap().iter().next().unwrap();
+    let other = UrlGlob::parse("{<dir>c}{<more>d}").unwrap().iter().next().unwrap();
     assert_eq!(fill_template("#<dir>#<more>#4", &second.parts.with_named(&other.parts)), "ad#4");
     let names: Vec<_> = template_names("somewhere/#<foo>#1#<>#<x").collect();
     assert_eq!(names, [("foo", 16)]);
@@ -113,12 +113,12 @@ fn globs_have_names() {
 
 #[test]
 fn huge_globs_expand_lazily() {
-    let huge = Glob::parse("[0-9223372036854775806][0-9223372036854775806]{a,b}").unwrap();
+    let huge = UrlGlob::parse("[0-9223372036854775806][0-9223372036854775806]{a,b}").unwrap();
     assert_eq!(huge.count(), None);
     let last = huge.iter().nth(3).unwrap();
     assert_eq!((last.url.as_str(), last.parts.numbered()), ("01b", &["0", "1", "b"].map(String::from)[..]));
     let wide = format!("[{}1-3]", "0".repeat(100_000));
-    let first = Glob::parse(&wide).unwrap().iter().next().unwrap();
+    let first = UrlGlob::parse(&wide).unwrap().iter().next().unwrap();
     assert_eq!(first.url.len(), 100_001);
 }
 
@@ -160,5 +160,5 @@ fn value_in_a_name_stays_within_its_directory() {
     }
     assert_eq!(fill_by_value(b"\xff{}", b"\xfe/"), b"\xff\xfe_");
     let found: Vec<_> = placeholders(b"{}#01#<a>#<>#x").collect();
-    assert_eq!(found, [Placeholder::Value, Placeholder::Number("01"), Placeholder::Name("a")]);
+    assert_eq!(found, [GlobPlaceholder::Value, GlobPlaceholder::Number("01"), GlobPlaceholder::Name("a")]);
 }

@@ -9,21 +9,21 @@ use crate::target::{Scheme, Target};
 /// peer could choose the proxy (CVE-2016-5385). All others count in both cases, with precedence for
 /// lower case. An empty variable counts as unset.
 #[derive(Clone, Default)]
-pub struct Environment {
+pub struct ProxyEnvironment {
     http: Option<String>,
     https: Option<String>,
     no_proxy: NoProxy,
 }
 
-impl Environment {
+impl ProxyEnvironment {
     /// Reads the variables through `get`, as text or as the system's bytes. Bytes that are not
     /// UTF-8 are percent-encoded: a proxy's user and password keep them, and anywhere else the URL
     /// is refused. A variable with such bytes is never ignored.
-    pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> Environment {
+    pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
         let no_proxy = first(&["no_proxy", "NO_PROXY"]);
-        Environment {
+        ProxyEnvironment {
             http: first(&["http_proxy", "all_proxy", "ALL_PROXY"]),
             https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             no_proxy: no_proxy.map(|text| NoProxy::parse(&text)).unwrap_or_default(),
@@ -50,15 +50,15 @@ impl Environment {
         [&self.http, &self.https].into_iter().flatten().any(is_https)
     }
 
-    /// Returns variables from which [`Environment::read`] reads an equal value, for another
+    /// Returns variables from which [`ProxyEnvironment::read`] reads an equal value, for another
     /// process. Their values are secrets.
     ///
     /// ```
-    /// use haul_policy::{Target, proxy::Environment};
+    /// use haul_policy::{Target, proxy::ProxyEnvironment};
     ///
     /// let given = |name: &str| (name == "ALL_PROXY").then(|| "http://u:p@proxy:1".to_owned());
-    /// let pairs = Environment::read(given).variables();
-    /// let again = Environment::read(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
+    /// let pairs = ProxyEnvironment::read(given).variables();
+    /// let again = ProxyEnvironment::read(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
     /// assert_eq!(again.proxy_for(&Target::parse("https://h/").unwrap()), Some("http://u:p@proxy:1"));
     /// ```
     pub fn variables(&self) -> Vec<(&'static str, String)> {
@@ -69,14 +69,14 @@ impl Environment {
 
     /// Removes the proxies; only `no_proxy` is left.
     #[must_use]
-    pub fn without_proxies(self) -> Environment {
-        Environment { no_proxy: self.no_proxy, ..Environment::default() }
+    pub fn without_proxies(self) -> ProxyEnvironment {
+        ProxyEnvironment { no_proxy: self.no_proxy, ..ProxyEnvironment::default() }
     }
 
     /// Removes the entries of `no_proxy` that name a port ([`NoProxy::without_ports`]).
     #[must_use]
-    pub fn without_ports(self) -> Environment {
-        Environment { no_proxy: self.no_proxy.without_ports(), ..self }
+    pub fn without_ports(self) -> ProxyEnvironment {
+        ProxyEnvironment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
     /// Returns the list of `no_proxy`, which also applies to `-x` unless there is a `--noproxy`.

@@ -3,18 +3,18 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::proxy::{Environment, Proxy, Route};
+//! use haul_policy::proxy::{ProxyEnvironment, Proxy, ProxyMode};
 //!
 //! let variables = |name: &str| match name {
 //!     "https_proxy" => Some("socks5h://me:pw@127.0.0.1:9050".to_owned()),
 //!     "no_proxy" => Some(".internal, 10.0.0.0/8".to_owned()),
 //!     _ => None,
 //! };
-//! let environment = Environment::read(variables);
+//! let environment = ProxyEnvironment::read(variables);
 //! let target = Target::parse("https://example.com/")?;
 //! let proxy = Proxy::parse(environment.proxy_for(&target).unwrap())?;
 //! assert_eq!((proxy.kind().as_str(), proxy.port()), ("socks5h", 9050));
-//! assert_eq!(proxy.route(&target, false), Route::Socks);
+//! assert_eq!(proxy.route(&target, false), ProxyMode::Socks);
 //! assert_eq!(environment.proxy_for(&Target::parse("https://10.1.2.3/")?), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -37,7 +37,7 @@ pub mod socks;
 mod tests;
 mod url;
 
-pub use environment::Environment;
+pub use environment::ProxyEnvironment;
 pub use no_proxy::NoProxy;
-pub use route::{Fields, Route, absolute_form, connect_authority, connect_fields, forward_fields};
+pub use route::{Fields, ProxyMode, absolute_form, connect_authority, connect_fields, forward_fields};
 pub use url::{Proxy, ProxyError, ProxyKind};

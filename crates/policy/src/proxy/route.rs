@@ -9,7 +9,7 @@ use crate::target::{Scheme, Target};
 
 /// The route of a request through a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Route {
+pub enum ProxyMode {
     /// Send the proxy the request in absolute form.
     Forward,
     /// Open a tunnel by CONNECT, then proceed as on a direct connection.
@@ -20,11 +20,11 @@ pub enum Route {
 
 impl Proxy {
     /// Returns the route of a request to `target`; `tunnel` is `-p`.
-    pub fn route(&self, target: &Target, tunnel: bool) -> Route {
+    pub fn route(&self, target: &Target, tunnel: bool) -> ProxyMode {
         match (self.kind(), target.scheme()) {
-            (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => Route::Forward,
-            (ProxyKind::Http | ProxyKind::Https, _) => Route::Tunnel,
-            _ => Route::Socks,
+            (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => ProxyMode::Forward,
+            (ProxyKind::Http | ProxyKind::Https, _) => ProxyMode::Tunnel,
+            _ => ProxyMode::Socks,
         }
     }
 }
@@ -41,7 +41,7 @@ pub fn connect_authority(target: &Target) -> String {
 /// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
 /// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`), which replace fields
 /// of the same name. `authorization` holds the proxy's credentials: by Digest from
-/// [`Digest`](crate::auth::Digest), else [`Credentials::basic`](crate::auth::Credentials::basic).
+/// [`DigestSession`](crate::auth::DigestSession), else [`Credentials::basic`](crate::auth::Credentials::basic).
 /// The request itself contributes nothing.
 pub fn connect_fields(
     target: &Target,

@@ -7,16 +7,16 @@
 //! ```
 //!
 //! ```
-//! use haul_policy::proxy::{Proxy, socks::{Destination, Handshake, HandshakeStep}};
+//! use haul_policy::proxy::{Proxy, socks::{SocksDestination, SocksHandshake, SocksStep}};
 //!
 //! let proxy = Proxy::parse("socks5h://127.0.0.1")?;
-//! let mut handshake = Handshake::new(proxy.kind(), Destination::Name("h.example"), 80, proxy.credentials())?;
+//! let mut handshake = SocksHandshake::new(proxy.kind(), SocksDestination::Name("h.example"), 80, proxy.credentials())?;
 //! assert_eq!(handshake.start(), [5, 1, 0]);
 //! let (used, step) = handshake.feed(&[5, 0])?;
-//! assert_eq!((used, step), (2, HandshakeStep::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
+//! assert_eq!((used, step), (2, SocksStep::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
 //! // A reply in two pieces; what the destination sends is not touched.
-//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, HandshakeStep::NeedMore));
-//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, HandshakeStep::Done));
+//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, SocksStep::NeedMore));
+//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, SocksStep::Done));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -30,7 +30,7 @@ use crate::auth::Credentials;
 
 /// The host that the proxy connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination<'d> {
+pub enum SocksDestination<'d> {
     /// A name for the proxy to resolve; 4a and 5h only.
     Name(&'d str),
     /// An address. SOCKS 4 supports IPv4 only.
@@ -39,8 +39,8 @@ pub enum Destination<'d> {
 
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HandshakeStep {
-    /// Read more, at most [`Handshake::wants`] bytes.
+pub enum SocksStep {
+    /// Read more, at most [`SocksHandshake::wants`] bytes.
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
@@ -49,8 +49,8 @@ pub enum HandshakeStep {
 }
 
 /// The state of a handshake. `Debug` shows no secret.
-pub struct Handshake {
-    state: HandshakeState,
+pub struct SocksHandshake {
+    state: SocksState,
     /// The received part of the expected message.
     have: Vec<u8>,
     credentials: Option<Credentials>,
@@ -60,7 +60,7 @@ pub struct Handshake {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HandshakeState {
+enum SocksState {
     Reply4,
     Choice,
     Verdict,
@@ -68,30 +68,30 @@ enum HandshakeState {
     Done,
 }
 
-impl Handshake {
+impl SocksHandshake {
     /// Starts a handshake for `destination:port`.
     ///
     /// SOCKS 4 sends only the user, since it has no passwords. With credentials, SOCKS 5 offers the
     /// methods "none" and "user and password", and the proxy chooses.
     pub fn new(
         kind: ProxyKind,
-        destination: Destination<'_>,
+        destination: SocksDestination<'_>,
         port: u16,
         credentials: Option<&Credentials>,
-    ) -> Result<Handshake, SocksError> {
+    ) -> Result<SocksHandshake, SocksError> {
         let is_four = match kind {
             ProxyKind::Socks4 | ProxyKind::Socks4a => true,
             ProxyKind::Socks5 | ProxyKind::Socks5h => false,
             ProxyKind::Http | ProxyKind::Https => return Err(SocksError::NotSocks),
         };
-        if matches!(destination, Destination::Name(_)) && !kind.resolves_names() {
+        if matches!(destination, SocksDestination::Name(_)) && !kind.resolves_names() {
             return Err(SocksError::Unresolved);
         }
         let (state, first, request) = if is_four {
-            (HandshakeState::Reply4, request_4(destination, port, credentials)?, Vec::new())
+            (SocksState::Reply4, request_4(destination, port, credentials)?, Vec::new())
         } else {
             let methods: &[u8] = if credentials.is_some() { &[5, 2, 0, 2] } else { &[5, 1, 0] };
-            (HandshakeState::Choice, methods.to_vec(), request_5(destination, port)?)
+            (SocksState::Choice, methods.to_vec(), request_5(destination, port)?)
         };
         if let Some(credentials) = credentials.filter(|_| !is_four) {
             let fits = |text: &[u8]| text.len() <= usize::from(u8::MAX);
@@ -99,7 +99,7 @@ impl Handshake {
                 return Err(SocksError::TooLong);
             }
         }
-        Ok(Handshake { state, have: Vec::new(), credentials: credentials.cloned(), first, request })
+        Ok(SocksHandshake { state, have: Vec::new(), credentials: credentials.cloned(), first, request })
     }
 
     /// Returns the first bytes to send.
@@ -111,9 +111,9 @@ impl Handshake {
     /// destination's bytes in the socket.
     pub fn wants(&self) -> usize {
         let whole = match self.state {
-            HandshakeState::Reply4 => 8,
-            HandshakeState::Choice | HandshakeState::Verdict => 2,
-            HandshakeState::Reply5 => match *self.have.as_slice() {
+            SocksState::Reply4 => 8,
+            SocksState::Choice | SocksState::Verdict => 2,
+            SocksState::Reply5 => match *self.have.as_slice() {
                 [_, _, _, 1, ..] => 4 + 4 + 2,
                 [_, _, _, 4, ..] => 4 + 16 + 2,
                 [_, _, _, 3, length, ..] => 5 + usize::from(length) + 2,
@@ -121,26 +121,26 @@ impl Handshake {
                 [_, _, _, _, ..] => 5,
                 _ => 4,
             },
-            HandshakeState::Done => 0,
+            SocksState::Done => 0,
         };
         whole.saturating_sub(self.have.len())
     }
 
     /// Processes received bytes; returns the number of bytes used, which is 0 after
-    /// [`HandshakeStep::Done`] and after an error.
-    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, HandshakeStep), SocksError> {
+    /// [`SocksStep::Done`] and after an error.
+    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, SocksStep), SocksError> {
         let mut used = 0;
         loop {
             let wants = self.wants();
-            if self.state == HandshakeState::Done {
-                return Ok((used, HandshakeStep::Done));
+            if self.state == SocksState::Done {
+                return Ok((used, SocksStep::Done));
             }
             let take = wants.min(input.len() - used);
             self.have.extend_from_slice(&input[used..used + take]);
             used += take;
             if take < wants {
                 self.check_early()?;
-                return Ok((used, HandshakeStep::NeedMore));
+                return Ok((used, SocksStep::NeedMore));
             }
             self.check_early()?;
             if self.wants() == 0 {
@@ -154,9 +154,9 @@ impl Handshake {
     fn check_early(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
-            HandshakeState::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
-            HandshakeState::Choice | HandshakeState::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
-            HandshakeState::Reply5 => match *self.have.as_slice() {
+            SocksState::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
+            SocksState::Choice | SocksState::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
+            SocksState::Reply5 => match *self.have.as_slice() {
                 [_, code, ..] if code != 0 => Err(SocksError::Refused5(code)),
                 [_, _, _, kind, ..] if !matches!(kind, 1 | 3 | 4) => Err(SocksError::NotAProxy),
                 _ => Ok(()),
@@ -165,54 +165,54 @@ impl Handshake {
         }
     }
 
-    fn message(&mut self) -> Result<HandshakeStep, SocksError> {
+    fn message(&mut self) -> Result<SocksStep, SocksError> {
         let message = core::mem::take(&mut self.have);
         let answer = message[1];
         match self.state {
-            HandshakeState::Reply4 if answer == 90 => Ok(self.done()),
-            HandshakeState::Reply4 => Err(SocksError::Refused4(answer)),
-            HandshakeState::Choice => match (answer, &self.credentials) {
+            SocksState::Reply4 if answer == 90 => Ok(self.done()),
+            SocksState::Reply4 => Err(SocksError::Refused4(answer)),
+            SocksState::Choice => match (answer, &self.credentials) {
                 (0, _) => Ok(self.send_request()),
                 (2, Some(credentials)) => {
                     let (user, password) = (credentials.user(), credentials.password());
                     // RFC 1929 §2; both lengths fit in a byte, as `new` ensured.
                     let login = [&[1, user.len() as u8], user, &[password.len() as u8], password].concat();
-                    self.state = HandshakeState::Verdict;
-                    Ok(HandshakeStep::Send(login))
+                    self.state = SocksState::Verdict;
+                    Ok(SocksStep::Send(login))
                 }
                 (0xff, None) => Err(SocksError::WantsCredentials),
                 (0xff, Some(_)) => Err(SocksError::NoMethod),
                 _ => Err(SocksError::NotAProxy),
             },
             // The version of this sub-negotiation is 1, but many proxies send 5.
-            HandshakeState::Verdict if answer == 0 => Ok(self.send_request()),
-            HandshakeState::Verdict => Err(SocksError::WrongCredentials),
-            HandshakeState::Reply5 | HandshakeState::Done => Ok(self.done()),
+            SocksState::Verdict if answer == 0 => Ok(self.send_request()),
+            SocksState::Verdict => Err(SocksError::WrongCredentials),
+            SocksState::Reply5 | SocksState::Done => Ok(self.done()),
         }
     }
 
-    fn done(&mut self) -> HandshakeStep {
-        self.state = HandshakeState::Done;
+    fn done(&mut self) -> SocksStep {
+        self.state = SocksState::Done;
         self.credentials = None;
-        HandshakeStep::Done
+        SocksStep::Done
     }
 
-    fn send_request(&mut self) -> HandshakeStep {
-        self.state = HandshakeState::Reply5;
-        HandshakeStep::Send(core::mem::take(&mut self.request))
+    fn send_request(&mut self) -> SocksStep {
+        self.state = SocksState::Reply5;
+        SocksStep::Send(core::mem::take(&mut self.request))
     }
 }
 
 fn request_4(
-    destination: Destination<'_>,
+    destination: SocksDestination<'_>,
     port: u16,
     credentials: Option<&Credentials>,
 ) -> Result<Vec<u8>, SocksError> {
     // 4a: an invalid address, with the name at the end.
     let (address, name) = match destination {
-        Destination::Address(IpAddr::V4(ip)) => (ip, None),
-        Destination::Address(IpAddr::V6(_)) => return Err(SocksError::NoIpv6),
-        Destination::Name(name) => (Ipv4Addr::new(0, 0, 0, 1), Some(checked(name)?)),
+        SocksDestination::Address(IpAddr::V4(ip)) => (ip, None),
+        SocksDestination::Address(IpAddr::V6(_)) => return Err(SocksError::NoIpv6),
+        SocksDestination::Name(name) => (Ipv4Addr::new(0, 0, 0, 1), Some(checked(name)?)),
     };
     let user = credentials.map_or(&b""[..], Credentials::user);
     if user.len() > usize::from(u8::MAX) {
@@ -230,18 +230,18 @@ fn request_4(
     Ok(request)
 }
 
-fn request_5(destination: Destination<'_>, port: u16) -> Result<Vec<u8>, SocksError> {
+fn request_5(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8>, SocksError> {
     let mut request = vec![5, 1, 0];
     match destination {
-        Destination::Address(IpAddr::V4(ip)) => {
+        SocksDestination::Address(IpAddr::V4(ip)) => {
             request.push(1);
             request.extend_from_slice(&ip.octets());
         }
-        Destination::Address(IpAddr::V6(ip)) => {
+        SocksDestination::Address(IpAddr::V6(ip)) => {
             request.push(4);
             request.extend_from_slice(&ip.octets());
         }
-        Destination::Name(name) => {
+        SocksDestination::Name(name) => {
             let name = checked(name)?;
             request.extend_from_slice(&[3, name.len() as u8]);
             request.extend_from_slice(name.as_bytes());
@@ -260,9 +260,9 @@ fn checked(name: &str) -> Result<&str, SocksError> {
     Ok(name)
 }
 
-impl fmt::Debug for Handshake {
+impl fmt::Debug for SocksHandshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handshake").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("SocksHandshake").field("state", &self.state).finish_non_exhaustive()
     }
 }
 

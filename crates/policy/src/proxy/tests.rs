@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::socks::{Destination, Handshake, HandshakeStep, SocksError};
+use super::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 use super::*;
 use crate::auth::Credentials;
 use crate::target::Target;
@@ -63,10 +63,10 @@ fn malformed_urls_are_refused() {
 fn environment_selects_the_proxy() {
     let read = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Environment::read(move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
+        ProxyEnvironment::read(move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
     };
     let (http, https) = (target("http://h/"), target("https://h/"));
-    let both = |environment: &Environment| {
+    let both = |environment: &ProxyEnvironment| {
         [&http, &https].map(|t| environment.proxy_for(t).unwrap_or("-").to_owned()).join(" ")
     };
     assert_eq!(both(&read(&[])), "- -");
@@ -143,10 +143,10 @@ fn routes_carry_only_their_own_fields() {
     let http = Proxy::parse("http://pu:pp@p").unwrap();
     let socks = Proxy::parse("socks5://p").unwrap();
     let (plain, tls) = (target("http://u:p@h.example/p?q#f"), target("https://[fe80::1%25eth0]/"));
-    assert_eq!(http.route(&plain, false), Route::Forward);
-    assert_eq!(http.route(&plain, true), Route::Tunnel);
-    assert_eq!(http.route(&tls, false), Route::Tunnel);
-    assert_eq!(socks.route(&plain, false), Route::Socks);
+    assert_eq!(http.route(&plain, false), ProxyMode::Forward);
+    assert_eq!(http.route(&plain, true), ProxyMode::Tunnel);
+    assert_eq!(http.route(&tls, false), ProxyMode::Tunnel);
+    assert_eq!(socks.route(&plain, false), ProxyMode::Socks);
     assert_eq!(absolute_form(&plain), "http://h.example/p?q");
     assert_eq!(connect_authority(&plain), "h.example:80");
     assert_eq!(connect_authority(&tls), "[fe80::1]:443");
@@ -171,12 +171,12 @@ fn routes_carry_only_their_own_fields() {
 }
 
 /// Protocol, destination, credentials; the proxy's replies; what is sent.
-type Wire<'w> = (ProxyKind, Destination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
+type Wire<'w> = (ProxyKind, SocksDestination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
 
-const NAME: Destination<'_> = Destination::Name("h.example");
+const NAME: SocksDestination<'_> = SocksDestination::Name("h.example");
 
 /// Plays `replies` in pieces of `size`; what was sent, and how it ended.
-fn play(handshake: &mut Handshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>, Result<usize, SocksError>) {
+fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>, Result<usize, SocksError>) {
     let mut sent = vec![handshake.start().to_vec()];
     let (mut at, mut piece_end) = (0, 0);
     loop {
@@ -191,9 +191,9 @@ fn play(handshake: &mut Handshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>
             Ok((used, step)) => {
                 at += used;
                 match step {
-                    HandshakeStep::NeedMore => assert_eq!(at, piece_end),
-                    HandshakeStep::Send(bytes) => sent.push(bytes),
-                    HandshakeStep::Done => return (sent, Ok(at)),
+                    SocksStep::NeedMore => assert_eq!(at, piece_end),
+                    SocksStep::Send(bytes) => sent.push(bytes),
+                    SocksStep::Done => return (sent, Ok(at)),
                 }
             }
         }
@@ -203,8 +203,8 @@ fn play(handshake: &mut Handshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>
 #[test]
 fn socks_wire_images_at_any_split() {
     let user = Credentials::new("me", "pw").unwrap();
-    let v4 = Destination::Address(IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4)));
-    let v6 = Destination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let v4 = SocksDestination::Address(IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4)));
+    let v6 = SocksDestination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
     let reply_name = [&[5, 0, 5, 0, 0, 3, 2][..], b"ab", &[0, 9]].concat();
     let request_name = [&[5, 1, 0, 3, 9][..], b"h.example", &[0, 80]].concat();
     let loopback = [&[5, 1, 0, 4][..], &Ipv6Addr::LOCALHOST.octets(), &[0, 80]].concat();
@@ -232,15 +232,15 @@ fn socks_wire_images_at_any_split() {
         let length = replies.len();
         replies.extend_from_slice(b"220 from the destination");
         for size in 1..=replies.len() {
-            let mut handshake = Handshake::new(kind, destination, 80, credentials).unwrap();
+            let mut handshake = SocksHandshake::new(kind, destination, 80, credentials).unwrap();
             let (sent, end) = play(&mut handshake, &replies, size);
             assert_eq!((sent, end), (expected.clone(), Ok(length)), "{kind:?} {size}");
             assert_eq!(handshake.wants(), 0);
-            assert_eq!(handshake.feed(b"more").unwrap(), (0, HandshakeStep::Done));
+            assert_eq!(handshake.feed(b"more").unwrap(), (0, SocksStep::Done));
         }
         // No truncated handshake succeeds.
         for end in 0..length {
-            let mut handshake = Handshake::new(kind, destination, 80, credentials).unwrap();
+            let mut handshake = SocksHandshake::new(kind, destination, 80, credentials).unwrap();
             assert_eq!(play(&mut handshake, &replies[..end], 1).1, Ok(usize::MAX));
             assert!(handshake.wants() > 0);
         }
@@ -251,7 +251,7 @@ fn socks_wire_images_at_any_split() {
 fn socks_refusals_have_a_clear_text() {
     let user = Credentials::new("me", "hunter2").unwrap();
     let end = |kind, credentials, replies: &[u8]| {
-        let mut handshake = Handshake::new(kind, NAME, 80, credentials).unwrap();
+        let mut handshake = SocksHandshake::new(kind, NAME, 80, credentials).unwrap();
         assert!(!format!("{handshake:?}").contains("hunter2"));
         let error = play(&mut handshake, replies, 1).1.unwrap_err();
         assert_eq!(error.exit_code(), 97);
@@ -278,21 +278,22 @@ fn socks_refusals_have_a_clear_text() {
 
 #[test]
 fn socks_refuses_long_names_and_ipv6() {
-    let new =
-        |kind, destination, credentials: Option<&Credentials>| Handshake::new(kind, destination, 1, credentials).err();
+    let new = |kind, destination, credentials: Option<&Credentials>| {
+        SocksHandshake::new(kind, destination, 1, credentials).err()
+    };
     let long = "x".repeat(256);
-    let v6 = Destination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let v6 = SocksDestination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
     assert_eq!(new(ProxyKind::Http, NAME, None), Some(SocksError::NotSocks));
     assert_eq!(new(ProxyKind::Socks4, NAME, None), Some(SocksError::Unresolved));
     assert_eq!(new(ProxyKind::Socks5, NAME, None), Some(SocksError::Unresolved));
     assert_eq!(new(ProxyKind::Socks4, v6, None), Some(SocksError::NoIpv6));
     for kind in [ProxyKind::Socks4a, ProxyKind::Socks5h] {
         for name in ["", &long, "a\0b"] {
-            assert_eq!(new(kind, Destination::Name(name), None), Some(SocksError::TooLong));
+            assert_eq!(new(kind, SocksDestination::Name(name), None), Some(SocksError::TooLong));
         }
         let user = Credentials::new(&long, "").unwrap();
         assert_eq!(new(kind, NAME, Some(&user)), Some(SocksError::TooLong));
-        assert_eq!(new(kind, Destination::Name(&long[1..]), None), None);
+        assert_eq!(new(kind, SocksDestination::Name(&long[1..]), None), None);
     }
     let password = Credentials::new("", &long).unwrap();
     assert_eq!(new(ProxyKind::Socks5h, NAME, Some(&password)), Some(SocksError::TooLong));
@@ -307,7 +308,7 @@ fn no_proxy_drops_entries_with_ports_on_request() {
         "no_proxy" => Some("a:80"),
         _ => None,
     };
-    let environment = Environment::read(pairs);
+    let environment = ProxyEnvironment::read(pairs);
     assert_eq!(environment.proxy_for(&target("http://a/")), None);
     assert_eq!(environment.without_ports().proxy_for(&target("http://a/")), Some("p"));
 }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use haul_policy::range::checkpoint::{Checkpoint, SLOT, latest};
-//! use haul_policy::range::{Spans, Validator};
+//! use haul_policy::range::{ByteRanges, Validator};
 //!
 //! let mut checkpoint = Checkpoint {
 //!     identity: [7; 32],
@@ -10,7 +10,7 @@
 //!     is_synced: false,
 //!     total: 1_000_000,
 //!     validator: Validator::strong(Some(b"\"v1\""), None, None).unwrap(),
-//!     done: Spans::new(),
+//!     done: ByteRanges::new(),
 //! };
 //! let mut slots = checkpoint.encode(1);
 //! checkpoint.done.insert(0..65_536);
@@ -55,7 +55,7 @@
 
 use core::ops::Range;
 
-use super::{Spans, Validator};
+use super::{ByteRanges, Validator};
 
 /// The size of a slot in bytes: a page, which file systems usually write as a whole.
 pub const SLOT: u64 = 4096;
@@ -85,7 +85,7 @@ pub struct Checkpoint {
     /// The validator of the bytes in `done`.
     pub validator: Validator,
     /// The received bytes, all below `total`.
-    pub done: Spans,
+    pub done: ByteRanges,
 }
 
 impl Checkpoint {
@@ -166,7 +166,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     let identity = rest.array()?;
     let boot = rest.take(boot.into())?.to_vec();
     let validator = Validator::from_bytes(rest.take(validator.into())?)?;
-    let mut done = Spans::new();
+    let mut done = ByteRanges::new();
     let mut free = 0;
     for _ in 0..count {
         let span = u64::from_le_bytes(rest.array()?)..u64::from_le_bytes(rest.array()?);

@@ -5,15 +5,15 @@
 //! |---|---|
 //! | [`content_range`] | the bytes that a 206 or 416 claims |
 //! | [`validator`] | the test that a response is of the same representation, byte for byte |
-//! | [`spans`] | sets of present and missing bytes |
-//! | [`split`] | the number of connections that helps |
-//! | [`window`] | the part that each connection fetches |
+//! | [`byte_ranges`] | sets of present and missing bytes |
+//! | [`split_planner`] | the number of connections that helps |
+//! | [`part_window`] | the part that each connection fetches |
 //! | [`checkpoint`] | the checkpoint for a later run |
 //!
 //! A part counts only if all checks agree:
 //!
 //! ```
-//! use haul_policy::range::{Agreement, Spans, Validator, content_range};
+//! use haul_policy::range::{ValidatorMatch, ByteRanges, Validator, content_range};
 //!
 //! let first = Validator::strong(Some(b"\"v1\""), None, None).expect("a strong entity-tag");
 //! // Range: bytes=500-999 and If-Range: "v1" were sent; this came back, with 206:
@@ -21,22 +21,22 @@
 //!
 //! let part = content_range::parse(field).expect("a valid Content-Range");
 //! assert!(part.is_exactly(500, 1000, 2000));
-//! assert_eq!(first.agrees(Some(etag), None), Agreement::Same);
-//! let mut there = Spans::new();
+//! assert_eq!(first.agrees(Some(etag), None), ValidatorMatch::Same);
+//! let mut there = ByteRanges::new();
 //! there.insert(500..1000);
 //! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);
 //! ```
 //!
 //! Left out: `multipart/byteranges`, since one range is requested at a time.
 
+pub mod byte_ranges;
 pub mod checkpoint;
 pub mod content_range;
-pub mod spans;
-pub mod split;
+pub mod part_window;
+pub mod split_planner;
 pub mod validator;
-pub mod window;
 
+pub use byte_ranges::ByteRanges;
 pub use checkpoint::Checkpoint;
 pub use content_range::ContentRange;
-pub use spans::Spans;
-pub use validator::{Agreement, Validator};
+pub use validator::{Validator, ValidatorMatch};

@@ -2,13 +2,13 @@
 //! §8.8, §13.1.5).
 //!
 //! ```
-//! use haul_policy::range::{Agreement, Validator};
+//! use haul_policy::range::{ValidatorMatch, Validator};
 //!
 //! let (etag, modified) = (b"\"5f3a-c0\"", b"Sun, 06 Nov 1994 08:49:37 GMT");
 //! let first = Validator::strong(Some(etag), Some(modified), None).unwrap();
 //! assert_eq!(first.if_range(), etag);
-//! assert_eq!(first.agrees(Some(b"\"5f3a-c1\""), None), Agreement::Different);
-//! assert_eq!(first.agrees(None, None), Agreement::Unsaid);
+//! assert_eq!(first.agrees(Some(b"\"5f3a-c1\""), None), ValidatorMatch::Different);
+//! assert_eq!(first.agrees(None, None), ValidatorMatch::Unsaid);
 //!
 //! // A weak entity-tag may stay while bytes change: nothing to build on, whatever stands beside it.
 //! let date = b"Sun, 06 Nov 1994 09:00:00 GMT";
@@ -39,7 +39,7 @@ pub struct Validator {
 
 /// The result of comparing a later response with a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
+pub enum ValidatorMatch {
     /// The same representation, by strong comparison: the bytes continue the ones received before.
     Same,
     /// Another representation, or possibly another: the bytes must not be mixed.
@@ -92,15 +92,15 @@ impl Validator {
     /// Only the field from which this validator was made counts. A tag is compared byte for byte,
     /// so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2). Dates are
     /// compared as points in time, in any format.
-    pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> Agreement {
+    pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
         let same = if self.is_entity_tag() {
-            let Some(tag) = etag else { return Agreement::Unsaid };
+            let Some(tag) = etag else { return ValidatorMatch::Unsaid };
             tag.trim_ascii() == self.value
         } else {
-            let Some(text) = last_modified else { return Agreement::Unsaid };
+            let Some(text) = last_modified else { return ValidatorMatch::Unsaid };
             http_date(text).is_some_and(|at| http_date(&self.value) == Some(at))
         };
-        if same { Agreement::Same } else { Agreement::Different }
+        if same { ValidatorMatch::Same } else { ValidatorMatch::Different }
     }
 
     /// Returns the bytes to store, at most [`MAX_ETAG`].
@@ -246,24 +246,24 @@ mod tests {
     #[test]
     fn later_responses_are_compared() {
         let table = [
-            (Some(&b"\"a\""[..]), Agreement::Same),
-            (Some(b" \"a\" "), Agreement::Same),
-            (Some(b"\"A\""), Agreement::Different),
-            (Some(b"W/\"a\""), Agreement::Different),
-            (Some(b"a"), Agreement::Different),
-            (Some(b""), Agreement::Different),
-            (None, Agreement::Unsaid),
+            (Some(&b"\"a\""[..]), ValidatorMatch::Same),
+            (Some(b" \"a\" "), ValidatorMatch::Same),
+            (Some(b"\"A\""), ValidatorMatch::Different),
+            (Some(b"W/\"a\""), ValidatorMatch::Different),
+            (Some(b"a"), ValidatorMatch::Different),
+            (Some(b""), ValidatorMatch::Different),
+            (None, ValidatorMatch::Unsaid),
         ];
         for (etag, want) in table {
             assert_eq!(tag(b"\"a\"").unwrap().agrees(etag, Some(LATER)), want, "{etag:?}");
         }
         let table = [
-            (Some(MODIFIED), Agreement::Same),
-            (Some(b"Sunday, 06-Nov-94 08:49:37 GMT"), Agreement::Same),
-            (Some(LATER), Agreement::Different),
-            (Some(b"soon"), Agreement::Different),
-            (Some(b""), Agreement::Different),
-            (None, Agreement::Unsaid),
+            (Some(MODIFIED), ValidatorMatch::Same),
+            (Some(b"Sunday, 06-Nov-94 08:49:37 GMT"), ValidatorMatch::Same),
+            (Some(LATER), ValidatorMatch::Different),
+            (Some(b"soon"), ValidatorMatch::Different),
+            (Some(b""), ValidatorMatch::Different),
+            (None, ValidatorMatch::Unsaid),
         ];
         let first = Validator::strong(None, Some(MODIFIED), Some(LATER)).unwrap();
         for (modified, want) in table {
@@ -295,7 +295,7 @@ mod tests {
         ) {
             if let Some(made) = Validator::strong(Some(&etag), Some(modified.as_bytes()), Some(LATER)) {
                 prop_assert!(!made.if_range().iter().any(|b| b"\r\n\0".contains(b)));
-                prop_assert_eq!(made.agrees(Some(&etag), Some(modified.as_bytes())), Agreement::Same);
+                prop_assert_eq!(made.agrees(Some(&etag), Some(modified.as_bytes())), ValidatorMatch::Same);
                 prop_assert_eq!(Validator::from_bytes(&made.to_bytes()), Some(made));
             }
         }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{Tail, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
+use super::{PathQueryFragment, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
 
 impl Target {
     /// Resolves `reference` against this target.
@@ -22,7 +22,7 @@ impl Target {
             // A third slash is ignored, as after a scheme.
             Target::from_authority(self.scheme(), skip_slashes(&reference)?, false)?
         } else {
-            self.relative(Tail::split(&reference))
+            self.relative(PathQueryFragment::split(&reference))
         };
         if target.origin == self.origin {
             // One allocation for all targets of a chain or a page.
@@ -35,7 +35,7 @@ impl Target {
     }
 
     /// Resolves a reference without scheme and authority (RFC 3986 §5.2.2).
-    fn relative(&self, tail: Tail<'_>) -> Target {
+    fn relative(&self, tail: PathQueryFragment<'_>) -> Target {
         let mut target = self.clone();
         // `path_as_is` applied only to the URL that the user gave.
         target.path_as_is = false;

@@ -56,7 +56,7 @@ pub struct Target {
 }
 
 /// A reference, split at its delimiters.
-struct Tail<'t> {
+struct PathQueryFragment<'t> {
     path: &'t str,
     query: Option<&'t str>,
     fragment: Option<&'t str>,
@@ -131,7 +131,7 @@ impl Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
         let mut target = Target { origin, userinfo, explicit_port, line, path_len, fragment, path_as_is };
-        let tail = Tail::split(tail);
+        let tail = PathQueryFragment::split(tail);
         target.set_line(tail.path, tail.query);
         target.fragment = tail.fragment.map(Box::from);
         target
@@ -293,18 +293,18 @@ impl core::str::FromStr for Target {
     }
 }
 
-impl<'t> Tail<'t> {
-    fn split(text: &'t str) -> Tail<'t> {
+impl<'t> PathQueryFragment<'t> {
+    fn split(text: &'t str) -> PathQueryFragment<'t> {
         let cut = |text: &'t str, at: u8| match memchr(at, text.as_bytes()) {
             Some(i) => (&text[..i], Some(&text[i + 1..])),
             None => (text, None),
         };
         if memchr2(b'?', b'#', text.as_bytes()).is_none() {
-            return Tail { path: text, query: None, fragment: None };
+            return PathQueryFragment { path: text, query: None, fragment: None };
         }
         let (text, fragment) = cut(text, b'#');
         let (path, query) = cut(text, b'?');
-        Tail { path, query, fragment }
+        PathQueryFragment { path, query, fragment }
     }
 }
 

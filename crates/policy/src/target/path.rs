@@ -2,7 +2,7 @@
 
 /// The kinds of path segments for dot-segment removal (RFC 3986 §5.2.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dots {
+pub(crate) enum DotSegment {
     None,
     One,
     Two,
@@ -10,20 +10,20 @@ pub(crate) enum Dots {
 
 /// Recognises `.` and `..`, also written `%2e`: servers and newer clients decode it, and a path
 /// that looks harmless here would climb there.
-pub(crate) fn dots(segment: &str) -> Dots {
+pub(crate) fn dots(segment: &str) -> DotSegment {
     let mut rest = segment.as_bytes();
     let mut count = 0;
     while count < 3 && !rest.is_empty() {
         rest = match rest {
             [b'.', tail @ ..] | [b'%', b'2', b'e' | b'E', tail @ ..] => tail,
-            _ => return Dots::None,
+            _ => return DotSegment::None,
         };
         count += 1;
     }
     match (count, rest.is_empty()) {
-        (1, true) => Dots::One,
-        (2, true) => Dots::Two,
-        _ => Dots::None,
+        (1, true) => DotSegment::One,
+        (2, true) => DotSegment::Two,
+        _ => DotSegment::None,
     }
 }
 
@@ -43,10 +43,10 @@ fn push_without_dots(line: &mut String, path: &str) {
     let mut segments = path[1..].split('/').peekable();
     while let Some(segment) = segments.next() {
         let kind = dots(segment);
-        if kind == Dots::Two {
+        if kind == DotSegment::Two {
             line.truncate(line.rfind('/').unwrap_or(0));
         }
-        if kind == Dots::None {
+        if kind == DotSegment::None {
             line.push('/');
             push_encoded(line, segment);
         } else if segments.peek().is_none() {

@@ -10,11 +10,11 @@ mod account;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, Netrc, UserCredentials, identity_for};
-use haul_policy::cookie::Jar;
-use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep};
-use haul_policy::proxy::{Environment, Proxy, Route, absolute_form, connect_fields, forward_fields};
-use haul_policy::redirect::{RedirectRules, Secrets, decide};
+use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, identity_for};
+use haul_policy::cookie::CookieStore;
+use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
+use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form, connect_fields, forward_fields};
+use haul_policy::redirect::{RedirectRules, SecretHandling, decide};
 use haul_policy::secrets::fields_for;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,14 +46,14 @@ fn readable(fields: &[(String, Vec<u8>)]) -> String {
 /// The messages of one request.
 fn messages(
     world: &World,
-    environment: &Environment,
-    jar: &Jar,
+    environment: &ProxyEnvironment,
+    jar: &CookieStore,
     target: &Target,
-    secrets: Secrets,
+    secrets: SecretHandling,
     downgraded: bool,
 ) -> Vec<(Receiver, String)> {
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
-    let netrc = if world.netrc { Netrc::Optional(NETRC.as_bytes()) } else { Netrc::Off };
+    let netrc = if world.netrc { NetrcLookup::Optional(NETRC.as_bytes()) } else { NetrcLookup::Off };
     let given = UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
     let identity = identity_for(&given, target, secrets, downgraded).unwrap();
     let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
@@ -69,9 +69,9 @@ fn messages(
     let proxy = Proxy::parse(url).unwrap();
     let authorization = proxy.credentials().map(Credentials::basic);
     let to_proxy = match proxy.route(target, world.tunnel) {
-        Route::Forward => format!("{request}{}", readable(&forward_fields(authorization.as_deref(), &[]))),
-        Route::Tunnel => readable(&connect_fields(target, authorization.as_deref(), None, &[])),
-        Route::Socks => socks(&proxy, target),
+        ProxyMode::Forward => format!("{request}{}", readable(&forward_fields(authorization.as_deref(), &[]))),
+        ProxyMode::Tunnel => readable(&connect_fields(target, authorization.as_deref(), None, &[])),
+        ProxyMode::Socks => socks(&proxy, target),
     };
     let which = usize::from(target.scheme().as_str() == "https");
     vec![(Receiver::Proxy(which), to_proxy), (Receiver::Origin, request)]
@@ -79,16 +79,16 @@ fn messages(
 
 /// All that a SOCKS proxy which asks for everything is told.
 fn socks(proxy: &Proxy, target: &Target) -> String {
-    let address = Destination::Address([192, 0, 2, 1].into());
-    let destination = if proxy.kind().resolves_names() { Destination::Name(target.host_text()) } else { address };
-    let mut handshake = Handshake::new(proxy.kind(), destination, target.port(), proxy.credentials()).unwrap();
+    let address = SocksDestination::Address([192, 0, 2, 1].into());
+    let destination = if proxy.kind().resolves_names() { SocksDestination::Name(target.host_text()) } else { address };
+    let mut handshake = SocksHandshake::new(proxy.kind(), destination, target.port(), proxy.credentials()).unwrap();
     let mut told = handshake.start().to_vec();
     let replies: &[&[u8]] = match told[0] {
         4 => &[&[0, 90, 0, 0, 0, 0, 0, 0]],
         _ => &[&[5, 2], &[1, 0], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]],
     };
     for reply in replies {
-        if let (_, HandshakeStep::Send(bytes)) = handshake.feed(reply).unwrap() {
+        if let (_, SocksStep::Send(bytes)) = handshake.feed(reply).unwrap() {
             told.extend_from_slice(&bytes);
         }
     }
@@ -102,13 +102,13 @@ fn run(world: &World, first: Peer, steps: &[Step]) -> Result<(), TestCaseError> 
         "no_proxy" => Some(world.no_proxy_text()),
         _ => None,
     };
-    let environment = Environment::read(variable);
+    let environment = ProxyEnvironment::read(variable);
     let rules = RedirectRules::default();
     let mut account = account::Account::new(world, first);
-    let mut jar = Jar::new();
+    let mut jar = CookieStore::new();
     let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
     let origin = target.origin();
-    let (mut secrets, mut downgraded) = (Secrets::Keep, false);
+    let (mut secrets, mut downgraded) = (SecretHandling::Keep, false);
     for (hops, step) in steps.iter().enumerate() {
         for (receiver, text) in messages(world, &environment, &jar, &target, secrets, downgraded) {
             account.check(receiver, &text)?;

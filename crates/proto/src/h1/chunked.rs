@@ -17,8 +17,8 @@
 //!    └───────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
-use super::error::{ChunkFault, Error};
-use super::parse::{self, Scan};
+use super::error::{ChunkFault, H1Error};
+use super::parse::{self, SectionScan};
 use crate::Limits;
 use crate::fields::Fields;
 use crate::response_error::ResponseError;
@@ -62,7 +62,7 @@ pub(crate) struct ChunkedDecoder {
     extensions: usize,
     /// The number of payload bytes so far.
     got: u64,
-    trailers: Scan,
+    trailers: SectionScan,
     is_loose: bool,
 }
 
@@ -78,7 +78,7 @@ impl ChunkedDecoder {
     }
 
     /// Decodes the next piece; also returns the number of bytes consumed.
-    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), Error> {
+    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         let mut at = 0;
         loop {
             match self.state {
@@ -111,12 +111,12 @@ impl ChunkedDecoder {
     }
 
     /// Processes one byte of framing.
-    fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), Error> {
-        let fault = |fault| Err(Error::Chunk(fault));
+    fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), H1Error> {
+        let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {
             self.line += 1;
             if self.line > limits.chunk_line {
-                return Err(Error::ChunkLineTooLong { limit: limits.chunk_line });
+                return Err(H1Error::ChunkLineTooLong { limit: limits.chunk_line });
             }
         }
         self.is_loose |= match (self.state, byte) {
@@ -147,7 +147,7 @@ impl ChunkedDecoder {
             (ChunkState::Extension, b'\t' | b' '..=b'~' | 0x80..) => {
                 self.extensions += 1;
                 if self.extensions > limits.chunk_extensions_total {
-                    return Err(Error::ChunkExtensionsTooLarge { limit: limits.chunk_extensions_total });
+                    return Err(H1Error::ChunkExtensionsTooLarge { limit: limits.chunk_extensions_total });
                 }
                 ChunkState::Extension
             }
@@ -161,7 +161,7 @@ impl ChunkedDecoder {
         Ok(())
     }
 
-    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), Error> {
+    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, ChunkEvent), H1Error> {
         match input {
             [] | [b'\r'] => return Ok((0, ChunkEvent::NeedInput)),
             [b'\r', b'\n', ..] => return Ok((2, ChunkEvent::End(None))),
@@ -169,7 +169,7 @@ impl ChunkedDecoder {
                 self.is_loose = true;
                 return Ok((1, ChunkEvent::End(None)));
             }
-            [b'\r', ..] => return Err(Error::Chunk(ChunkFault::BareCr)),
+            [b'\r', ..] => return Err(H1Error::Chunk(ChunkFault::BareCr)),
             _ => {}
         }
         let limit = limits.trailer_bytes;
@@ -180,7 +180,7 @@ impl ChunkedDecoder {
                 self.is_loose |= memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r');
                 Ok((end, ChunkEvent::End(Some(fields))))
             }
-            None if input.len() >= limit => Err(Error::Response(ResponseError::TrailersTooLarge { limit })),
+            None if input.len() >= limit => Err(H1Error::Response(ResponseError::TrailersTooLarge { limit })),
             None => Ok((0, ChunkEvent::NeedInput)),
         }
     }

@@ -1,15 +1,15 @@
 //! Errors of a peer, each with its own name.
 //!
-//! An [`Error`] ends the connection, since the start of the next response can no longer be known. A
+//! An [`H1Error`] ends the connection, since the start of the next response can no longer be known. A
 //! mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
 //!
 //! ```
-//! use haul_proto::h1::{Error, LengthFault, ResponseError};
+//! use haul_proto::h1::{H1Error, LengthFault, ResponseError};
 //!
 //! let error = ResponseError::ContentLength(LengthFault::Conflicting);
 //! assert_eq!(error.to_string(), "server sent two Content-Length that differ");
 //! assert_eq!(ResponseError::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
-//! assert!(Error::from(ResponseError::EndedBeforeResponse).is_early_end());
+//! assert!(H1Error::from(ResponseError::EndedBeforeResponse).is_early_end());
 //! ```
 
 use crate::response_error::ResponseError;
@@ -18,7 +18,7 @@ use core::fmt;
 /// The violation that makes the connection unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum H1Error {
     /// A violation or an end that every HTTP version knows.
     Response(ResponseError),
     /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of
@@ -141,76 +141,76 @@ pub enum ChunkFault {
     DataEnd,
 }
 
-impl Error {
+impl H1Error {
     /// Returns `true` if the peer closed too early rather than send something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,
-            Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
-                | Error::EndedInStatusLine { .. }
-                | Error::EndedInHead { .. }
-                | Error::EndedInBody { .. }
-                | Error::EndedInChunks { .. }
-                | Error::EndedUncleanly { .. }
-                | Error::EndedInRequest
+            H1Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+                | H1Error::EndedInStatusLine { .. }
+                | H1Error::EndedInHead { .. }
+                | H1Error::EndedInBody { .. }
+                | H1Error::EndedInChunks { .. }
+                | H1Error::EndedUncleanly { .. }
+                | H1Error::EndedInRequest
         )
     }
 }
 
-impl From<ResponseError> for Error {
-    fn from(error: ResponseError) -> Error {
-        Error::Response(error)
+impl From<ResponseError> for H1Error {
+    fn from(error: ResponseError) -> H1Error {
+        H1Error::Response(error)
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for H1Error {}
 
-impl fmt::Display for Error {
+impl fmt::Display for H1Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::Response(error) => write!(f, "{error}"),
-            Error::NotHttp => f.write_str("server sent something that is not HTTP/1"),
-            Error::UnsupportedVersion { major, minor: Some(minor) } => {
+            H1Error::Response(error) => write!(f, "{error}"),
+            H1Error::NotHttp => f.write_str("server sent something that is not HTTP/1"),
+            H1Error::UnsupportedVersion { major, minor: Some(minor) } => {
                 write!(f, "server answered with HTTP/{major}.{minor} where only 1.0 and 1.1 are possible")
             }
-            Error::UnsupportedVersion { major, minor: None } => {
+            H1Error::UnsupportedVersion { major, minor: None } => {
                 write!(f, "server answered with HTTP/{major} where only 1.0 and 1.1 are possible")
             }
-            Error::StatusLine => f.write_str("server sent a malformed status line"),
-            Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
-            Error::EmptyLines { limit } => {
+            H1Error::StatusLine => f.write_str("server sent a malformed status line"),
+            H1Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
+            H1Error::EmptyLines { limit } => {
                 write!(f, "server sent more than the limit of {limit} empty lines before a status line")
             }
-            Error::UnexpectedUpgrade => f.write_str("server switched protocols without having been asked to"),
-            Error::TransferCoding(CodingFault::Empty) => f.write_str("server sent an empty Transfer-Encoding"),
-            Error::TransferCoding(CodingFault::Unsupported) => {
+            H1Error::UnexpectedUpgrade => f.write_str("server switched protocols without having been asked to"),
+            H1Error::TransferCoding(CodingFault::Empty) => f.write_str("server sent an empty Transfer-Encoding"),
+            H1Error::TransferCoding(CodingFault::Unsupported) => {
                 f.write_str("server sent a Transfer-Encoding that was not asked for")
             }
-            Error::TransferCoding(CodingFault::Repeated) => {
+            H1Error::TransferCoding(CodingFault::Repeated) => {
                 f.write_str("server sent a Transfer-Encoding with chunked twice")
             }
-            Error::Chunk(fault) => write!(f, "server sent malformed chunks: {fault}"),
-            Error::ChunkLineTooLong { limit } => {
+            H1Error::Chunk(fault) => write!(f, "server sent malformed chunks: {fault}"),
+            H1Error::ChunkLineTooLong { limit } => {
                 write!(f, "server sent a chunk-size line above the limit of {limit} bytes")
             }
-            Error::ChunkExtensionsTooLarge { limit } => {
+            H1Error::ChunkExtensionsTooLarge { limit } => {
                 write!(f, "server sent chunk extensions above the limit of {limit} bytes")
             }
-            Error::UnsolicitedBytes => f.write_str("server sent bytes that no request had asked for"),
-            Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
-            Error::EndedInStatusLine { got } => {
+            H1Error::UnsolicitedBytes => f.write_str("server sent bytes that no request had asked for"),
+            H1Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
+            H1Error::EndedInStatusLine { got } => {
                 write!(f, "server closed the connection within the status line, after {got} bytes")
             }
-            Error::EndedInHead { got } => {
+            H1Error::EndedInHead { got } => {
                 write!(f, "server closed the connection within the head, after {got} bytes")
             }
-            Error::EndedInBody { expected, got } => {
+            H1Error::EndedInBody { expected, got } => {
                 write!(f, "server closed the connection after {got} of {expected} bytes of the body")
             }
-            Error::EndedInChunks { got } => {
+            H1Error::EndedInChunks { got } => {
                 write!(f, "server closed the connection before the last chunk, after {got} bytes of the body")
             }
-            Error::EndedUncleanly { got } => {
+            H1Error::EndedUncleanly { got } => {
                 write!(f, "connection ended without its end mark after {got} bytes: the body may have been cut")
             }
         }

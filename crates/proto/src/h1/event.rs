@@ -1,29 +1,29 @@
-//! Events returned by [`Conn::step`](super::Conn::step).
+//! Events returned by [`Conn::step`](super::H1Machine::step).
 //!
 //! ```
-//! use haul_proto::h1::{Event, RequestId};
+//! use haul_proto::h1::{H1Event, RequestId};
 //!
-//! fn deliver(buffer: &[u8], event: Event) {
+//! fn deliver(buffer: &[u8], event: H1Event) {
 //!     match event {
-//!         Event::Head { head, framing, .. } => println!("{} with a body of {framing:?}", head.status()),
-//!         Event::Body { range, .. } => println!("{} bytes", buffer[range].len()),
-//!         Event::Complete { reuse: Ok(()), .. } => println!("back to the pool"),
-//!         Event::Complete { reuse: Err(why), .. } => println!("drop the connection: {why}"),
+//!         H1Event::Head { head, framing, .. } => println!("{} with a body of {framing:?}", head.status()),
+//!         H1Event::Body { range, .. } => println!("{} bytes", buffer[range].len()),
+//!         H1Event::Complete { reuse: Ok(()), .. } => println!("back to the pool"),
+//!         H1Event::Complete { reuse: Err(why), .. } => println!("drop the connection: {why}"),
 //!         _ => {}
 //!     }
 //! }
-//! deliver(b"hello", Event::Body { id: RequestId(0), range: 0..5 });
+//! deliver(b"hello", H1Event::Body { id: RequestId(0), range: 0..5 });
 //! ```
 
 use crate::close_reason::CloseReason;
 use crate::fields::Fields;
 use crate::framing::{BodyFraming, RequestId};
-use crate::head::Head;
+use crate::head::ResponseHead;
 use core::ops::Range;
 
 /// The next event in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum H1Event {
     /// More input is needed: keep the bytes that were not consumed, and read more after them.
     NeedInput,
     /// An interim response (1xx except 101). Another head follows.
@@ -31,14 +31,14 @@ pub enum Event {
         /// The request.
         id: RequestId,
         /// The head.
-        head: Head,
+        head: ResponseHead,
     },
     /// The head of the final response.
     Head {
         /// The request.
         id: RequestId,
         /// The head.
-        head: Head,
+        head: ResponseHead,
         /// The framing of the body.
         framing: BodyFraming,
     },
@@ -65,16 +65,16 @@ pub enum Event {
         /// The request.
         id: RequestId,
         /// The head.
-        head: Head,
+        head: ResponseHead,
     },
 }
 
 /// An event, and the number of bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct H1Step {
     /// The number of bytes consumed from the start of the input, after which the next call begins.
-    /// [`Event::NeedInput`] may consume bytes too.
+    /// [`H1Event::NeedInput`] may consume bytes too.
     pub consumed: usize,
     /// The event.
-    pub event: Event,
+    pub event: H1Event,
 }

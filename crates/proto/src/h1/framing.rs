@@ -18,10 +18,10 @@
 //! body would be a false success. If it was requested, the last coding frames the body: chunks, or
 //! everything until the close, even with a Content-Length.
 
-use super::error::{CodingFault, Error};
-use super::{BodyFraming, CloseReason, Config, LengthFault};
+use super::error::{CodingFault, H1Error};
+use super::{BodyFraming, CloseReason, H1Config, LengthFault};
 use crate::framing::{ResponseTo, content_length};
-use crate::head::{Head, Version};
+use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
 use crate::syntax::list;
 
@@ -30,15 +30,15 @@ use crate::syntax::list;
 ///
 /// With [`Liberties::ignore_length`](super::Liberties::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
-    head: &Head,
+    head: &ResponseHead,
     response_to: ResponseTo,
     asks_coding: bool,
-    config: &Config,
-) -> Result<(BodyFraming, Option<CloseReason>), Error> {
-    let Config { liberties, is_proxy, .. } = *config;
+    config: &H1Config,
+) -> Result<(BodyFraming, Option<CloseReason>), H1Error> {
+    let H1Config { liberties, is_proxy, .. } = *config;
     let mut length = None;
     let mut coding = None;
-    let mut connection = Connection::default();
+    let mut connection = ConnectionTokens::default();
     let bodiless = response_to == ResponseTo::Head || matches!(head.status(), 204 | 304);
     // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
@@ -47,42 +47,42 @@ pub(crate) fn of_response(
             14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
                 let one = content_length(value).map_err(ResponseError::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
-                    return Err(Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
+                    return Err(H1Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
                 }
                 length = Some(one);
             }
             16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let takes_others = asks_coding || liberties.codings || liberties.raw;
-                coding.get_or_insert_with(Codings::default).read(value, takes_others)?;
+                coding.get_or_insert_with(TransferCodings::default).read(value, takes_others)?;
             }
             _ => {}
         }
     }
-    let old = head.version() == Version::Http10;
+    let old = head.version() == ProtocolVersion::Http10;
     let kept = match connection {
-        Connection { close: true, .. } => Some(CloseReason::ServerClose),
-        Connection { keep_alive: false, .. } if old => Some(CloseReason::Http10),
+        ConnectionTokens { close: true, .. } => Some(CloseReason::ServerClose),
+        ConnectionTokens { keep_alive: false, .. } if old => Some(CloseReason::Http10),
         _ => None,
     };
-    let is_loose = coding.is_some_and(|codings: Codings| codings.has_identity);
+    let is_loose = coding.is_some_and(|codings: TransferCodings| codings.has_identity);
     let (framing, faulty) = match (coding.map(|codings| codings.last), length) {
         _ if bodiless => (BodyFraming::None, None),
-        (Some(Coding::Unnamed), _) => return Err(Error::TransferCoding(CodingFault::Empty)),
-        (Some(Coding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
-        (Some(Coding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
-        (Some(Coding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
-        (Some(Coding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
-        (Some(Coding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
+        (Some(LastCoding::Unnamed), _) => return Err(H1Error::TransferCoding(CodingFault::Empty)),
+        (Some(LastCoding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
+        (Some(LastCoding::Chunked), None) if is_loose => (BodyFraming::Chunked, Some(CloseReason::LooseFraming)),
+        (Some(LastCoding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
+        (Some(LastCoding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
+        (Some(LastCoding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
         (None, Some(length)) => (BodyFraming::Length(length), None),
-        (Some(Coding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
+        (Some(LastCoding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
     };
     Ok((framing, faulty.or(kept)))
 }
 
 /// The last coding of a list, as far as it decides about framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-enum Coding {
+enum LastCoding {
     /// The field is present but empty.
     #[default]
     Unnamed,
@@ -94,32 +94,34 @@ enum Coding {
 
 /// The list of codings read so far: those of several fields form one list (RFC 9110 §5.3).
 #[derive(Copy, Clone, Default)]
-struct Codings {
-    last: Coding,
+struct TransferCodings {
+    last: LastCoding,
     /// `identity`, which RFC 9112 no longer has, is among them.
     has_identity: bool,
 }
 
-impl Codings {
-    fn read(&mut self, value: &[u8], takes_others: bool) -> Result<(), Error> {
+impl TransferCodings {
+    fn read(&mut self, value: &[u8], takes_others: bool) -> Result<(), H1Error> {
         for element in list(value) {
             let one = if element.eq_ignore_ascii_case(b"chunked") {
-                Coding::Chunked
+                LastCoding::Chunked
             } else if element.eq_ignore_ascii_case(b"identity") {
-                Coding::Identity
+                LastCoding::Identity
             } else if takes_others {
-                Coding::Other
+                LastCoding::Other
             } else {
-                return Err(Error::TransferCoding(CodingFault::Unsupported));
+                return Err(H1Error::TransferCoding(CodingFault::Unsupported));
             };
-            self.has_identity |= one == Coding::Identity;
+            self.has_identity |= one == LastCoding::Identity;
             self.last = match (self.last, one) {
-                (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
+                (LastCoding::Chunked, LastCoding::Chunked) => {
+                    return Err(H1Error::TransferCoding(CodingFault::Repeated));
+                }
                 // What stands behind chunked would be coded chunks, and not the other way round
                 // (RFC 9112 §7.1).
-                (Coding::Chunked, _) => return Err(Error::TransferCoding(CodingFault::Unsupported)),
+                (LastCoding::Chunked, _) => return Err(H1Error::TransferCoding(CodingFault::Unsupported)),
                 // It changes nothing.
-                (Coding::Other, Coding::Identity) => Coding::Other,
+                (LastCoding::Other, LastCoding::Identity) => LastCoding::Other,
                 (_, one) => one,
             };
         }
@@ -129,12 +131,12 @@ impl Codings {
 
 /// The relevant tokens of Connection.
 #[derive(Copy, Clone, Default)]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionTokens {
     pub(crate) close: bool,
     pub(crate) keep_alive: bool,
 }
 
-impl Connection {
+impl ConnectionTokens {
     pub(crate) fn read(&mut self, value: &[u8]) {
         // The most common values.
         if value == b"keep-alive" {

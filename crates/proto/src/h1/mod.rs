@@ -14,25 +14,25 @@
 //!    │               │    Tunnel (the caller's)      reuse: Ok ◄────────────────────── Complete
 //!    │               │                                 │                                  │ reuse: Err(why)
 //!    └───────────────┼──── nothing unanswered ─────────┤                                  ▼
-//!                    ◄──── pipelined requests ─────────┘      any Error ─────────────► closed
+//!                    ◄──── pipelined requests ─────────┘      any H1Error ─────────────► closed
 //! ```
 //!
 //! # A walk
 //!
 //! ```
-//! use haul_proto::h1::{BodyLength, BodyFraming, Config, Conn, Event, Request};
-//! use haul_proto::time::Time;
+//! use haul_proto::h1::{BodyLength, BodyFraming, H1Config, H1Machine, H1Event, RequestHead};
+//! use haul_proto::time::Timestamp;
 //!
-//! let mut conn = Conn::new(Config::default());
-//! let now = Time(0);
+//! let mut conn = H1Machine::new(H1Config::default());
+//! let now = Timestamp(0);
 //!
 //! // A POST: head and body leave in one piece.
-//! let id = conn.enqueue(now, &Request {
+//! let id = conn.enqueue(now, &RequestHead {
 //!     method: "POST",
 //!     target: "/form",
 //!     fields: &[("Host", b"example.org"), ("Content-Type", b"application/x-www-form-urlencoded")],
 //!     body: BodyLength::Known(3),
-//!     ..Request::default()
+//!     ..RequestHead::default()
 //! })?;
 //! assert_eq!(conn.send_body(b"a=1")?, 3);
 //! assert_eq!(conn.body_credit(), None, "nothing is left to give");
@@ -46,16 +46,16 @@
 //! loop {
 //!     let step = conn.step(now, &mut wire[at..])?;
 //!     match step.event {
-//!         Event::Head { head, framing, .. } => {
+//!         H1Event::Head { head, framing, .. } => {
 //!             assert_eq!((head.status(), framing), (200, BodyFraming::Length(5)));
 //!         }
-//!         Event::Body { range, .. } => body.extend_from_slice(&wire[at..][range]),
-//!         Event::Complete { id: whose, reuse, .. } => {
+//!         H1Event::Body { range, .. } => body.extend_from_slice(&wire[at..][range]),
+//!         H1Event::Complete { id: whose, reuse, .. } => {
 //!             assert_eq!((whose, reuse), (id, Ok(())));
 //!             break;
 //!         }
-//!         Event::NeedInput => unreachable!("the whole response is there"),
-//!         Event::Interim { .. } | Event::Tunnel { .. } => unreachable!("not in this response"),
+//!         H1Event::NeedInput => unreachable!("the whole response is there"),
+//!         H1Event::Interim { .. } | H1Event::Tunnel { .. } => unreachable!("not in this response"),
 //!     }
 //!     at += step.consumed;
 //! }
@@ -65,10 +65,10 @@
 //! ```
 
 mod chunked;
-mod conn;
 mod error;
 mod event;
 mod framing;
+mod machine;
 mod parse;
 mod receive;
 mod request;
@@ -76,11 +76,11 @@ mod send;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::framing::{BodyFraming, LengthFault, RequestId};
-pub use crate::request::{BodyLength, Request, RequestError};
+pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::response_error::ResponseError;
-pub use conn::Conn;
-pub use error::{ChunkFault, CodingFault, Error, FieldLineFault};
-pub use event::{Event, Step};
+pub use error::{ChunkFault, CodingFault, FieldLineFault, H1Error};
+pub use event::{H1Event, H1Step};
+pub use machine::H1Machine;
 pub(crate) use parse::reread;
 
 use crate::Limits;
@@ -88,10 +88,10 @@ use core::time::Duration;
 
 /// Settings of one connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Config {
+pub struct H1Config {
     /// Limits on the parts of a response besides its body.
     pub limits: Limits,
-    /// The time for which a body waits for `100 Continue`, counted from [`Conn::enqueue`].
+    /// The time for which a body waits for `100 Continue`, counted from [`H1Machine::enqueue`].
     ///
     /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such
     /// request.
@@ -135,9 +135,9 @@ pub struct Liberties {
     pub upgraded: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for H1Config {
+    fn default() -> H1Config {
+        H1Config {
             limits: Limits::default(),
             expect_timeout: Duration::from_secs(1),
             max_pipeline: 1,

@@ -5,9 +5,9 @@
 //! `httparse` at every read, which is quadratic with a slow peer and reports errors that depend on
 //! how the bytes were cut.
 
-use super::error::{Error, FieldLineFault};
-use crate::fields::{Fields, Span};
-use crate::head::{Head, Version};
+use super::error::{FieldLineFault, H1Error};
+use crate::fields::{FieldSpan, Fields};
+use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
 use crate::syntax::{is_tchar, is_token};
 use alloc::borrow::Cow;
@@ -24,7 +24,7 @@ const FIELDS_ON_STACK: usize = 96;
 
 /// A search for the empty line that ends a section. Each call gets the section from its first byte.
 #[derive(Default, Debug)]
-pub(crate) struct Scan {
+pub(crate) struct SectionScan {
     /// The position from which to resume; the bytes before it contain no end.
     resume: usize,
     seen: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Scan {
     examined: usize,
 }
 
-impl Scan {
+impl SectionScan {
     /// The length of the section with its empty line, once that has arrived. A line may end in LF
     /// without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
@@ -108,28 +108,30 @@ fn line_feed(input: &[u8]) -> Option<usize> {
 
 /// Checks the start of a status line as far as it has arrived, so that another protocol is
 /// recognised at its first byte instead of at the limit.
-pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
     if input[..common] != NAME[..common] {
-        return Err(Error::NotHttp);
+        return Err(H1Error::NotHttp);
     }
     match &input[common..] {
         [] | [b'1'] | [b'1', b'.'] | [b'1', b'.', b'0' | b'1', ..] => Ok(()),
-        [b'1', b'.', minor @ b'2'..=b'9', ..] => Err(Error::UnsupportedVersion { major: 1, minor: Some(minor - b'0') }),
-        [major @ (b'0' | b'2'..=b'9'), ..] => Err(Error::UnsupportedVersion { major: major - b'0', minor: None }),
-        _ => Err(Error::StatusLine),
+        [b'1', b'.', minor @ b'2'..=b'9', ..] => {
+            Err(H1Error::UnsupportedVersion { major: 1, minor: Some(minor - b'0') })
+        }
+        [major @ (b'0' | b'2'..=b'9'), ..] => Err(H1Error::UnsupportedVersion { major: major - b'0', minor: None }),
+        _ => Err(H1Error::StatusLine),
     }
 }
 
 /// Parses a whole head of the length that `scan` found. Keeps control bytes in values and in the
 /// reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a token
 /// (`Feature Policy: x`), as browsers and curl do.
-pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
+pub(crate) fn head(input: &[u8], scan: &SectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
     match head_of(&whole, &whole, limit) {
-        Err(error @ (Error::Field(FieldLineFault::Name | FieldLineFault::Value) | Error::StatusLine)) => {
+        Err(error @ (H1Error::Field(FieldLineFault::Name | FieldLineFault::Value) | H1Error::StatusLine)) => {
             let text = harmless(&whole);
             if text == *whole { Err(error) } else { head_of(&whole, &text, limit) }
         }
@@ -188,8 +190,8 @@ fn is_odd_name(name: &[u8]) -> bool {
 }
 
 /// Parses `text`, which is as long as `input`, to find positions in `input`.
-fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
-    let too_many = Error::Response(ResponseError::TooManyFields { limit });
+fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
+    let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
     let mut response = Response::new(&mut []);
     let config = ParserConfig::default();
@@ -202,24 +204,24 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
         parsed = config.parse_response(&mut response, text);
     }
     if parsed.map_err(|error| syntax(error, too_many))? != Status::Complete(input.len()) {
-        return Err(Error::StatusLine);
+        return Err(H1Error::StatusLine);
     }
     let version = match response.version {
-        Some(0) => Version::Http10,
-        Some(1) => Version::Http11,
-        _ => return Err(Error::StatusLine),
+        Some(0) => ProtocolVersion::Http10,
+        Some(1) => ProtocolVersion::Http11,
+        _ => return Err(H1Error::StatusLine),
     };
     let status = match response.code {
         Some(code @ 100..=999) => code,
-        _ => return Err(Error::StatusLine),
+        _ => return Err(H1Error::StatusLine),
     };
-    Ok(Head::new(version, status, reason(input), fields(input, text, response.headers)))
+    Ok(ResponseHead::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
-/// Parses a head of any version from the bytes of [`Head::raw`].
-pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
+/// Parses a head of any version from the bytes of [`ResponseHead::raw`].
+pub(crate) fn reread(raw: &[u8]) -> Option<ResponseHead> {
     const HTTP2: &[u8] = b"HTTP/2 ";
-    let mut scan = Scan::default();
+    let mut scan = SectionScan::default();
     if scan.find_end(raw) != Some(raw.len()) {
         return None;
     }
@@ -231,19 +233,19 @@ pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
         return None;
     };
     let end = (HTTP2.len() + "200 ".len()) as u32;
-    Some(Head::new(Version::Http2, status, (end, end), fields(raw, raw, headers)))
+    Some(ResponseHead::new(ProtocolVersion::Http2, status, (end, end), fields(raw, raw, headers)))
 }
 
 /// Parses a whole trailer section of the length that `scan` found.
-pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields, Error> {
+pub(crate) fn trailers(input: &[u8], scan: &SectionScan, limit: usize) -> Result<Fields, H1Error> {
     if scan.folded {
-        return Err(Error::Field(FieldLineFault::Folded));
+        return Err(H1Error::Field(FieldLineFault::Folded));
     }
     let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
     match httparse::parse_headers(input, &mut headers) {
         Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers)),
-        Ok(_) => Err(Error::Field(FieldLineFault::LineEnd)),
-        Err(error) => Err(syntax(error, Error::Response(ResponseError::TooManyTrailers { limit }))),
+        Ok(_) => Err(H1Error::Field(FieldLineFault::LineEnd)),
+        Err(error) => Err(syntax(error, H1Error::Response(ResponseError::TooManyTrailers { limit }))),
     }
 }
 
@@ -252,13 +254,13 @@ fn lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
 
-fn syntax(error: httparse::Error, too_many: Error) -> Error {
+fn syntax(error: httparse::Error, too_many: H1Error) -> H1Error {
     match error {
-        httparse::Error::HeaderName => Error::Field(FieldLineFault::Name),
-        httparse::Error::HeaderValue => Error::Field(FieldLineFault::Value),
-        httparse::Error::NewLine => Error::Field(FieldLineFault::LineEnd),
+        httparse::Error::HeaderName => H1Error::Field(FieldLineFault::Name),
+        httparse::Error::HeaderValue => H1Error::Field(FieldLineFault::Value),
+        httparse::Error::NewLine => H1Error::Field(FieldLineFault::LineEnd),
         httparse::Error::TooManyHeaders => too_many,
-        httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => Error::StatusLine,
+        httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => H1Error::StatusLine,
     }
 }
 
@@ -283,7 +285,7 @@ fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     spans.extend(
         headers
             .iter()
-            .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
+            .map(|header| FieldSpan { name: place(header.name.as_bytes()), value: place(header.value) })
             .filter(|span| ptr::eq(input, text) || is_token(&input[span.name.0 as usize..span.name.1 as usize])),
     );
     Fields::new(input.to_vec(), spans)
@@ -302,7 +304,7 @@ mod tests {
             head.extend_from_slice(format!("X-{number}: {number}\r\n").as_bytes());
         }
         head.extend_from_slice(b"\r\n");
-        let mut scan = Scan::default();
+        let mut scan = SectionScan::default();
         for cut in 0..head.len() {
             assert_eq!(scan.find_end(&head[..cut]), None, "{cut}");
         }
@@ -327,7 +329,7 @@ mod tests {
 
     #[test]
     fn section_ends_at_either_kind_of_empty_line() {
-        let find = |text: &[u8]| Scan::default().find_end(text);
+        let find = |text: &[u8]| SectionScan::default().find_end(text);
         assert_eq!(find(b"a\r\n\r\nrest"), Some(5));
         assert_eq!(find(b"a\n\nrest"), Some(3));
         assert_eq!(find(b"a\n\r\nrest"), Some(4));
@@ -341,11 +343,11 @@ mod tests {
         for cut in 0..b"HTTP/1.1 200 OK".len() {
             assert_eq!(check_start(&b"HTTP/1.1 200 OK"[..cut]), Ok(()));
         }
-        assert_eq!(check_start(b"h"), Err(Error::NotHttp));
-        assert_eq!(check_start(b"<html>"), Err(Error::NotHttp));
-        assert_eq!(check_start(b"HTTP/2"), Err(Error::UnsupportedVersion { major: 2, minor: None }));
-        assert_eq!(check_start(b"HTTP/1.2"), Err(Error::UnsupportedVersion { major: 1, minor: Some(2) }));
-        assert_eq!(check_start(b"HTTP/1 "), Err(Error::StatusLine));
-        assert_eq!(check_start(b"HTTP/x"), Err(Error::StatusLine));
+        assert_eq!(check_start(b"h"), Err(H1Error::NotHttp));
+        assert_eq!(check_start(b"<html>"), Err(H1Error::NotHttp));
+        assert_eq!(check_start(b"HTTP/2"), Err(H1Error::UnsupportedVersion { major: 2, minor: None }));
+        assert_eq!(check_start(b"HTTP/1.2"), Err(H1Error::UnsupportedVersion { major: 1, minor: Some(2) }));
+        assert_eq!(check_start(b"HTTP/1 "), Err(H1Error::StatusLine));
+        assert_eq!(check_start(b"HTTP/x"), Err(H1Error::StatusLine));
     }
 }

@@ -1,13 +1,13 @@
 //! The receiving half: heads, bodies, and their ends.
 
 use super::chunked::{ChunkEvent, ChunkedDecoder};
-use super::conn::Conn;
 use super::framing;
-use super::parse::{self, Scan};
-use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
+use super::machine::H1Machine;
+use super::parse::{self, SectionScan};
+use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
 use crate::fields::Fields;
 use crate::framing::ResponseTo;
-use crate::head::Head;
+use crate::head::ResponseHead;
 use crate::response_error::ResponseError;
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks that of servers;
@@ -17,7 +17,7 @@ const EMPTY_LINES: usize = 4;
 /// The next part of the input.
 #[derive(Debug)]
 enum ReceiveState {
-    Head(Scan),
+    Head(SectionScan),
     /// Payload of known length; at 0, only the event is left to report.
     Length {
         total: u64,
@@ -33,7 +33,7 @@ enum ReceiveState {
 }
 
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct ResponseReceiver {
     state: ReceiveState,
     /// True if a byte of the current response was received.
     started: bool,
@@ -46,10 +46,10 @@ pub(crate) struct Receiver {
     reads_on: bool,
 }
 
-impl Default for Receiver {
-    fn default() -> Receiver {
-        Receiver {
-            state: ReceiveState::Head(Scan::default()),
+impl Default for ResponseReceiver {
+    fn default() -> ResponseReceiver {
+        ResponseReceiver {
+            state: ReceiveState::Head(SectionScan::default()),
             started: false,
             empty_lines: 0,
             interim: 0,
@@ -59,7 +59,7 @@ impl Default for Receiver {
     }
 }
 
-impl Receiver {
+impl ResponseReceiver {
     pub(crate) fn close(&mut self) {
         self.state = ReceiveState::Closed;
     }
@@ -87,17 +87,17 @@ impl Receiver {
     }
 }
 
-fn step(consumed: usize, event: Event) -> Result<Step, Error> {
-    Ok(Step { consumed, event })
+fn step(consumed: usize, event: H1Event) -> Result<H1Step, H1Error> {
+    Ok(H1Step { consumed, event })
 }
 
-impl Conn {
-    pub(crate) fn receive(&mut self, input: &[u8]) -> Result<Step, Error> {
+impl H1Machine {
+    pub(crate) fn receive(&mut self, input: &[u8]) -> Result<H1Step, H1Error> {
         let Some(id) = self.current() else {
             return match (self.closing, input) {
-                (Some(reason), _) => Err(Error::Response(ResponseError::Closed(reason))),
-                (None, []) => step(0, Event::NeedInput),
-                (None, _) => Err(Error::UnsolicitedBytes),
+                (Some(reason), _) => Err(H1Error::Response(ResponseError::Closed(reason))),
+                (None, []) => step(0, H1Event::NeedInput),
+                (None, _) => Err(H1Error::UnsolicitedBytes),
             };
         };
         match &mut self.receiver.state {
@@ -112,15 +112,15 @@ impl Conn {
                 step(0, event)
             }
             ReceiveState::Closed => Err(self.closed()),
-            _ if input.is_empty() => step(0, Event::NeedInput),
+            _ if input.is_empty() => step(0, H1Event::NeedInput),
             ReceiveState::Length { left, .. } => {
                 let take = (*left).min(input.len() as u64);
                 *left -= take;
-                step(take as usize, Event::Body { id, range: 0..take as usize })
+                step(take as usize, H1Event::Body { id, range: 0..take as usize })
             }
             ReceiveState::UntilClose { got } => {
                 *got = got.saturating_add(input.len() as u64);
-                step(input.len(), Event::Body { id, range: 0..input.len() })
+                step(input.len(), H1Event::Body { id, range: 0..input.len() })
             }
             ReceiveState::Chunked(decoder) => {
                 let (consumed, decoded) = decoder.decode(&self.config.limits, input)?;
@@ -131,8 +131,8 @@ impl Conn {
                     self.raw_chunk(id, consumed, &decoded)
                 } else {
                     match decoded {
-                        ChunkEvent::NeedInput => Event::NeedInput,
-                        ChunkEvent::Data(range) => Event::Body { id, range },
+                        ChunkEvent::NeedInput => H1Event::NeedInput,
+                        ChunkEvent::Data(range) => H1Event::Body { id, range },
                         ChunkEvent::End(trailers) => self.complete(trailers, consumed < input.len()),
                     }
                 };
@@ -142,67 +142,67 @@ impl Conn {
     }
 
     /// Delivers a chunked body with its framing.
-    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> Event {
+    fn raw_chunk(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
         }
         match consumed {
-            0 => Event::NeedInput,
-            _ => Event::Body { id, range: 0..consumed },
+            0 => H1Event::NeedInput,
+            _ => H1Event::Body { id, range: 0..consumed },
         }
     }
 
-    fn closed(&self) -> Error {
-        Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken)))
+    fn closed(&self) -> H1Error {
+        H1Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken)))
     }
 
-    fn receive_head(&mut self, id: RequestId, input: &[u8]) -> Result<Step, Error> {
+    fn receive_head(&mut self, id: RequestId, input: &[u8]) -> Result<H1Step, H1Error> {
         if input.is_empty() {
-            return step(0, Event::NeedInput);
+            return step(0, H1Event::NeedInput);
         }
         // A response that precedes the first byte of its request is not meant for it.
         if self.exchanges.front().is_some_and(|exchange| !self.has_left(exchange)) {
-            return Err(Error::UnsolicitedBytes);
+            return Err(H1Error::UnsolicitedBytes);
         }
         let limits = self.config.limits;
         let receiver = &mut self.receiver;
-        let ReceiveState::Head(scan) = &mut receiver.state else { return Err(Error::StatusLine) };
+        let ReceiveState::Head(scan) = &mut receiver.state else { return Err(H1Error::StatusLine) };
         receiver.started = true;
         let mut skipped = 0;
         loop {
             skipped += match &input[skipped..] {
                 [b'\r', b'\n', ..] => 2,
                 [b'\n', ..] => 1,
-                [] | [b'\r'] => return step(skipped, Event::NeedInput),
+                [] | [b'\r'] => return step(skipped, H1Event::NeedInput),
                 _ => break,
             };
             receiver.empty_lines += 1;
             if receiver.empty_lines > EMPTY_LINES {
-                return Err(Error::EmptyLines { limit: EMPTY_LINES });
+                return Err(H1Error::EmptyLines { limit: EMPTY_LINES });
             }
         }
         let input = &input[skipped..];
         match parse::check_start(input) {
             // Only for the first response of a connection: after another one it would be garbage
             // that nobody asked for.
-            Err(Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
+            Err(H1Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = ReceiveState::UntilClose { got: 0 };
-                let (head, framing) = (Head::without_text(), BodyFraming::UntilClose);
-                return step(skipped, Event::Head { id, head, framing });
+                let (head, framing) = (ResponseHead::without_text(), BodyFraming::UntilClose);
+                return step(skipped, H1Event::Head { id, head, framing });
             }
             checked => checked?,
         }
         let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
         let Some(end) = scan.find_end(&input[..input.len().min(room)]) else {
             return if input.len() >= room {
-                Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
+                Err(H1Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             } else {
-                step(skipped, Event::NeedInput)
+                step(skipped, H1Event::NeedInput)
             };
         };
         let head = parse::head(&input[..end], scan, limits.head_fields)?;
-        *scan = Scan::default();
+        *scan = SectionScan::default();
         receiver.head_bytes += end;
         receiver.empty_lines = 0;
         let event = self.judge(id, head)?;
@@ -210,29 +210,29 @@ impl Conn {
     }
 
     /// Determines the effect of a head on the connection (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
-    fn judge(&mut self, id: RequestId, head: Head) -> Result<Event, Error> {
+    fn judge(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
-            return Err(Error::UnsolicitedBytes);
+            return Err(H1Error::UnsolicitedBytes);
         };
         let only_one = self.exchanges.len() == 1;
         match head.status() {
             101 if facts.upgrade && self.config.liberties.upgraded => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 self.receiver.state = ReceiveState::UntilClose { got: 0 };
-                Ok(Event::Head { id, head, framing: BodyFraming::UntilClose })
+                Ok(H1Event::Head { id, head, framing: BodyFraming::UntilClose })
             }
             101 if facts.upgrade => Ok(self.tunnel(id, head)),
-            101 => Err(Error::UnexpectedUpgrade),
+            101 => Err(H1Error::UnexpectedUpgrade),
             status @ 100..=199 => {
                 self.receiver.interim += 1;
                 if self.receiver.interim > self.config.limits.interim {
-                    return Err(Error::Response(ResponseError::TooManyInterim { limit: self.config.limits.interim }));
+                    return Err(H1Error::Response(ResponseError::TooManyInterim { limit: self.config.limits.interim }));
                 }
                 // The body that is held back is that of the last request.
                 if status == 100 && only_one {
                     self.sender.release();
                 }
-                Ok(Event::Interim { id, head })
+                Ok(H1Event::Interim { id, head })
             }
             200..=299 if facts.response_to == ResponseTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
@@ -261,19 +261,19 @@ impl Conn {
                     BodyFraming::Chunked => ReceiveState::Chunked(ChunkedDecoder::default()),
                     BodyFraming::UntilClose => ReceiveState::UntilClose { got: 0 },
                 };
-                Ok(Event::Head { id, head, framing })
+                Ok(H1Event::Head { id, head, framing })
             }
         }
     }
 
-    fn tunnel(&mut self, id: RequestId, head: Head) -> Event {
+    fn tunnel(&mut self, id: RequestId, head: ResponseHead) -> H1Event {
         self.exchanges.pop_front();
         self.close(CloseReason::Tunnel);
-        Event::Tunnel { id, head }
+        H1Event::Tunnel { id, head }
     }
 
     /// Returns `true` if a response completed before its request was sent, and the request has been
-    /// sent now. Then [`Conn::step`] reports the completion without any input.
+    /// sent now. Then [`H1Machine::step`] reports the completion without any input.
     ///
     /// A success on a connection that stays open does not end its request: the server reads the
     /// rest (RFC 9112 §9.3).
@@ -287,15 +287,15 @@ impl Conn {
     }
 
     /// Ends the current response. `more` means that bytes follow it in the input. Returns
-    /// [`Event::NeedInput`] if the rest of the request has to be sent first.
-    pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
+    /// [`H1Event::NeedInput`] if the rest of the request has to be sent first.
+    pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {
             self.receiver.state = ReceiveState::Early(trailers);
-            return Event::NeedInput;
+            return H1Event::NeedInput;
         }
-        let Some(exchange) = self.exchanges.pop_front() else { return Event::NeedInput };
-        self.receiver = Receiver::default();
+        let Some(exchange) = self.exchanges.pop_front() else { return H1Event::NeedInput };
+        self.receiver = ResponseReceiver::default();
         let close = if !has_left {
             Some(CloseReason::RequestUnfinished)
         } else if exchange.facts.close {
@@ -308,30 +308,30 @@ impl Conn {
         if let Some(reason) = self.closing.or(close) {
             self.close(reason);
         }
-        Event::Complete { id: exchange.id, trailers, reuse: self.closing.map_or(Ok(()), Err) }
+        H1Event::Complete { id: exchange.id, trailers, reuse: self.closing.map_or(Ok(()), Err) }
     }
 
-    pub(crate) fn receive_end(&mut self, clean: bool) -> Result<Event, Error> {
+    pub(crate) fn receive_end(&mut self, clean: bool) -> Result<H1Event, H1Error> {
         let receiver = &self.receiver;
         let early = match &receiver.state {
             ReceiveState::Closed => return Err(self.closed()),
-            ReceiveState::Head(_) if self.exchanges.is_empty() => Error::Response(ResponseError::EndedIdle),
-            ReceiveState::Head(scan) if scan.seen() == 0 => Error::Response(ResponseError::EndedBeforeResponse),
+            ReceiveState::Head(_) if self.exchanges.is_empty() => H1Error::Response(ResponseError::EndedIdle),
+            ReceiveState::Head(scan) if scan.seen() == 0 => H1Error::Response(ResponseError::EndedBeforeResponse),
             ReceiveState::Head(scan) => {
                 let got = (receiver.head_bytes + scan.seen()) as u64;
-                if scan.has_line() { Error::EndedInHead { got } } else { Error::EndedInStatusLine { got } }
+                if scan.has_line() { H1Error::EndedInHead { got } } else { H1Error::EndedInStatusLine { got } }
             }
             ReceiveState::Length { left: 0, .. } | ReceiveState::Early(_) => {
                 self.closing.get_or_insert(CloseReason::PeerClosed);
                 return match self.complete(None, false) {
-                    Event::NeedInput => Err(Error::EndedInRequest),
+                    H1Event::NeedInput => Err(H1Error::EndedInRequest),
                     event => Ok(event),
                 };
             }
-            ReceiveState::Length { total, left } => Error::EndedInBody { expected: *total, got: total - left },
-            ReceiveState::Chunked(decoder) => Error::EndedInChunks { got: decoder.got() },
+            ReceiveState::Length { total, left } => H1Error::EndedInBody { expected: *total, got: total - left },
+            ReceiveState::Chunked(decoder) => H1Error::EndedInChunks { got: decoder.got() },
             ReceiveState::UntilClose { .. } if clean => return Ok(self.complete(None, false)),
-            ReceiveState::UntilClose { got } => Error::EndedUncleanly { got: *got },
+            ReceiveState::UntilClose { got } => H1Error::EndedUncleanly { got: *got },
         };
         Err(early)
     }

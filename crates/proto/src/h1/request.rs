@@ -2,9 +2,9 @@
 //!
 //! The spelling of fields stays, and no field but those for the body's length and Expect is added.
 
-use super::framing::Connection;
+use super::framing::ConnectionTokens;
 use crate::framing::ResponseTo;
-use crate::request::{BodyLength, Request, RequestError, check_fields, has_any, push_decimal};
+use crate::request::{BodyLength, RequestError, RequestHead, check_fields, has_any, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ pub(crate) struct RequestProperties {
     pub(crate) response_to: ResponseTo,
     /// True if the request asked for another protocol, so that 101 is a possible answer.
     pub(crate) upgrade: bool,
-    /// True if the request said `Connection: close`.
+    /// True if the request said `ConnectionTokens: close`.
     pub(crate) close: bool,
     /// True if TE names a coding, which allows the response others than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
@@ -30,7 +30,7 @@ struct MissingFields {
 }
 
 /// Validates a request without writing anything.
-pub(crate) fn check(request: &Request<'_>) -> Result<RequestProperties, RequestError> {
+pub(crate) fn check(request: &RequestHead<'_>) -> Result<RequestProperties, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
@@ -45,7 +45,7 @@ pub(crate) fn check(request: &Request<'_>) -> Result<RequestProperties, RequestE
         BodyLength::Known(length) => missing.length = Some(length),
         BodyLength::Chunked => missing.chunked = true,
     }
-    let (mut upgrade, mut connection, mut framed) = (false, Connection::default(), false);
+    let (mut upgrade, mut connection, mut framed) = (false, ConnectionTokens::default(), false);
     let mut asks_coding = false;
     for (index, (name, value)) in request.fields.iter().enumerate() {
         if name.eq_ignore_ascii_case("connection") {
@@ -68,7 +68,7 @@ pub(crate) fn check(request: &Request<'_>) -> Result<RequestProperties, RequestE
 }
 
 /// Writes the head of a request that passed [`check`].
-pub(crate) fn write(request: &Request<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
+pub(crate) fn write(request: &RequestHead<'_>, facts: &RequestProperties, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);
     out.extend_from_slice(request.method.as_bytes());

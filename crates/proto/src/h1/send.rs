@@ -2,8 +2,8 @@
 
 use super::request;
 use super::{BodyLength, RequestError};
-use crate::output::Output;
-use crate::time::Time;
+use crate::output_buffer::OutputBuffer;
+use crate::time::Timestamp;
 
 /// The number of waiting bytes below which body bytes are taken. 64 KiB fill a socket's buffer for
 /// one wake-up and bound the memory of a connection.
@@ -13,7 +13,7 @@ pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-enum Body {
+enum UnsentBody {
     /// The end: no bytes are left to send.
     #[default]
     Finished,
@@ -24,29 +24,29 @@ enum Body {
 }
 
 #[derive(Default, Debug)]
-pub(crate) struct Sender {
-    pub(crate) output: Output,
-    body: Body,
+pub(crate) struct RequestSender {
+    pub(crate) output: OutputBuffer,
+    body: UnsentBody,
     /// The time until which the body is held back.
-    hold_until: Option<Time>,
+    hold_until: Option<Timestamp>,
 }
 
-impl Sender {
+impl RequestSender {
     /// Starts the body after the head just written.
-    pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Time>) {
+    pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
-            BodyLength::None | BodyLength::Known(0) => Body::Finished,
-            BodyLength::Known(left) => Body::Known { left },
-            BodyLength::Chunked => Body::Chunked,
+            BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
+            BodyLength::Known(left) => UnsentBody::Known { left },
+            BodyLength::Chunked => UnsentBody::Chunked,
         };
         self.hold_until = hold_until.filter(|_| !self.is_finished());
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.body == Body::Finished
+        self.body == UnsentBody::Finished
     }
 
-    pub(crate) fn hold_until(&self) -> Option<Time> {
+    pub(crate) fn hold_until(&self) -> Option<Timestamp> {
         self.hold_until
     }
 
@@ -57,17 +57,17 @@ impl Sender {
 
     /// Drops the rest of the body.
     pub(crate) fn abandon(&mut self) {
-        self.body = Body::Finished;
+        self.body = UnsentBody::Finished;
         self.hold_until = None;
     }
 
     pub(crate) fn credit(&self) -> Option<u64> {
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len());
         match self.body {
-            Body::Finished => None,
+            UnsentBody::Finished => None,
             _ if self.hold_until.is_some() => Some(0),
-            Body::Known { left } => Some(left.min(room as u64)),
-            Body::Chunked => Some(room.saturating_sub(CHUNK_OVERHEAD) as u64),
+            UnsentBody::Known { left } => Some(left.min(room as u64)),
+            UnsentBody::Chunked => Some(room.saturating_sub(CHUNK_OVERHEAD) as u64),
         }
     }
 
@@ -77,7 +77,7 @@ impl Sender {
             return Ok(0);
         }
         let Some(credit) = self.credit() else { return Err(RequestError::NoBodyExpected) };
-        if let Body::Known { left } = self.body
+        if let UnsentBody::Known { left } = self.body
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
@@ -87,10 +87,10 @@ impl Sender {
             return Ok(0);
         }
         match &mut self.body {
-            Body::Known { left } => {
+            UnsentBody::Known { left } => {
                 *left -= data.len() as u64;
                 if *left == 0 {
-                    self.body = Body::Finished;
+                    self.body = UnsentBody::Finished;
                 }
                 self.output.tail().extend_from_slice(data);
             }
@@ -111,10 +111,10 @@ impl Sender {
 
     pub(crate) fn finish(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         match self.body {
-            Body::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            Body::Finished if trailers.is_empty() => Ok(()),
-            Body::Finished => Err(RequestError::TrailersWithoutChunks),
-            Body::Chunked => {
+            UnsentBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            UnsentBody::Finished if trailers.is_empty() => Ok(()),
+            UnsentBody::Finished => Err(RequestError::TrailersWithoutChunks),
+            UnsentBody::Chunked => {
                 request::check_trailers(trailers)?;
                 let out = self.output.tail();
                 out.extend_from_slice(b"0\r\n");

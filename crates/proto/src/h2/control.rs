@@ -1,11 +1,11 @@
 //! Frames about the connection itself, and timeouts.
 
-use super::conn::Conn;
 use super::error::FrameFault;
-use super::frame::{self, FRAME_SIZES, Header, MAX_WINDOW, flag, setting};
-use super::streams::{Phase, Upload};
-use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, ResetReason};
-use crate::time::Time;
+use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
+use super::machine::H2Machine;
+use super::streams::{ResponsePhase, UploadState};
+use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
+use crate::time::Timestamp;
 use alloc::vec::Vec;
 
 /// The payload of our PINGs. There is never more than one, so all carry the same.
@@ -15,9 +15,9 @@ fn word(payload: &[u8], at: usize) -> u32 {
     payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-impl Conn {
-    pub(crate) fn on_settings(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
-        self.tally.count(now, Flood::Settings)?;
+impl H2Machine {
+    pub(crate) fn on_settings(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
+        self.tally.count(now, FloodKind::Settings)?;
         if header.has(flag::ACK) {
             if let Some(sent) = self.clocks.settings.take() {
                 self.intake.round_trip(now - sent);
@@ -29,7 +29,7 @@ impl Conn {
         for entry in payload.chunks_exact(6) {
             let id = u16::from_be_bytes([entry[0], entry[1]]);
             let value = word(entry, 2);
-            let impossible = Err(Error::Setting { id, value });
+            let impossible = Err(H2Error::Setting { id, value });
             match id {
                 setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
                 // A server has nothing to switch on (RFC 9113 §6.5.2).
@@ -45,31 +45,31 @@ impl Conn {
         }
         self.peer.seen = true;
         frame::settings_ack(self.output.tail());
-        self.due.push_back(Event::Settings { max_concurrent: self.max_concurrent() });
+        self.due.push_back(H2Event::Settings { max_concurrent: self.max_concurrent() });
         self.acknowledged()
     }
 
     /// Applies a new initial window to open streams: their windows change by the difference, below
     /// zero if need be (RFC 9113 §6.9.2).
-    fn shift_windows(&mut self, value: u32) -> Result<(), Error> {
+    fn shift_windows(&mut self, value: u32) -> Result<(), H2Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
         for stream in self.streams.iter_mut() {
             stream.send_window += difference;
             if stream.send_window > MAX_WINDOW {
-                return Err(Error::WindowOverflow);
+                return Err(H2Error::WindowOverflow);
             }
         }
         Ok(())
     }
 
     /// Counts a written acknowledgement; fails if the peer has stopped reading them.
-    fn acknowledged(&mut self) -> Result<(), Error> {
+    fn acknowledged(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
-        self.tally.check_absolute(Flood::Unread, self.unread)
+        self.tally.check_absolute(FloodKind::Unread, self.unread)
     }
 
-    pub(crate) fn on_ping(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+    pub(crate) fn on_ping(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         if header.has(flag::ACK) {
             if payload == PING
                 && let Some(sent) = self.clocks.ping.take()
@@ -77,15 +77,20 @@ impl Conn {
                 self.intake.round_trip(now - sent);
                 return Ok(());
             }
-            return self.tally.count(now, Flood::Ping);
+            return self.tally.count(now, FloodKind::Ping);
         }
-        self.tally.count(now, Flood::Ping)?;
+        self.tally.count(now, FloodKind::Ping)?;
         frame::ping(flag::ACK, payload, self.output.tail());
         self.acknowledged()
     }
 
-    pub(crate) fn on_window_update(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
-        self.tally.count(now, Flood::WindowUpdate)?;
+    pub(crate) fn on_window_update(
+        &mut self,
+        now: Timestamp,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), H2Error> {
+        self.tally.count(now, FloodKind::WindowUpdate)?;
         let increment = i64::from(word(payload, 0) & 0x7fff_ffff);
         let window = match header.stream {
             0 => &mut self.send_window,
@@ -96,9 +101,9 @@ impl Conn {
             },
         };
         let fault = if increment == 0 {
-            Error::ZeroIncrement
+            H2Error::ZeroIncrement
         } else if *window + increment > MAX_WINDOW {
-            Error::WindowOverflow
+            H2Error::WindowOverflow
         } else {
             *window += increment;
             return Ok(());
@@ -110,51 +115,51 @@ impl Conn {
         Ok(())
     }
 
-    pub(crate) fn on_rst_stream(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+    pub(crate) fn on_rst_stream(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         let code = ErrorCode(word(payload, 0));
         let Some(stream) = self.drop_stream(header.stream, None) else {
-            return self.tally.count(now, Flood::Reset);
+            return self.tally.count(now, FloodKind::Reset);
         };
         let id = RequestId(u64::from(header.stream));
         // The peer has answered, and wants no more of the request (RFC 9113 §8.1).
-        let is_no_error = code == ErrorCode::NO_ERROR && stream.phase == Phase::Ended;
+        let is_no_error = code == ErrorCode::NO_ERROR && stream.phase == ResponsePhase::Ended;
         self.due.push_back(if is_no_error {
-            Event::Complete { id, trailers: stream.trailers }
+            H2Event::Complete { id, trailers: stream.trailers }
         } else {
-            Event::Reset { id, reason: ResetReason::Peer(code), retryable: code == ErrorCode::REFUSED_STREAM }
+            H2Event::Reset { id, reason: ResetReason::Peer(code), retryable: code == ErrorCode::REFUSED_STREAM }
         });
         Ok(())
     }
 
-    pub(crate) fn on_go_away(&mut self, now: Time, payload: &[u8]) -> Result<(), Error> {
-        self.tally.count(now, Flood::GoAway)?;
+    pub(crate) fn on_go_away(&mut self, now: Timestamp, payload: &[u8]) -> Result<(), H2Error> {
+        self.tally.count(now, FloodKind::GoAway)?;
         let (last, code) = (word(payload, 0) & 0x7fff_ffff, ErrorCode(word(payload, 4)));
         // A later one may lower the number and must not raise it (RFC 9113 §6.8).
         self.last_allowed = self.last_allowed.min(last);
         self.closing = Some(CloseReason::GoAway(code));
-        self.due.push_back(Event::GoAway { last: RequestId(u64::from(self.last_allowed)), code });
+        self.due.push_back(H2Event::GoAway { last: RequestId(u64::from(self.last_allowed)), code });
         let last = self.last_allowed;
         let left_out: Vec<u32> = self.streams.ids().filter(|&id| id > last).collect();
         for id in left_out {
             self.drop_stream(id, None);
             let reason = ResetReason::GoAway(code);
-            self.due.push_back(Event::Reset { id: RequestId(u64::from(id)), reason, retryable: true });
+            self.due.push_back(H2Event::Reset { id: RequestId(u64::from(id)), reason, retryable: true });
         }
         Ok(())
     }
 
     /// Starts the timers at the first call with a time.
-    pub(crate) fn start_clocks(&mut self, now: Time) {
+    pub(crate) fn start_clocks(&mut self, now: Timestamp) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
             self.clocks.heard = now;
         }
     }
 
-    /// Returns the time of the next timeout: call [`Conn::handle_timeout`] then. There is one for
+    /// Returns the time of the next timeout: call [`H2Machine::handle_timeout`] then. There is one for
     /// the acknowledgement of our SETTINGS, for a keep-alive PING, and for a body that waits for
     /// `100 Continue`.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
             return None;
         }
@@ -168,8 +173,8 @@ impl Conn {
         [settings, ping, hold].into_iter().flatten().min()
     }
 
-    /// Handles timeouts. An error ends the connection, as in [`Conn::step`].
-    pub fn handle_timeout(&mut self, now: Time) -> Result<(), Error> {
+    /// Handles timeouts. An error ends the connection, as in [`H2Machine::step`].
+    pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), H2Error> {
         if self.is_over() {
             return Ok(());
         }
@@ -180,14 +185,14 @@ impl Conn {
         result
     }
 
-    fn check_times(&mut self, now: Time) -> Result<(), Error> {
+    fn check_times(&mut self, now: Timestamp) -> Result<(), H2Error> {
         if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now) {
-            return Err(Error::SettingsTimeout);
+            return Err(H2Error::SettingsTimeout);
         }
         if let Some(interval) = self.config.keepalive.filter(|_| !self.streams.is_empty()) {
             match self.clocks.ping {
                 _ if self.clocks.silent_since() + interval > now => {}
-                Some(_) => return Err(Error::PingTimeout),
+                Some(_) => return Err(H2Error::PingTimeout),
                 None => {
                     self.clocks.ping = Some(now);
                     frame::ping(0, PING, self.output.tail());
@@ -215,13 +220,13 @@ impl Conn {
         {
             self.clocks.holding -= 1;
             if !wanted {
-                stream.upload = Upload::Abandoned;
+                stream.upload = UploadState::Abandoned;
             }
         }
     }
 
     /// Checks the length of a frame, as far as its type determines it, and its stream.
-    pub(crate) fn check_header(&self, header: Header) -> Result<(), Error> {
+    pub(crate) fn check_header(&self, header: FrameHeader) -> Result<(), H2Error> {
         use frame::kind;
         let length = header.length;
         let fits = match header.kind {
@@ -233,10 +238,10 @@ impl Conn {
             _ => true,
         };
         if !fits || length > self.config.max_frame_size {
-            return Err(Error::FrameSize { kind: header.kind, length });
+            return Err(H2Error::FrameSize { kind: header.kind, length });
         }
         let fault = match header.kind {
-            kind::PUSH_PROMISE => return Err(Error::Push),
+            kind::PUSH_PROMISE => return Err(H2Error::Push),
             kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::CONTINUATION | kind::PRIORITY
                 if header.stream == 0 =>
             {
@@ -250,6 +255,6 @@ impl Conn {
             }
             _ => return Ok(()),
         };
-        Err(Error::Frame(fault))
+        Err(H2Error::Frame(fault))
     }
 }

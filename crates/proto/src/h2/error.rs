@@ -1,14 +1,14 @@
 //! Errors of a peer, each with its own name.
 //!
-//! An [`Error`] returned by [`Conn::step`](super::Conn::step) ends the connection. Inside
+//! An [`H2Error`] returned by [`Conn::step`](super::H2Machine::step) ends the connection. Inside
 //! [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
 //! connection continues (RFC 9113 §5.4). A mistake of the caller is a
 //! [`RequestError`](super::RequestError).
 //!
 //! ```
-//! use haul_proto::h2::{Error, ErrorCode, Flood};
+//! use haul_proto::h2::{H2Error, ErrorCode, FloodKind};
 //!
-//! let error = Error::Flood { of: Flood::Ping, limit: 1_000 };
+//! let error = H2Error::Flood { of: FloodKind::Ping, limit: 1_000 };
 //! assert_eq!(error.to_string(), "server sent more than the limit of 1000 PING frames to no purpose");
 //! assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
 //! ```
@@ -21,7 +21,7 @@ use core::fmt;
 /// The violation that makes a connection, or one response, unusable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum H2Error {
     /// A violation or an end that every HTTP version knows.
     Response(ResponseError),
     /// The connection does not begin with the peer's SETTINGS.
@@ -29,7 +29,7 @@ pub enum Error {
         /// True if the input looks like an HTTP/1 response.
         http1: bool,
     },
-    /// The frame exceeds [`Config::max_frame_size`](super::Config::max_frame_size), or has a length
+    /// The frame exceeds [`Config::max_frame_size`](super::H2Config::max_frame_size), or has a length
     /// that its type cannot have.
     FrameSize {
         /// The frame's type.
@@ -56,10 +56,10 @@ pub enum Error {
     WindowOverflow,
     /// WINDOW_UPDATE has an increment of 0.
     ZeroIncrement,
-    /// The peer sent more useless frames of one kind than [`Floods`](super::Floods) allows.
+    /// The peer sent more useless frames of one kind than [`FloodLimits`](super::FloodLimits) allows.
     Flood {
         /// The kind.
-        of: Flood,
+        of: FloodKind,
         /// The limit.
         limit: u32,
     },
@@ -75,9 +75,9 @@ pub enum Error {
     /// DATA arrived in a response without a body: 204, 304.
     UnexpectedBody,
     /// SETTINGS were not acknowledged in
-    /// [`Config::settings_timeout`](super::Config::settings_timeout).
+    /// [`Config::settings_timeout`](super::H2Config::settings_timeout).
     SettingsTimeout,
-    /// A PING was not answered in [`Config::keepalive`](super::Config::keepalive).
+    /// A PING was not answered in [`Config::keepalive`](super::H2Config::keepalive).
     PingTimeout,
     /// The peer closed in the middle of responses.
     EndedInResponse {
@@ -141,7 +141,7 @@ pub enum FieldFault {
 /// Frames that cost resources without progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
-pub enum Flood {
+pub enum FloodKind {
     /// PING.
     Ping,
     /// SETTINGS and their acknowledgements.
@@ -164,20 +164,20 @@ pub enum Flood {
     Unread,
 }
 
-impl Error {
+impl H2Error {
     /// Returns the error code to send to the peer (RFC 9113 §7).
     pub fn code(&self) -> ErrorCode {
         match self {
-            Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
-            Error::Frame(FrameFault::ClosedStream) => ErrorCode::STREAM_CLOSED,
-            Error::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
-            Error::FlowControl | Error::WindowOverflow => ErrorCode::FLOW_CONTROL_ERROR,
-            Error::Setting { id: super::frame::setting::INITIAL_WINDOW_SIZE, .. } => ErrorCode::FLOW_CONTROL_ERROR,
-            Error::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
-            Error::Response(error) if error.is_limit() => ErrorCode::ENHANCE_YOUR_CALM,
-            Error::Response(error) if error.is_end() => ErrorCode::NO_ERROR,
-            Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
-            Error::PingTimeout | Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
+            H2Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
+            H2Error::Frame(FrameFault::ClosedStream) => ErrorCode::STREAM_CLOSED,
+            H2Error::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
+            H2Error::FlowControl | H2Error::WindowOverflow => ErrorCode::FLOW_CONTROL_ERROR,
+            H2Error::Setting { id: super::frame::setting::INITIAL_WINDOW_SIZE, .. } => ErrorCode::FLOW_CONTROL_ERROR,
+            H2Error::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            H2Error::Response(error) if error.is_limit() => ErrorCode::ENHANCE_YOUR_CALM,
+            H2Error::Response(error) if error.is_end() => ErrorCode::NO_ERROR,
+            H2Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
+            H2Error::PingTimeout | H2Error::EndedInResponse { .. } => ErrorCode::NO_ERROR,
             _ => ErrorCode::PROTOCOL_ERROR,
         }
     }
@@ -185,55 +185,55 @@ impl Error {
     /// Returns `true` if the connection ended before anything of a response was received. An
     /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
-        matches!(self, Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
+        matches!(self, H2Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
     /// Returns `true` if the peer closed or fell silent rather than send something wrong.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,
-            Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
-                | Error::EndedInResponse { .. }
-                | Error::PingTimeout
+            H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+                | H2Error::EndedInResponse { .. }
+                | H2Error::PingTimeout
         )
     }
 }
 
-impl From<ResponseError> for Error {
-    fn from(error: ResponseError) -> Error {
-        Error::Response(error)
+impl From<ResponseError> for H2Error {
+    fn from(error: ResponseError) -> H2Error {
+        H2Error::Response(error)
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for H2Error {}
 
-impl fmt::Display for Error {
+impl fmt::Display for H2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Error::Response(error) => write!(f, "{error}"),
-            Error::NotHttp2 { http1: true } => f.write_str("server answered by HTTP/1 where HTTP/2 was agreed"),
-            Error::NotHttp2 { http1: false } => f.write_str("server sent something that is not HTTP/2"),
-            Error::FrameSize { kind, length } => {
+            H2Error::Response(error) => write!(f, "{error}"),
+            H2Error::NotHttp2 { http1: true } => f.write_str("server answered by HTTP/1 where HTTP/2 was agreed"),
+            H2Error::NotHttp2 { http1: false } => f.write_str("server sent something that is not HTTP/2"),
+            H2Error::FrameSize { kind, length } => {
                 write!(f, "server sent a frame of type {kind} with an impossible length of {length} bytes")
             }
-            Error::Frame(fault) => write!(f, "server sent {fault}"),
-            Error::Hpack(fault) => write!(f, "server sent a malformed header block: {fault}"),
-            Error::Setting { id, value } => write!(f, "server sent setting {id} with the impossible value {value}"),
-            Error::Push => f.write_str("server pushed though push is switched off"),
-            Error::FlowControl => f.write_str("server sent more than the window allowed"),
-            Error::WindowOverflow => f.write_str("server raised a window above 2147483647 bytes"),
-            Error::ZeroIncrement => f.write_str("server raised a window by nothing"),
-            Error::Flood { of, limit } => {
+            H2Error::Frame(fault) => write!(f, "server sent {fault}"),
+            H2Error::Hpack(fault) => write!(f, "server sent a malformed header block: {fault}"),
+            H2Error::Setting { id, value } => write!(f, "server sent setting {id} with the impossible value {value}"),
+            H2Error::Push => f.write_str("server pushed though push is switched off"),
+            H2Error::FlowControl => f.write_str("server sent more than the window allowed"),
+            H2Error::WindowOverflow => f.write_str("server raised a window above 2147483647 bytes"),
+            H2Error::ZeroIncrement => f.write_str("server raised a window by nothing"),
+            H2Error::Flood { of, limit } => {
                 write!(f, "server sent more than the limit of {limit} {of} frames to no purpose")
             }
-            Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
-            Error::Length { expected, got } => {
+            H2Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
+            H2Error::Length { expected, got } => {
                 write!(f, "server sent a body of {got} bytes where {expected} were announced")
             }
-            Error::UnexpectedBody => f.write_str("server sent a body where there can be none"),
-            Error::SettingsTimeout => f.write_str("server did not acknowledge the settings in time"),
-            Error::PingTimeout => f.write_str("server did not answer a ping in time"),
-            Error::EndedInResponse { open } => {
+            H2Error::UnexpectedBody => f.write_str("server sent a body where there can be none"),
+            H2Error::SettingsTimeout => f.write_str("server did not acknowledge the settings in time"),
+            H2Error::PingTimeout => f.write_str("server did not answer a ping in time"),
+            H2Error::EndedInResponse { open } => {
                 write!(f, "server closed the connection with {open} responses incomplete")
             }
         }
@@ -274,19 +274,19 @@ impl fmt::Display for FieldFault {
     }
 }
 
-impl fmt::Display for Flood {
+impl fmt::Display for FloodKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Flood::Ping => "PING",
-            Flood::Settings => "SETTINGS",
-            Flood::EmptyData => "empty DATA",
-            Flood::WindowUpdate => "WINDOW_UPDATE",
-            Flood::Priority => "PRIORITY",
-            Flood::Reset => "RST_STREAM",
-            Flood::GoAway => "GOAWAY",
-            Flood::Continuation => "CONTINUATION",
-            Flood::Unknown => "unknown",
-            Flood::Unread => "unread acknowledged",
+            FloodKind::Ping => "PING",
+            FloodKind::Settings => "SETTINGS",
+            FloodKind::EmptyData => "empty DATA",
+            FloodKind::WindowUpdate => "WINDOW_UPDATE",
+            FloodKind::Priority => "PRIORITY",
+            FloodKind::Reset => "RST_STREAM",
+            FloodKind::GoAway => "GOAWAY",
+            FloodKind::Continuation => "CONTINUATION",
+            FloodKind::Unknown => "unknown",
+            FloodKind::Unread => "unread acknowledged",
         })
     }
 }

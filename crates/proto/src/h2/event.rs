@@ -1,39 +1,39 @@
-//! Events returned by [`Conn::step`](super::Conn::step).
+//! Events returned by [`Conn::step`](super::H2Machine::step).
 //!
 //! ```
-//! use haul_proto::h2::{ErrorCode, Event, RequestId, ResetReason};
+//! use haul_proto::h2::{ErrorCode, H2Event, RequestId, ResetReason};
 //!
-//! fn say(buffer: &[u8], event: Event) -> String {
+//! fn say(buffer: &[u8], event: H2Event) -> String {
 //!     match event {
-//!         Event::Head { id, head, framing } => format!("{}: {} with {framing:?}", id.0, head.status()),
-//!         Event::Body { id, range } => format!("{}: {} bytes", id.0, buffer[range].len()),
-//!         Event::Complete { id, .. } => format!("{}: done", id.0),
-//!         Event::Reset { id, reason, retryable: true } => format!("{}: again, {reason}", id.0),
-//!         Event::Reset { id, reason, retryable: false } => format!("{}: failed, {reason}", id.0),
+//!         H2Event::Head { id, head, framing } => format!("{}: {} with {framing:?}", id.0, head.status()),
+//!         H2Event::Body { id, range } => format!("{}: {} bytes", id.0, buffer[range].len()),
+//!         H2Event::Complete { id, .. } => format!("{}: done", id.0),
+//!         H2Event::Reset { id, reason, retryable: true } => format!("{}: again, {reason}", id.0),
+//!         H2Event::Reset { id, reason, retryable: false } => format!("{}: failed, {reason}", id.0),
 //!         _ => String::new(),
 //!     }
 //! }
-//! assert_eq!(say(b"hello", Event::Body { id: RequestId(1), range: 0..5 }), "1: 5 bytes");
+//! assert_eq!(say(b"hello", H2Event::Body { id: RequestId(1), range: 0..5 }), "1: 5 bytes");
 //! let reason = ResetReason::Peer(ErrorCode::REFUSED_STREAM);
-//! let refused = Event::Reset { id: RequestId(3), reason, retryable: true };
+//! let refused = H2Event::Reset { id: RequestId(3), reason, retryable: true };
 //! assert_eq!(say(b"", refused), "3: again, server reset the stream: REFUSED_STREAM");
 //! ```
 
-use super::Error;
+use super::H2Error;
 use crate::fields::Fields;
 use crate::h1::{BodyFraming, RequestId};
-use crate::head::Head;
+use crate::head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
 
 /// The next event in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Event {
+pub enum H2Event {
     /// All of the input was consumed, and no events are left.
     NeedInput,
     /// The peer's settings arrived, at the beginning or later:
-    /// [`Conn::can_enqueue`](super::Conn::can_enqueue) may have changed.
+    /// [`Conn::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
     Settings {
         /// The number of requests that the peer accepts at a time.
         max_concurrent: u32,
@@ -43,7 +43,7 @@ pub enum Event {
         /// The request.
         id: RequestId,
         /// The head.
-        head: Head,
+        head: ResponseHead,
     },
     /// The head of the final response. (After 2xx to CONNECT, request body and response body are
     /// the tunnel.)
@@ -51,11 +51,11 @@ pub enum Event {
         /// The request.
         id: RequestId,
         /// The head.
-        head: Head,
+        head: ResponseHead,
         /// The framing of the body. `Length(0)` if the stream ended with the head.
         framing: BodyFraming,
     },
-    /// Payload. Call [`Conn::release`](super::Conn::release) when it has been consumed.
+    /// Payload. Call [`Conn::release`](super::H2Machine::release) when it has been consumed.
     Body {
         /// The request.
         id: RequestId,
@@ -80,7 +80,7 @@ pub enum Event {
         /// method (RFC 9113 §8.7).
         retryable: bool,
     },
-    /// The peer accepts no further requests. Those up to `last` continue; an [`Event::Reset`]
+    /// The peer accepts no further requests. Those up to `last` continue; an [`H2Event::Reset`]
     /// follows for each of the others.
     GoAway {
         /// The last request that the peer may have processed.
@@ -90,28 +90,28 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl H2Event {
     /// Returns the request that the event is about.
     pub fn id(&self) -> Option<RequestId> {
         match self {
-            Event::NeedInput | Event::Settings { .. } | Event::GoAway { .. } => None,
-            Event::Interim { id, .. }
-            | Event::Head { id, .. }
-            | Event::Body { id, .. }
-            | Event::Complete { id, .. }
-            | Event::Reset { id, .. } => Some(*id),
+            H2Event::NeedInput | H2Event::Settings { .. } | H2Event::GoAway { .. } => None,
+            H2Event::Interim { id, .. }
+            | H2Event::Head { id, .. }
+            | H2Event::Body { id, .. }
+            | H2Event::Complete { id, .. }
+            | H2Event::Reset { id, .. } => Some(*id),
         }
     }
 }
 
 /// An event, and the number of bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct H2Step {
     /// The number of bytes consumed from the start of the input, after which the next call begins.
-    /// [`Event::NeedInput`] consumes all of them.
+    /// [`H2Event::NeedInput`] consumes all of them.
     pub consumed: usize,
     /// The event.
-    pub event: Event,
+    pub event: H2Event,
 }
 
 /// The reason why one response ended early.
@@ -123,7 +123,7 @@ pub enum ResetReason {
     /// The peer's GOAWAY excluded the request.
     GoAway(ErrorCode),
     /// The response is malformed or exceeds a limit; the stream was reset locally.
-    Violation(Error),
+    Violation(H2Error),
 }
 
 impl fmt::Display for ResetReason {

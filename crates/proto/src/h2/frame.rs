@@ -50,17 +50,17 @@ pub(crate) mod setting {
 
 /// The header of a frame.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Header {
+pub(crate) struct FrameHeader {
     pub(crate) length: u32,
     pub(crate) kind: u8,
     pub(crate) flags: u8,
     pub(crate) stream: u32,
 }
 
-impl Header {
-    pub(crate) fn read(bytes: &[u8; HEADER]) -> Header {
+impl FrameHeader {
+    pub(crate) fn read(bytes: &[u8; HEADER]) -> FrameHeader {
         let [a, b, c, kind, flags, stream @ ..] = *bytes;
-        Header {
+        FrameHeader {
             length: u32::from_be_bytes([0, a, b, c]),
             kind,
             flags,

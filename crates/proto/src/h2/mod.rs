@@ -2,8 +2,8 @@
 //!
 //! The sibling of [`h1`](crate::h1), with the same words, heads and ids. The differences come from
 //! parallel responses: each call about a body names its request; payload is released with
-//! [`Conn::release`], because windows stop a peer; all input is always consumed, so a driver keeps
-//! no remainder; a single response can fail ([`Event::Reset`]).
+//! [`H2Machine::release`], because windows stop a peer; all input is always consumed, so a driver keeps
+//! no remainder; a single response can fail ([`H2Event::Reset`]).
 //!
 //! # States of a request
 //!
@@ -18,24 +18,24 @@
 //!               └──────────────┴── at any time ─────────┴──────► Reset (retryable or not)
 //!
 //!   connection:  open ──► GoAway / go_away: no further requests ──► closed
-//!                  └───── any Error ─────────────────────────────────▲
+//!                  └───── any H2Error ─────────────────────────────────▲
 //! ```
 //!
 //! # A walk
 //!
 //! ```
-//! use haul_proto::h2::{BodyFraming, Config, Conn, Event, Request};
-//! use haul_proto::time::Time;
+//! use haul_proto::h2::{BodyFraming, H2Config, H2Machine, H2Event, RequestHead};
+//! use haul_proto::time::Timestamp;
 //!
-//! let mut conn = Conn::new(Config::default());
-//! let now = Time(0);
-//! let id = conn.enqueue(now, &Request {
+//! let mut conn = H2Machine::new(H2Config::default());
+//! let now = Timestamp(0);
+//! let id = conn.enqueue(now, &RequestHead {
 //!     method: "GET",
 //!     scheme: "https",
 //!     authority: "example.org",
 //!     target: "/hello",
 //!     fields: &[("User-Agent", b"example/1"), ("Accept", b"*/*")],
-//!     ..Request::default()
+//!     ..RequestHead::default()
 //! })?;
 //! assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "preface, SETTINGS and the request in one slice");
 //! conn.advance_output(conn.output().len()); // as much as the socket took
@@ -48,18 +48,18 @@
 //! loop {
 //!     let step = conn.step(now, &mut wire[at..])?;
 //!     match step.event {
-//!         Event::Settings { max_concurrent } => assert_eq!(max_concurrent, 100, "it said nothing about that"),
-//!         Event::Head { head, framing, .. } => {
+//!         H2Event::Settings { max_concurrent } => assert_eq!(max_concurrent, 100, "it said nothing about that"),
+//!         H2Event::Head { head, framing, .. } => {
 //!             assert_eq!(framing, BodyFraming::Length(5));
 //!             assert_eq!(head.raw(), b"HTTP/2 200 \r\ncontent-length: 5\r\n\r\n");
 //!         }
-//!         Event::Body { id, range } => {
+//!         H2Event::Body { id, range } => {
 //!             let bytes = &wire[at..][range];
 //!             body.extend_from_slice(bytes);
 //!             conn.release(now, id, bytes.len() as u64); // the sink has it
 //!         }
-//!         Event::Complete { id: whose, .. } => assert_eq!(whose, id),
-//!         Event::NeedInput => break,
+//!         H2Event::Complete { id: whose, .. } => assert_eq!(whose, id),
+//!         H2Event::NeedInput => break,
 //!         other => unreachable!("not in this response: {other:?}"),
 //!     }
 //!     at += step.consumed;
@@ -69,43 +69,43 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
-mod blocks;
-mod conn;
+mod connection_state;
 mod control;
 mod error;
 mod event;
-mod floods;
-mod flow;
+mod flood_limits;
+mod flow_control;
 mod frame;
+mod header_blocks;
+mod machine;
 mod receive;
 mod request;
 mod response;
 mod send;
-mod state;
 mod streams;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::framing::{BodyFraming, LengthFault, RequestId};
-pub use crate::request::{BodyLength, Request, RequestError};
+pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::response_error::ResponseError;
-pub use conn::Conn;
-pub use error::{Error, FieldFault, Flood, FrameFault};
-pub use event::{ErrorCode, Event, ResetReason, Step};
-pub use floods::Floods;
+pub use error::{FieldFault, FloodKind, FrameFault, H2Error};
+pub use event::{ErrorCode, H2Event, H2Step, ResetReason};
+pub use flood_limits::FloodLimits;
+pub use machine::H2Machine;
 
 use crate::Limits;
 use core::time::Duration;
 
 /// Settings of one connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Config {
+pub struct H2Config {
     /// Limits on the parts of a response besides its body. `head_bytes` and `trailer_bytes` count
     /// as in RFC 9113 §6.5.2: 32 bytes for each field in addition to its name and value.
     pub limits: Limits,
     /// Limits on frames without progress.
-    pub floods: Floods,
+    pub floods: FloodLimits,
     /// The number of bytes of one response that the peer may send before anything is released; at
-    /// most [`Config::connection_window`].
+    /// most [`H2Config::connection_window`].
     ///
     /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. As many
     /// requests may be open as initial windows fit the connection's. Hazard: a small window costs
@@ -130,7 +130,7 @@ pub struct Config {
     /// The number of requests open at a time, if the peer allows as many. Default 1,000; each costs
     /// about 200 bytes.
     pub max_streams: u32,
-    /// The time for which a body waits for `100 Continue`, counted from [`Conn::enqueue`]. Default
+    /// The time for which a body waits for `100 Continue`, counted from [`H2Machine::enqueue`]. Default
     /// 1 s, as in curl.
     pub expect_timeout: Duration,
     /// The time for the peer to acknowledge our SETTINGS, counted from the first call with a time.
@@ -141,11 +141,11 @@ pub struct Config {
     pub keepalive: Option<Duration>,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for H2Config {
+    fn default() -> H2Config {
+        H2Config {
             limits: Limits::default(),
-            floods: Floods::default(),
+            floods: FloodLimits::default(),
             stream_window: 256 * 1024,
             connection_window: 32 * 1024 * 1024,
             max_frame_size: 64 * 1024,

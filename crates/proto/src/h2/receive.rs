@@ -1,19 +1,19 @@
-//! The receiving half: frames and bodies. (Heads are in `blocks.rs`, the rest in `control.rs`.)
+//! The receiving half: frames and bodies. (Heads are in `header_blocks.rs`, the rest in `control.rs`.)
 //!
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut.
 //! Other frames are decoded in place if they are complete in the input, else from a buffer. All
 //! input is therefore consumed, and a driver whose records are decrypted in place never has to join
 //! two of them.
 
-use super::blocks::PartialBlock;
-use super::conn::Conn;
 use super::error::FrameFault;
-use super::frame::{self, Header, flag, kind};
+use super::frame::{self, FrameHeader, flag, kind};
+use super::header_blocks::PartialBlock;
+use super::machine::H2Machine;
 use super::response::{self, SizeHint};
-use super::streams::{Phase, Upload};
-use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, Step};
+use super::streams::{ResponsePhase, UploadState};
+use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, RequestId};
 use crate::response_error::ResponseError;
-use crate::time::Time;
+use crate::time::Timestamp;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -24,9 +24,9 @@ enum FrameState {
     #[default]
     Header,
     /// The payload of this frame; `partial` holds its beginning.
-    Payload(Header),
+    Payload(FrameHeader),
     /// The length of the padding of this DATA frame.
-    PadLength(Header),
+    PadLength(FrameHeader),
     /// Payload of a stream, the padding after it, and whether the stream ends then.
     Data {
         id: u32,
@@ -40,16 +40,16 @@ enum FrameState {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct H2FrameReader {
     state: FrameState,
     partial: Vec<u8>,
     pub(super) block: Option<PartialBlock>,
     pub(super) hint: SizeHint,
 }
 
-impl Reader {
+impl H2FrameReader {
     pub(crate) fn close(&mut self) {
-        *self = Reader { state: FrameState::Closed, ..Reader::default() };
+        *self = H2FrameReader { state: FrameState::Closed, ..H2FrameReader::default() };
     }
 
     /// Skips the rest of the frame of a stream that is gone. Returns the number of payload bytes
@@ -65,26 +65,26 @@ impl Reader {
     }
 }
 
-impl Conn {
-    pub(crate) fn receive(&mut self, now: Time, input: &[u8]) -> Result<Step, Error> {
+impl H2Machine {
+    pub(crate) fn receive(&mut self, now: Timestamp, input: &[u8]) -> Result<H2Step, H2Error> {
         if !input.is_empty() {
             self.clocks.heard = now;
         }
         let mut at = 0;
         loop {
             if let Some(event) = self.due.pop_front() {
-                return Ok(Step { consumed: at, event });
+                return Ok(H2Step { consumed: at, event });
             }
             let rest = &input[at..];
             if let FrameState::Closed = self.reader.state {
-                return Err(Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken))));
+                return Err(H2Error::Response(ResponseError::Closed(self.closing.unwrap_or(CloseReason::Broken))));
             }
             if let FrameState::Data { id, left, padding, end } = self.reader.state {
                 if left > 0 && !rest.is_empty() {
                     let take = (left as usize).min(rest.len());
                     self.delivered(id, left - take as u32, padding, end);
-                    let event = Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
-                    return Ok(Step { consumed: at + take, event });
+                    let event = H2Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
+                    return Ok(H2Step { consumed: at + take, event });
                 }
                 if left == 0 {
                     self.delivered(id, 0, padding, end);
@@ -92,7 +92,7 @@ impl Conn {
                 }
             }
             if rest.is_empty() {
-                return Ok(Step { consumed: at, event: Event::NeedInput });
+                return Ok(H2Step { consumed: at, event: H2Event::NeedInput });
             }
             at += self.advance(now, rest)?;
         }
@@ -115,10 +115,10 @@ impl Conn {
     }
 
     /// Returns the error if a body ends here with another length than announced.
-    pub(super) fn shortfall(&self, id: u32) -> Option<Error> {
+    pub(super) fn shortfall(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
-            Phase::Body { expected: Some(expected), got, .. } if got != expected => {
-                Some(Error::Length { expected, got })
+            ResponsePhase::Body { expected: Some(expected), got, .. } if got != expected => {
+                Some(H2Error::Length { expected, got })
             }
             _ => None,
         }
@@ -129,7 +129,7 @@ impl Conn {
     }
 
     /// Consumes bytes other than payload from input that is not empty; returns their number.
-    fn advance(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
+    fn advance(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         match self.reader.state {
             FrameState::Header => self.header(now, input),
             FrameState::Payload(header) => {
@@ -161,7 +161,7 @@ impl Conn {
         }
     }
 
-    fn header(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
+    fn header(&mut self, now: Timestamp, input: &[u8]) -> Result<usize, H2Error> {
         if self.reader.partial.is_empty()
             && let Some((bytes, behind)) = input.split_first_chunk()
         {
@@ -187,9 +187,9 @@ impl Conn {
     }
 
     /// Sets the state after a header whose payload is incomplete, or need not be complete.
-    fn begin(&mut self, now: Time, header: Header) -> Result<(), Error> {
+    fn begin(&mut self, now: Timestamp, header: FrameHeader) -> Result<(), H2Error> {
         match header.kind {
-            kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(Error::Frame(FrameFault::Padding)),
+            kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(H2Error::Frame(FrameFault::Padding)),
             kind::DATA if header.has(flag::PADDED) => {
                 self.reader.state = FrameState::PadLength(header);
                 Ok(())
@@ -201,7 +201,7 @@ impl Conn {
             }
             _ if is_gathered(header.kind) => self.frame(now, header, &[]),
             other => {
-                let of = if other == kind::PRIORITY { Flood::Priority } else { Flood::Unknown };
+                let of = if other == kind::PRIORITY { FloodKind::Priority } else { FloodKind::Unknown };
                 self.tally.count(now, of)?;
                 self.skip(header.length);
                 Ok(())
@@ -209,17 +209,17 @@ impl Conn {
         }
     }
 
-    fn judge_header(&self, bytes: &[u8; frame::HEADER]) -> Result<Header, Error> {
-        let header = Header::read(bytes);
+    fn judge_header(&self, bytes: &[u8; frame::HEADER]) -> Result<FrameHeader, H2Error> {
+        let header = FrameHeader::read(bytes);
         // The server's preface is a SETTINGS frame (RFC 9113 §3.4).
         if !self.peer.seen && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
-            return Err(Error::NotHttp2 { http1: bytes.starts_with(b"HTTP/") });
+            return Err(H2Error::NotHttp2 { http1: bytes.starts_with(b"HTTP/") });
         }
         match &self.reader.block {
             Some(block) if header.kind != kind::CONTINUATION || header.stream != block.id => {
-                return Err(Error::Frame(FrameFault::Interleaved));
+                return Err(H2Error::Frame(FrameFault::Interleaved));
             }
-            None if header.kind == kind::CONTINUATION => return Err(Error::Frame(FrameFault::StrayContinuation)),
+            None if header.kind == kind::CONTINUATION => return Err(H2Error::Frame(FrameFault::StrayContinuation)),
             _ => {}
         }
         self.check_header(header)?;
@@ -228,14 +228,14 @@ impl Conn {
             let before = self.reader.block.as_ref().map_or(0, |block| block.bytes.len());
             let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
             if before + header.length as usize > limit {
-                return Err(Error::Response(ResponseError::HeadTooLarge { limit }));
+                return Err(H2Error::Response(ResponseError::HeadTooLarge { limit }));
             }
         }
         Ok(header)
     }
 
     /// Processes a complete frame other than DATA.
-    fn frame(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+    fn frame(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         match header.kind {
             kind::HEADERS => self.headers(header, payload),
             kind::CONTINUATION => self.continuation(header, payload),
@@ -248,24 +248,24 @@ impl Conn {
     }
 
     /// Processes the header of a DATA frame, and the length of its padding if it has one.
-    fn data(&mut self, now: Time, header: Header, padding: Option<u8>) -> Result<(), Error> {
+    fn data(&mut self, now: Timestamp, header: FrameHeader, padding: Option<u8>) -> Result<(), H2Error> {
         let (id, length) = (header.stream, header.length);
         let behind = u32::from(padding.unwrap_or(0));
         let overhead = behind + u32::from(padding.is_some());
-        let payload = length.checked_sub(overhead).ok_or(Error::Frame(FrameFault::Padding))?;
+        let payload = length.checked_sub(overhead).ok_or(H2Error::Frame(FrameFault::Padding))?;
         if !self.intake.take(length) {
-            return Err(Error::FlowControl);
+            return Err(H2Error::FlowControl);
         }
         self.give_back(0);
         let end = header.has(flag::END_STREAM);
         if payload > 0 {
             self.tally.useful(1);
         } else if !end || self.streams.get(id).is_none() {
-            self.tally.count(now, Flood::EmptyData)?;
+            self.tally.count(now, FloodKind::EmptyData)?;
         }
         let Some(stream) = self.streams.get_mut(id) else {
             if !self.stale.data(length) {
-                return Err(Error::Frame(FrameFault::ClosedStream));
+                return Err(H2Error::Frame(FrameFault::ClosedStream));
             }
             self.give_back(u64::from(length));
             self.skip(payload + behind);
@@ -273,16 +273,16 @@ impl Conn {
         };
         stream.started = true;
         if !stream.inbound.take(length) {
-            return Err(Error::FlowControl);
+            return Err(H2Error::FlowControl);
         }
         let fault = match &mut stream.phase {
-            Phase::Head => Some(Error::Frame(FrameFault::DataBeforeHead)),
-            Phase::Ended => Some(Error::Frame(FrameFault::ClosedStream)),
-            Phase::Body { none: true, .. } if payload > 0 => Some(Error::UnexpectedBody),
-            Phase::Body { expected, got, .. } => {
+            ResponsePhase::Head => Some(H2Error::Frame(FrameFault::DataBeforeHead)),
+            ResponsePhase::Ended => Some(H2Error::Frame(FrameFault::ClosedStream)),
+            ResponsePhase::Body { none: true, .. } if payload > 0 => Some(H2Error::UnexpectedBody),
+            ResponsePhase::Body { expected, got, .. } => {
                 *got = got.saturating_add(u64::from(payload));
                 let (known, got) = (*expected, *got);
-                known.filter(|&expected| got > expected).map(|expected| Error::Length { expected, got })
+                known.filter(|&expected| got > expected).map(|expected| H2Error::Length { expected, got })
             }
         };
         if let Some(fault) = fault {
@@ -304,27 +304,27 @@ impl Conn {
     pub(super) fn complete(&mut self, id: u32, trailers: Option<response::DecodedSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(response::DecodedSection::into_fields);
-        let unfinished = stream.upload != Upload::Finished;
+        let unfinished = stream.upload != UploadState::Finished;
         if unfinished && stream.reads_on {
             // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).
-            (stream.phase, stream.trailers) = (Phase::Ended, trailers);
+            (stream.phase, stream.trailers) = (ResponsePhase::Ended, trailers);
             return;
         }
         // The rest of a refused request is useless.
         self.drop_stream(id, unfinished.then_some(ErrorCode::CANCEL));
-        self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers });
+        self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
     /// Completes a response that ended before its request, once all of the request was given.
     pub(super) fn complete_early(&mut self, id: u32) {
-        if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended)
+        if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
         {
-            self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers: stream.trailers });
+            self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers: stream.trailers });
         }
     }
 
-    /// Returns `true` if [`Conn::step`] has an event to report without any input.
+    /// Returns `true` if [`H2Machine::step`] has an event to report without any input.
     pub fn has_due(&self) -> bool {
         !self.due.is_empty()
     }

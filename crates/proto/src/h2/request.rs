@@ -6,8 +6,8 @@
 //! `trailers`. Host becomes `:authority`.
 
 use crate::framing::ResponseTo;
-use crate::hpack::{Encoder, Indexing};
-use crate::request::{BodyLength, Request, RequestError, check_fields, push_decimal};
+use crate::hpack::{HpackEncoder, Indexing};
+use crate::request::{BodyLength, RequestError, RequestHead, check_fields, push_decimal};
 use crate::syntax::{decimal, is_token, list, trim_ows};
 use alloc::vec::Vec;
 
@@ -27,7 +27,7 @@ pub(crate) struct CheckedRequest<'a> {
 }
 
 /// Validates a request without writing anything. `room` is the largest head that the peer accepts.
-pub(crate) fn check<'a>(request: &Request<'a>, room: Option<u32>) -> Result<CheckedRequest<'a>, RequestError> {
+pub(crate) fn check<'a>(request: &RequestHead<'a>, room: Option<u32>) -> Result<CheckedRequest<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
     }
@@ -73,14 +73,14 @@ pub(crate) fn check<'a>(request: &Request<'a>, room: Option<u32>) -> Result<Chec
 
 /// Returns `:scheme` and `:path`. The target of a request that a proxy forwards contains both
 /// (RFC 9112 §3.2.2).
-fn scheme_and_path<'a>(request: &Request<'a>) -> (&'a str, &'a str) {
+fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     match request.target.split_once("://") {
         Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
         _ => (request.scheme, request.target),
     }
 }
 
-fn check_target(request: &Request<'_>, facts: &CheckedRequest<'_>) -> Result<(), RequestError> {
+fn check_target(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> Result<(), RequestError> {
     let visible = |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     let authority = facts.authority;
     if !visible(authority) || authority.contains(&b'@') || core::str::from_utf8(authority).is_err() {
@@ -100,7 +100,7 @@ fn check_target(request: &Request<'_>, facts: &CheckedRequest<'_>) -> Result<(),
 }
 
 /// Returns an upper bound of the head's size, counted as in RFC 9113 §6.5.2.
-fn list_size(request: &Request<'_>, facts: &CheckedRequest<'_>) -> u64 {
+fn list_size(request: &RequestHead<'_>, facts: &CheckedRequest<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + facts.scheme.len() + facts.path.len() + facts.authority.len();
     // The names of the pseudo-fields, Content-Length and Expect, and 32 bytes for each of the six.
@@ -109,9 +109,9 @@ fn list_size(request: &Request<'_>, facts: &CheckedRequest<'_>) -> u64 {
 
 /// Writes the block of a request that passed [`check`]. `name` is scratch space.
 pub(crate) fn write(
-    request: &Request<'_>,
+    request: &RequestHead<'_>,
     facts: &CheckedRequest<'_>,
-    encoder: &mut Encoder,
+    encoder: &mut HpackEncoder,
     name: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
@@ -137,7 +137,7 @@ fn write_fields(
     fields: &[(&str, &[u8])],
     sensitive: &[&str],
     nominates: bool,
-    encoder: &mut Encoder,
+    encoder: &mut HpackEncoder,
     lower: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
@@ -166,7 +166,12 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
 }
 
 /// Writes the block of trailers that passed [`check_trailers`].
-pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut Encoder, name: &mut Vec<u8>, out: &mut Vec<u8>) {
+pub(crate) fn write_trailers(
+    trailers: &[(&str, &[u8])],
+    encoder: &mut HpackEncoder,
+    name: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
     encoder.begin(out);
     write_fields(trailers, &[], false, encoder, name, out);
 }

@@ -3,18 +3,18 @@
 //! Lines are decoded straight into the buffer of the result. A malformed block is still decoded to
 //! its end, to keep the table in step, but none of it is kept.
 
-use super::error::{Error, FieldFault};
+use super::error::{FieldFault, H2Error};
 use crate::Limits;
-use crate::fields::{Fields, Span};
-use crate::head::{Head, Version};
-use crate::hpack::{Block, Decoder, Line};
+use crate::fields::{FieldSpan, Fields};
+use crate::head::{ProtocolVersion, ResponseHead};
+use crate::hpack::{DecodedLine, HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
 /// The kinds of blocks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Section {
+pub(crate) enum SectionKind {
     /// A head; `before` counts the bytes of earlier heads of this response.
     Head {
         before: usize,
@@ -40,9 +40,9 @@ pub(crate) struct DecodedSection {
 const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
 
 impl DecodedSection {
-    pub(crate) fn into_head(self) -> Head {
+    pub(crate) fn into_head(self) -> ResponseHead {
         let end = STATUS_LINE.len() as u32 - 2;
-        Head::new(Version::Http2, self.status, (end, end), self.fields)
+        ResponseHead::new(ProtocolVersion::Http2, self.status, (end, end), self.fields)
     }
 
     pub(crate) fn into_fields(self) -> Fields {
@@ -66,13 +66,13 @@ impl Default for SizeHint {
 
 /// Decodes a block. The outer error ends the connection, the inner one the stream.
 pub(crate) fn decode(
-    decoder: &mut Decoder,
+    decoder: &mut HpackDecoder,
     block: &[u8],
-    section: Section,
+    section: SectionKind,
     limits: &Limits,
     hint: &mut SizeHint,
-) -> Result<Result<DecodedSection, Error>, Error> {
-    let mut reading = Reading {
+) -> Result<Result<DecodedSection, H2Error>, H2Error> {
+    let mut reading = SectionReader {
         section,
         limits,
         text: Vec::with_capacity(hint.bytes),
@@ -81,16 +81,16 @@ pub(crate) fn decode(
         count: 0,
         size: 0,
     };
-    let mut block = Block::new(block);
+    let mut block = HeaderBlock::new(block);
     let (mut fault, mut unwanted) = (None, 0);
     loop {
         let start = reading.text.len();
-        let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(Error::Hpack)? else { break };
-        if section == Section::Unwanted || fault.is_some() {
+        let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(H2Error::Hpack)? else { break };
+        if section == SectionKind::Unwanted || fault.is_some() {
             reading.text.truncate(start);
             unwanted += line.value.end - start;
             if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
-                return Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
+                return Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }));
             }
         } else if let Err(error) = reading.line(line) {
             fault = Some(error);
@@ -100,8 +100,8 @@ pub(crate) fn decode(
     if let Some(fault) = fault {
         return Ok(Err(fault));
     }
-    if matches!(section, Section::Head { .. }) && reading.status == 0 {
-        return Ok(Err(Error::Field(FieldFault::MissingStatus)));
+    if matches!(section, SectionKind::Head { .. }) && reading.status == 0 {
+        return Ok(Err(H2Error::Field(FieldFault::MissingStatus)));
     }
     reading.text.extend_from_slice(b"\r\n");
     // A large section is rare, and should not make the allocation for all others large.
@@ -110,19 +110,19 @@ pub(crate) fn decode(
     Ok(Ok(DecodedSection { status: reading.status, fields, size: reading.size }))
 }
 
-struct Reading<'a> {
-    section: Section,
+struct SectionReader<'a> {
+    section: SectionKind,
     limits: &'a Limits,
     text: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<FieldSpan>,
     status: u16,
     count: usize,
     size: usize,
 }
 
-impl Reading<'_> {
-    fn line(&mut self, line: Line) -> Result<(), Error> {
-        let Line { name, mut value, .. } = line;
+impl SectionReader<'_> {
+    fn line(&mut self, line: DecodedLine) -> Result<(), H2Error> {
+        let DecodedLine { name, mut value, .. } = line;
         self.count += 1;
         self.size += name.len() + value.len() + 32;
         self.check_size()?;
@@ -140,10 +140,10 @@ impl Reading<'_> {
         check_name(&self.text[name.clone()])?;
         let text = &self.text[value.clone()];
         if !text.iter().all(|&byte| VALUE[usize::from(byte)]) {
-            return Err(Error::Field(FieldFault::Value));
+            return Err(H2Error::Field(FieldFault::Value));
         }
         if is_connection_specific(&self.text[name.clone()]) {
-            return Err(Error::Field(FieldFault::ConnectionSpecific));
+            return Err(H2Error::Field(FieldFault::ConnectionSpecific));
         }
         // RFC 9113 §8.2.1 calls spaces around a value malformed; some servers send them, and they
         // do no harm.
@@ -154,33 +154,33 @@ impl Reading<'_> {
             value.end -= 1;
         }
         let span = |range: core::ops::Range<usize>| (range.start as u32, range.end as u32);
-        self.spans.push(Span { name: span(name), value: span(value) });
+        self.spans.push(FieldSpan { name: span(name), value: span(value) });
         Ok(())
     }
 
-    fn check_size(&self) -> Result<(), Error> {
+    fn check_size(&self) -> Result<(), H2Error> {
         let limits = self.limits;
         match self.section {
-            Section::Trailers if self.size > limits.trailer_bytes => {
-                Err(Error::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
+            SectionKind::Trailers if self.size > limits.trailer_bytes => {
+                Err(H2Error::Response(ResponseError::TrailersTooLarge { limit: limits.trailer_bytes }))
             }
-            Section::Trailers if self.count > limits.trailer_fields => {
-                Err(Error::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
+            SectionKind::Trailers if self.count > limits.trailer_fields => {
+                Err(H2Error::Response(ResponseError::TooManyTrailers { limit: limits.trailer_fields }))
             }
-            Section::Head { before } if before + self.size > limits.head_bytes => {
-                Err(Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
+            SectionKind::Head { before } if before + self.size > limits.head_bytes => {
+                Err(H2Error::Response(ResponseError::HeadTooLarge { limit: limits.head_bytes }))
             }
             // The pseudo-field is not kept among the fields.
-            Section::Head { .. } if self.count > limits.head_fields + 1 => {
-                Err(Error::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
+            SectionKind::Head { .. } if self.count > limits.head_fields + 1 => {
+                Err(H2Error::Response(ResponseError::TooManyFields { limit: limits.head_fields }))
             }
             _ => Ok(()),
         }
     }
 
-    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, Error> {
-        let fault = |fault| Err(Error::Field(fault));
-        if self.section == Section::Trailers {
+    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, H2Error> {
+        let fault = |fault| Err(H2Error::Field(fault));
+        if self.section == SectionKind::Trailers {
             return fault(FieldFault::PseudoInTrailers);
         }
         if name != b":status" {
@@ -229,12 +229,12 @@ static NAME: [bool; 256] = {
     allowed
 };
 
-fn check_name(name: &[u8]) -> Result<(), Error> {
+fn check_name(name: &[u8]) -> Result<(), H2Error> {
     if !name.is_empty() && name.iter().all(|&byte| NAME[usize::from(byte)]) {
         return Ok(());
     }
     let token = !name.is_empty() && name.iter().all(|&byte| is_tchar(byte));
-    Err(Error::Field(if token { FieldFault::Uppercase } else { FieldFault::Name }))
+    Err(H2Error::Field(if token { FieldFault::Uppercase } else { FieldFault::Name }))
 }
 
 fn is_connection_specific(name: &[u8]) -> bool {

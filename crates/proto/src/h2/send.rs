@@ -1,16 +1,16 @@
 //! Request bodies: DATA within the windows, and the end of the stream.
 
-use super::conn::{Conn, number};
 use super::frame::{self, flag, kind};
+use super::machine::{H2Machine, number};
 use super::request;
-use super::streams::Upload;
+use super::streams::UploadState;
 use super::{CloseReason, RequestError, RequestId};
 
 /// The number of waiting bytes below which body bytes are taken. The limit fills a socket's buffer
 /// for one wake-up and bounds the memory of a connection, however many uploads it carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
-impl Conn {
+impl H2Machine {
     /// Returns the number of bytes of this request's body that can be taken now; `None` if no more
     /// body bytes are expected. At most 64 KiB of all bodies wait in the output.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
@@ -18,23 +18,23 @@ impl Conn {
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
         let window = self.send_window.min(stream.send_window).max(0) as u64;
         match stream.upload {
-            Upload::Finished | Upload::Abandoned => None,
+            UploadState::Finished | UploadState::Abandoned => None,
             _ if stream.hold_until.is_some() || self.is_over() => Some(0),
-            Upload::Known { left } => Some(left.min(room).min(window)),
-            Upload::Open => Some(room.min(window)),
+            UploadState::Known { left } => Some(left.min(room).min(window)),
+            UploadState::Open => Some(room.min(window)),
         }
     }
 
     /// Appends body bytes to the output, in frames. Returns the number of bytes taken: all of them,
-    /// or as many as [`Conn::body_credit`] allowed. A body of known length ends with its last byte.
+    /// or as many as [`H2Machine::body_credit`] allowed. A body of known length ends with its last byte.
     ///
-    /// Bytes given right after [`Conn::enqueue`] follow the head in one output slice. The driver
+    /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. The driver
     /// chooses between several uploads; giving each a part in turn shares the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(RequestError::UnknownRequest) };
-        if let Upload::Known { left } = stream.upload
+        if let UploadState::Known { left } = stream.upload
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
@@ -43,13 +43,13 @@ impl Conn {
         if data.is_empty() {
             return Ok(0);
         }
-        if let Upload::Known { left } = &mut stream.upload {
+        if let UploadState::Known { left } = &mut stream.upload {
             *left -= data.len() as u64;
             if *left == 0 {
-                stream.upload = Upload::Finished;
+                stream.upload = UploadState::Finished;
             }
         }
-        let finished = stream.upload == Upload::Finished;
+        let finished = stream.upload == UploadState::Finished;
         stream.send_window -= data.len() as i64;
         self.send_window -= data.len() as i64;
         let out = self.output.tail();
@@ -76,12 +76,12 @@ impl Conn {
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };
         match stream.upload {
-            Upload::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            Upload::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
-            Upload::Finished | Upload::Abandoned => Ok(()),
-            Upload::Open => {
+            UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            UploadState::Finished | UploadState::Abandoned => Ok(()),
+            UploadState::Open => {
                 request::check_trailers(trailers)?;
-                stream.upload = Upload::Finished;
+                stream.upload = UploadState::Finished;
                 let held = stream.hold_until.take().is_some();
                 self.clocks.holding -= u32::from(held);
                 let out = self.output.tail();

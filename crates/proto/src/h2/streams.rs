@@ -5,15 +5,15 @@
 //! faster but grows without bound behind one long download, and a tree, which allocates for each
 //! stream.
 
-use super::flow::StreamReceiveWindow;
+use super::flow_control::StreamReceiveWindow;
 use crate::framing::ResponseTo;
 use crate::head::Fields;
-use crate::time::Time;
+use crate::time::Timestamp;
 use alloc::vec::Vec;
 
 /// The rest of a request's body.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Upload {
+pub(crate) enum UploadState {
     /// All was given, including the end of the stream.
     Finished,
     Known {
@@ -25,7 +25,7 @@ pub(crate) enum Upload {
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub(crate) enum ResponsePhase {
     Head,
     /// The body. `expected` is the Content-Length; `none` means that the response cannot have a
     /// body.
@@ -39,15 +39,15 @@ pub(crate) enum Phase {
 }
 
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct RequestStream {
     pub(crate) response_to: ResponseTo,
-    pub(crate) upload: Upload,
+    pub(crate) upload: UploadState,
     /// The time until which the body is held back.
-    pub(crate) hold_until: Option<Time>,
+    pub(crate) hold_until: Option<Timestamp>,
     /// The number of bytes that the peer allows us to send.
     pub(crate) send_window: i64,
     pub(crate) inbound: StreamReceiveWindow,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ResponsePhase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
     /// True if something of the response was received.
@@ -60,27 +60,27 @@ pub(crate) struct Stream {
     pub(crate) start: u64,
 }
 
-impl Stream {
+impl RequestStream {
     /// Returns the rest of the body, if known.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
-            Phase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
+            ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
             _ => None,
         }
     }
 }
 
 #[derive(Default, Debug)]
-pub(crate) struct Streams {
-    slots: Vec<Option<Stream>>,
+pub(crate) struct OpenStreams {
+    slots: Vec<Option<RequestStream>>,
     free: Vec<u32>,
     /// Numbers in rising order, with their slots.
     index: Vec<(u32, u32)>,
 }
 
-impl Streams {
+impl OpenStreams {
     /// Inserts a stream; `id` must be above all others.
-    pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
+    pub(crate) fn insert(&mut self, id: u32, stream: RequestStream) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
@@ -89,17 +89,17 @@ impl Streams {
         self.index.push((id, slot));
     }
 
-    pub(crate) fn get(&self, id: u32) -> Option<&Stream> {
+    pub(crate) fn get(&self, id: u32) -> Option<&RequestStream> {
         let (_, slot) = self.index[self.place(id)?];
         self.slots[slot as usize].as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Stream> {
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut RequestStream> {
         let (_, slot) = self.index[self.place(id)?];
         self.slots[slot as usize].as_mut()
     }
 
-    pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
+    pub(crate) fn remove(&mut self, id: u32) -> Option<RequestStream> {
         let (_, slot) = self.index.remove(self.place(id)?);
         self.free.push(slot);
         self.slots[slot as usize].take()
@@ -122,11 +122,11 @@ impl Streams {
         self.index.iter().map(|&(id, _)| id)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RequestStream> {
         self.slots.iter().flatten()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut RequestStream> {
         self.slots.iter_mut().flatten()
     }
 }

@@ -1,29 +1,29 @@
 //! Decodes blocks into lines (RFC 7541 §3, §6).
 
-use super::table::Table;
-use super::{HpackError, fixed, huffman, integer};
+use super::dynamic_table::DynamicTable;
+use super::{HpackError, huffman, integer, static_table};
 use alloc::vec::Vec;
 use core::ops::Range;
 
 /// A block being decoded.
 #[derive(Clone, Debug)]
-pub struct Block<'a> {
+pub struct HeaderBlock<'a> {
     rest: &'a [u8],
     /// True if a field was read, after which the table's size may not change.
     begun: bool,
 }
 
-impl<'a> Block<'a> {
+impl<'a> HeaderBlock<'a> {
     /// Creates a decoder state for a whole block: the fragments of HEADERS and its CONTINUATIONs,
     /// joined.
-    pub fn new(bytes: &'a [u8]) -> Block<'a> {
-        Block { rest: bytes, begun: false }
+    pub fn new(bytes: &'a [u8]) -> HeaderBlock<'a> {
+        HeaderBlock { rest: bytes, begun: false }
     }
 }
 
 /// The position of one field in the buffer that it was written to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Line {
+pub struct DecodedLine {
     /// The name.
     pub name: Range<usize>,
     /// The value.
@@ -34,18 +34,18 @@ pub struct Line {
 
 /// The receiving half: a decoder with its dynamic table.
 #[derive(Debug)]
-pub struct Decoder {
-    table: Table,
+pub struct HpackDecoder {
+    table: DynamicTable,
     /// The largest size that the peer may choose for the table.
     limit: u32,
 }
 
-impl Decoder {
+impl HpackDecoder {
     /// Creates a decoder. `limit` is the largest size in bytes that the peer may give the dynamic
     /// table (`SETTINGS_HEADER_TABLE_SIZE`). The table has this size from the start; its memory
     /// grows with its entries, up to about twice that.
-    pub fn new(limit: u32) -> Decoder {
-        Decoder { table: Table::new(limit as usize), limit }
+    pub fn new(limit: u32) -> HpackDecoder {
+        HpackDecoder { table: DynamicTable::new(limit as usize), limit }
     }
 
     /// Sets another limit, which the peer has acknowledged. If it is lower than the present size of
@@ -59,7 +59,7 @@ impl Decoder {
     ///
     /// Checks only the coding. Decode every block of a connection to its end, in order, even if its
     /// fields are not wanted; otherwise the tables differ from then on.
-    pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, HpackError> {
+    pub fn line(&mut self, block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<Option<DecodedLine>, HpackError> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };
             if first & 0xe0 != 0x20 {
@@ -80,7 +80,7 @@ impl Decoder {
         }
     }
 
-    fn field(&mut self, first: u8, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Line, HpackError> {
+    fn field(&mut self, first: u8, block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<DecodedLine, HpackError> {
         let start = out.len();
         if first & 0x80 != 0 {
             let index = integer::decode(&mut block.rest, 7)?;
@@ -89,8 +89,11 @@ impl Decoder {
             out.extend_from_slice(name);
             out.extend_from_slice(b": ");
             out.extend_from_slice(value);
-            let line =
-                Line { name: start..start + name.len(), value: out.len() - value.len()..out.len(), sensitive: false };
+            let line = DecodedLine {
+                name: start..start + name.len(),
+                value: out.len() - value.len()..out.len(),
+                sensitive: false,
+            };
             out.extend_from_slice(b"\r\n");
             return Ok(line);
         }
@@ -108,20 +111,20 @@ impl Decoder {
             self.table.insert(&out[name.clone()], &out[value.clone()]);
         }
         out.extend_from_slice(b"\r\n");
-        Ok(Line { name, value, sensitive: first & 0xf0 == 0x10 })
+        Ok(DecodedLine { name, value, sensitive: first & 0xf0 == 0x10 })
     }
 
     fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
         let unknown = HpackError::Index { index };
         let place = (index as usize).checked_sub(1).ok_or(unknown)?;
-        match fixed::TABLE.get(place) {
+        match static_table::TABLE.get(place) {
             Some(&entry) => Ok(entry),
-            None => self.table.get(place - fixed::TABLE.len()).ok_or(unknown),
+            None => self.table.get(place - static_table::TABLE.len()).ok_or(unknown),
         }
     }
 }
 
-fn string(block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<(), HpackError> {
+fn string(block: &mut HeaderBlock<'_>, out: &mut Vec<u8>) -> Result<(), HpackError> {
     let &first = block.rest.first().ok_or(HpackError::Truncated)?;
     let length = integer::decode(&mut block.rest, 7)? as usize;
     let (text, behind) = block.rest.split_at_checked(length).ok_or(HpackError::Truncated)?;

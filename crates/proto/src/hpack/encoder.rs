@@ -1,7 +1,7 @@
 //! Encodes fields into blocks (RFC 7541 §6, §7.1).
 
-use super::table::Table;
-use super::{fixed, huffman, integer};
+use super::dynamic_table::DynamicTable;
+use super::{huffman, integer, static_table};
 use alloc::vec::Vec;
 
 /// The indexing of a field in the table.
@@ -19,8 +19,8 @@ pub enum Indexing {
 
 /// The sending half: an encoder with its dynamic table.
 #[derive(Debug)]
-pub struct Encoder {
-    table: Table,
+pub struct HpackEncoder {
+    table: DynamicTable,
     /// The largest table held here, whatever the peer offers.
     own: u32,
     /// The smallest size since the last block, and whether a change must be announced (RFC 7541
@@ -32,12 +32,12 @@ pub struct Encoder {
 /// The size of a table before any SETTINGS (RFC 9113 §6.5.2).
 const INITIAL: u32 = 4096;
 
-impl Encoder {
+impl HpackEncoder {
     /// Creates an encoder. `own` is the largest size in bytes of the dynamic table; the peer may
     /// make it smaller.
-    pub fn new(own: u32) -> Encoder {
+    pub fn new(own: u32) -> HpackEncoder {
         let size = own.min(INITIAL);
-        Encoder { table: Table::new(size as usize), own, lowest: size, changed: size < INITIAL }
+        HpackEncoder { table: DynamicTable::new(size as usize), own, lowest: size, changed: size < INITIAL }
     }
 
     /// Sets the peer's `SETTINGS_HEADER_TABLE_SIZE`. The next block announces the change.
@@ -69,7 +69,7 @@ impl Encoder {
         // one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
-                let here = (fixed::TABLE.len() + place) as u32 + 1;
+                let here = (static_table::TABLE.len() + place) as u32 + 1;
                 if known_value == value && indexing != Indexing::Never {
                     return integer::encode(here, 0x80, 7, out);
                 }
@@ -78,10 +78,12 @@ impl Encoder {
                 }
             }
         }
-        match fixed::find(name, value) {
-            fixed::Found::Field(index) if indexing != Indexing::Never => return integer::encode(index, 0x80, 7, out),
-            fixed::Found::Field(place) | fixed::Found::Name(place) => index = place,
-            fixed::Found::Nothing => {}
+        match static_table::find(name, value) {
+            static_table::StaticMatch::Field(index) if indexing != Indexing::Never => {
+                return integer::encode(index, 0x80, 7, out);
+            }
+            static_table::StaticMatch::Field(place) | static_table::StaticMatch::Name(place) => index = place,
+            static_table::StaticMatch::Nothing => {}
         }
         let (pattern, prefix) = match indexing {
             Indexing::Add => (0x40, 6),

@@ -31,7 +31,7 @@ const LONGEST: usize = 30;
 const PEEK: u32 = 10;
 
 /// Tables computed from the lengths.
-struct Tables {
+struct HuffmanTables {
     /// Code by symbol, in the low bits.
     codes: [u32; 257],
     /// By the next [`PEEK`] bits: the symbol, and the length in the high byte; 0 if the code is
@@ -44,10 +44,10 @@ struct Tables {
     offset: [u16; LONGEST + 2],
 }
 
-static TABLES: Tables = tables();
+static TABLES: HuffmanTables = tables();
 
-const fn tables() -> Tables {
-    let mut tables = Tables {
+const fn tables() -> HuffmanTables {
+    let mut tables = HuffmanTables {
         codes: [0; 257],
         short: [0; 1 << PEEK],
         ordered: [0; 257],

@@ -1,13 +1,13 @@
-//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`Encoder`] and a [`Decoder`],
+//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`HpackEncoder`] and a [`HpackDecoder`],
 //! each with its own dynamic table.
 //!
 //! ```text
-//!  fields ──▶ Encoder ──▶ block ──(HEADERS, CONTINUATION)──▶ block ──▶ Decoder ──▶ lines `name: value CR LF`
+//!  fields ──▶ HpackEncoder ──▶ block ──(HEADERS, CONTINUATION)──▶ block ──▶ HpackDecoder ──▶ lines `name: value CR LF`
 //!               │ table                                                  │ table
 //!               └─ the same entries, if every block is decoded, in order ┘
 //! ```
 //!
-//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a
+//! The decoder writes its lines straight into the buffer that becomes a [`ResponseHead`](crate::ResponseHead), so a
 //! field is copied once: from the block, or from a table. Both tables keep all entries in one
 //! buffer; an insertion or an eviction moves two numbers. (Rejected: one allocation an entry, which
 //! costs two allocations for each new field of each response.)
@@ -17,17 +17,17 @@
 //! is never longer than a table entry or 8/5 of the block.
 //!
 //! ```
-//! use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+//! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, Indexing};
 //!
-//! let mut encoder = Encoder::new(4096);
+//! let mut encoder = HpackEncoder::new(4096);
 //! let mut block = Vec::new();
 //! encoder.begin(&mut block);
 //! encoder.encode(b":method", b"GET", Indexing::Add, &mut block);
 //! encoder.encode(b"authorization", b"Basic YTpi", Indexing::Never, &mut block);
 //! assert_eq!(block[0], 0x82, "the static table has the method");
 //!
-//! let mut decoder = Decoder::new(4096);
-//! let (mut input, mut text) = (Block::new(&block), Vec::new());
+//! let mut decoder = HpackDecoder::new(4096);
+//! let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
 //! while let Some(line) = decoder.line(&mut input, &mut text)? {
 //!     assert_eq!(line.sensitive, &text[line.name.clone()] == b"authorization");
 //! }
@@ -36,14 +36,14 @@
 //! ```
 
 mod decoder;
+mod dynamic_table;
 mod encoder;
-mod fixed;
 pub(crate) mod huffman;
 mod integer;
-mod table;
+mod static_table;
 
-pub use decoder::{Block, Decoder, Line};
-pub use encoder::{Encoder, Indexing};
+pub use decoder::{DecodedLine, HeaderBlock, HpackDecoder};
+pub use encoder::{HpackEncoder, Indexing};
 
 use core::fmt;
 

@@ -4,13 +4,13 @@ use super::peer::{
     DATA, END, HEADERS, SETTINGS, WINDOW_UPDATE, data, get, headers, padded, sent, settings, settings_ack,
     window_update, with,
 };
-use haul_proto::h2::{BodyLength, Config, Conn, ErrorCode, Event, RequestId};
-use haul_proto::time::Time;
+use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Event, H2Machine, RequestId};
+use haul_proto::time::Timestamp;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
-enum Op {
+enum WindowOp {
     Ask,
     /// Payload for one of the streams: which, how much of what its windows leave (of 255), padded
     /// or not.
@@ -24,23 +24,23 @@ enum Op {
     Widen(u32),
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = WindowOp> {
     let part = || prop_oneof![Just(255u8), any::<u8>()];
     prop_oneof![
-        2 => Just(Op::Ask),
-        6 => (any::<u8>(), part(), any::<bool>()).prop_map(|(which, part, pad)| Op::Send(which, part, pad)),
-        1 => any::<u8>().prop_map(Op::End),
-        5 => (any::<u8>(), part()).prop_map(|(which, part)| Op::Release(which, part)),
-        1 => any::<u8>().prop_map(Op::Cancel),
-        1 => any::<u16>().prop_map(Op::Later),
-        1 => (1u32..100_000).prop_map(Op::Widen),
+        2 => Just(WindowOp::Ask),
+        6 => (any::<u8>(), part(), any::<bool>()).prop_map(|(which, part, pad)| WindowOp::Send(which, part, pad)),
+        1 => any::<u8>().prop_map(WindowOp::End),
+        5 => (any::<u8>(), part()).prop_map(|(which, part)| WindowOp::Release(which, part)),
+        1 => any::<u8>().prop_map(WindowOp::Cancel),
+        1 => any::<u16>().prop_map(WindowOp::Later),
+        1 => (1u32..100_000).prop_map(WindowOp::Widen),
     ]
 }
 
-struct Model {
-    conn: Conn,
-    config: Config,
-    now: Time,
+struct WindowModel {
+    conn: H2Machine,
+    config: H2Config,
+    now: Timestamp,
     /// The initial window, by the SETTINGS received.
     initial: i64,
     /// The number of bytes that we may send, as the peer counts it.
@@ -55,14 +55,14 @@ fn pick(windows: &BTreeMap<u32, i64>, which: u8) -> Option<u32> {
     windows.keys().nth(usize::from(which) % count.max(1)).copied()
 }
 
-impl Model {
-    fn new(mut config: Config) -> Model {
+impl WindowModel {
+    fn new(mut config: H2Config) -> WindowModel {
         // As the machine does it.
         config.stream_window = config.stream_window.min(config.connection_window);
-        let mut model = Model {
-            conn: Conn::new(config),
+        let mut model = WindowModel {
+            conn: H2Machine::new(config),
             config,
-            now: Time(1_000),
+            now: Timestamp(1_000),
             initial: 65_535,
             window: 65_535,
             windows: BTreeMap::new(),
@@ -110,8 +110,8 @@ impl Model {
             let step = self.conn.step(self.now, &mut wire[at..]).expect("a peer that keeps to the rules");
             at += step.consumed;
             match step.event {
-                Event::NeedInput => break,
-                Event::Body { id, range } => *self.held.entry(id.0 as u32).or_default() += range.len() as u64,
+                H2Event::NeedInput => break,
+                H2Event::Body { id, range } => *self.held.entry(id.0 as u32).or_default() += range.len() as u64,
                 _ => {}
             }
         }
@@ -124,16 +124,16 @@ impl Model {
         self.hear();
     }
 
-    fn apply(&mut self, op: Op) {
+    fn apply(&mut self, op: WindowOp) {
         match op {
-            Op::Ask => {
+            WindowOp::Ask => {
                 if self.conn.can_enqueue() {
                     let id = self.conn.enqueue(self.now, &get()).expect("valid").0 as u32;
                     self.hear();
                     self.say(headers(id, 0, &[(":status", "200")]));
                 }
             }
-            Op::Send(which, part, pad) => {
+            WindowOp::Send(which, part, pad) => {
                 let Some(id) = pick(&self.windows, which) else { return };
                 let room = self.windows[&id].min(self.window).clamp(0, 16_384) as usize;
                 let length = room * usize::from(part) / 255;
@@ -146,24 +146,24 @@ impl Model {
                 *self.windows.get_mut(&id).expect("open") -= length as i64;
                 self.say(frame);
             }
-            Op::End(which) => {
+            WindowOp::End(which) => {
                 let Some(id) = pick(&self.windows, which) else { return };
                 self.windows.remove(&id);
                 self.say(data(id, END, b""));
             }
-            Op::Release(which, part) => {
+            WindowOp::Release(which, part) => {
                 let count = self.held.len();
                 let Some((&id, &held)) = self.held.iter().nth(usize::from(which) % count.max(1)) else { return };
                 self.release(id, held * u64::from(part) / 255);
             }
-            Op::Cancel(which) => {
+            WindowOp::Cancel(which) => {
                 let Some(id) = pick(&self.windows, which) else { return };
                 self.windows.remove(&id);
                 assert!(self.conn.reset(RequestId(u64::from(id)), ErrorCode::CANCEL));
                 self.hear();
             }
-            Op::Later(nanos) => self.now = Time(self.now.0 + u64::from(nanos)),
-            Op::Widen(window) => {
+            WindowOp::Later(nanos) => self.now = Timestamp(self.now.0 + u64::from(nanos)),
+            WindowOp::Widen(window) => {
                 self.conn.widen(window);
                 self.hear();
             }
@@ -199,11 +199,11 @@ proptest! {
         connection_window in 65_535u32..300_000,
         measured in any::<bool>(),
     ) {
-        let mut model = Model::new(Config { stream_window, connection_window, ..Config::default() });
+        let mut model = WindowModel::new(H2Config { stream_window, connection_window, ..H2Config::default() });
         model.say(settings(&[]));
-        model.apply(Op::Ask);
+        model.apply(WindowOp::Ask);
         if measured {
-            model.now = Time(2_000);
+            model.now = Timestamp(2_000);
             model.say(settings_ack());
         }
         for op in ops {
@@ -222,11 +222,11 @@ proptest! {
         lengths in prop::collection::vec(0u64..150_000, 1..5),
         steps in prop::collection::vec((0usize..5, 1u32..40_000, any::<bool>(), 0u32..70_000), 0..60),
     ) {
-        let mut conn = Conn::new(Config::default());
-        conn.step(Time(0), &mut settings(&[])).expect("settings");
+        let mut conn = H2Machine::new(H2Config::default());
+        conn.step(Timestamp(0), &mut settings(&[])).expect("settings");
         let ids: Vec<RequestId> = lengths
             .iter()
-            .map(|&length| conn.enqueue(Time(0), &with("POST", BodyLength::Known(length))).expect("valid"))
+            .map(|&length| conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(length))).expect("valid"))
             .collect();
         let (mut initial, mut window) = (65_535i64, 65_535i64);
         let mut windows: BTreeMap<u32, i64> = ids.iter().map(|id| (id.0 as u32, initial)).collect();
@@ -252,9 +252,9 @@ proptest! {
             let mut wire = wire;
             let mut at = 0;
             loop {
-                let step = conn.step(Time(0), &mut wire[at..]).expect("valid");
+                let step = conn.step(Timestamp(0), &mut wire[at..]).expect("valid");
                 at += step.consumed;
-                if step.event == Event::NeedInput {
+                if step.event == H2Event::NeedInput {
                     break;
                 }
             }
@@ -288,11 +288,11 @@ proptest! {
 #[test]
 fn stopped_readers_stay_inside_the_budget() {
     let total = 4 << 20;
-    let config = Config { connection_window: total, stream_window: 4_096, ..Config::default() };
-    let mut model = Model::new(config);
+    let config = H2Config { connection_window: total, stream_window: 4_096, ..H2Config::default() };
+    let mut model = WindowModel::new(config);
     model.say([settings(&[(3, 5_000)]), settings_ack()].concat());
     for _ in 0..1_000 {
-        model.apply(Op::Ask);
+        model.apply(WindowOp::Ask);
     }
     assert_eq!(model.windows.len(), 1_000);
     for _ in 0..3 {

@@ -2,31 +2,31 @@
 //! by byte.
 
 use super::peer::{
-    CONTINUATION, DATA, END, GOAWAY, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, Seen, WHOLE,
-    WINDOW_UPDATE, answer, asked, block, body, data, feed, frame, frames, get, go_away, headers, padded, rst, settings,
-    settings_ack, window_update, with,
+    CONTINUATION, DATA, END, GOAWAY, H2Observation, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
+    SETTINGS, WHOLE, WINDOW_UPDATE, answer, asked, block, body, data, feed, frame, frames, get, go_away, headers,
+    padded, rst, settings, settings_ack, window_update, with,
 };
 use haul_proto::Limits;
 use haul_proto::ResponseError;
 use haul_proto::h2::{
-    BodyLength, CloseReason, Config, Conn, Error, ErrorCode, FieldFault, Flood, FrameFault, LengthFault, RequestId,
-    ResetReason,
+    BodyLength, CloseReason, ErrorCode, FieldFault, FloodKind, FrameFault, H2Config, H2Error, H2Machine, LengthFault,
+    RequestId, ResetReason,
 };
 use haul_proto::hpack;
-use haul_proto::time::Time;
+use haul_proto::time::Timestamp;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 /// The connection ends with this error.
-fn refused_raw(class: &str, wire: &[u8], error: Error) {
+fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
     let cuts: Vec<usize> = (1..wire.len()).collect();
     for cuts in [&[][..], &cuts] {
-        let mut conn = asked(Config::default(), &get(), 3);
+        let mut conn = asked(H2Config::default(), &get(), 3);
         let seen = feed(&mut conn, wire, cuts);
-        assert_eq!(seen.last(), Some(&Seen::Error(error)), "{class}");
+        assert_eq!(seen.last(), Some(&H2Observation::Error(error)), "{class}");
         assert_eq!(
-            conn.step(Time(0), &mut [0; 9]),
-            Err(Error::Response(ResponseError::Closed(CloseReason::Broken))),
+            conn.step(Timestamp(0), &mut [0; 9]),
+            Err(H2Error::Response(ResponseError::Closed(CloseReason::Broken))),
             "{class}"
         );
         assert!(!conn.can_enqueue() && !conn.is_idle(), "{class}: never reused");
@@ -36,21 +36,21 @@ fn refused_raw(class: &str, wire: &[u8], error: Error) {
     }
 }
 
-fn refused(class: &str, wire: &[Vec<u8>], error: Error) {
+fn refused(class: &str, wire: &[Vec<u8>], error: H2Error) {
     refused_raw(class, &[settings(&[]), wire.concat()].concat(), error);
 }
 
 /// The first response ends with this error, and the connection goes on.
-fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: Error) {
+fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error) {
     let wire = [settings(&[]), wire.concat(), headers(3, END, OK)].concat();
     let cuts: Vec<usize> = (1..wire.len()).collect();
     for cuts in [&[][..], &cuts] {
-        let mut conn = asked(Config::default(), &with(method, BodyLength::None), 2);
+        let mut conn = asked(H2Config::default(), &with(method, BodyLength::None), 2);
         let seen = feed(&mut conn, &wire, cuts);
-        let expected = Seen::Reset(1, ResetReason::Violation(error), false);
+        let expected = H2Observation::Reset(1, ResetReason::Violation(error), false);
         assert!(seen.contains(&expected), "{class}: {seen:?}");
-        assert!(!seen.iter().any(|seen| matches!(seen, Seen::Complete(1, _))), "{class}: no false success");
-        assert_eq!(seen.last(), Some(&Seen::Complete(3, None)), "{class}: the next one is well");
+        assert!(!seen.iter().any(|seen| matches!(seen, H2Observation::Complete(1, _))), "{class}: no false success");
+        assert_eq!(seen.last(), Some(&H2Observation::Complete(3, None)), "{class}: the next one is well");
         let told = (RST_STREAM, 0, 1, error.code().0.to_be_bytes().to_vec());
         assert!(frames(conn.output()).contains(&told), "{class}: the peer is told");
         assert!(error.to_string().starts_with("server "), "{class}: says who is to blame: {error}");
@@ -59,15 +59,15 @@ fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: Error) 
 
 #[test]
 fn other_protocols_are_refused() {
-    refused_raw("HTTP/1", b"HTTP/1.1 200 OK\r\n\r\n", Error::NotHttp2 { http1: true });
-    refused_raw("another protocol", b"220 mail.example.org ESMTP", Error::NotHttp2 { http1: false });
-    refused_raw("no preface", &headers(1, END, OK), Error::NotHttp2 { http1: false });
-    refused_raw("an acknowledgement first", &settings_ack(), Error::NotHttp2 { http1: false });
+    refused_raw("HTTP/1", b"HTTP/1.1 200 OK\r\n\r\n", H2Error::NotHttp2 { http1: true });
+    refused_raw("another protocol", b"220 mail.example.org ESMTP", H2Error::NotHttp2 { http1: false });
+    refused_raw("no preface", &headers(1, END, OK), H2Error::NotHttp2 { http1: false });
+    refused_raw("an acknowledgement first", &settings_ack(), H2Error::NotHttp2 { http1: false });
 }
 
 #[test]
 fn invalid_frame_sizes_are_refused() {
-    let size = |kind, length| Error::FrameSize { kind, length };
+    let size = |kind, length| H2Error::FrameSize { kind, length };
     refused("SETTINGS of 5", &[frame(SETTINGS, 0, 0, &[0; 5])], size(SETTINGS, 5));
     refused("a long ack", &[frame(SETTINGS, 1, 0, &[0; 6])], size(SETTINGS, 6));
     refused("PING of 7", &[frame(PING, 0, 0, &[0; 7])], size(PING, 7));
@@ -82,7 +82,7 @@ fn invalid_frame_sizes_are_refused() {
 
 #[test]
 fn misplaced_frames_are_refused() {
-    let fault = Error::Frame;
+    let fault = H2Error::Frame;
     for kind in [DATA, HEADERS] {
         refused("stream 0", &[frame(kind, 0, 0, &[0; 4])], fault(FrameFault::StreamZero));
     }
@@ -107,12 +107,12 @@ fn misplaced_frames_are_refused() {
     }
     refused("another's block", &[begun, frame(CONTINUATION, 4, 3, &[])], fault(FrameFault::Interleaved));
     refused("continuation of nothing", &[frame(CONTINUATION, 4, 1, &[])], fault(FrameFault::StrayContinuation));
-    refused("push", &[frame(PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x88])], Error::Push);
+    refused("push", &[frame(PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x88])], H2Error::Push);
 }
 
 #[test]
 fn excessive_padding_is_refused() {
-    let fault = Error::Frame(FrameFault::Padding);
+    let fault = H2Error::Frame(FrameFault::Padding);
     let head = headers(1, 0, OK);
     refused("DATA of padding", &[head.clone(), frame(DATA, PADDED, 1, &[3, 0, 0])], fault);
     refused("DATA without the length", &[head, frame(DATA, PADDED, 1, &[])], fault);
@@ -124,33 +124,33 @@ fn excessive_padding_is_refused() {
 #[test]
 fn window_violations_are_refused() {
     let head = headers(1, 0, OK);
-    let config = Config { connection_window: 1, stream_window: 20_000, ..Config::default() };
+    let config = H2Config { connection_window: 1, stream_window: 20_000, ..H2Config::default() };
     for (class, count, stream) in [("a stream's", 2, 20_000), ("the connection's", 4, 65_535)] {
-        let config = Config { stream_window: stream, ..config };
+        let config = H2Config { stream_window: stream, ..config };
         let mut conn = asked(config, &get(), 1);
         answer(&mut conn, std::slice::from_ref(&head));
         let mut wire = vec![data(1, 0, &[0; 16_384]); count].concat();
         let error = loop {
-            match conn.step(Time(0), &mut wire) {
+            match conn.step(Timestamp(0), &mut wire) {
                 Ok(step) => drop(wire.drain(..step.consumed)),
                 Err(error) => break error,
             }
             assert!(!wire.is_empty(), "{class}: too much was taken");
         };
-        assert_eq!(error, Error::FlowControl, "{class}");
+        assert_eq!(error, H2Error::FlowControl, "{class}");
     }
-    refused("zero", &[window_update(0, 0)], Error::ZeroIncrement);
-    refused("overflow", &[window_update(0, 0x7fff_ffff)], Error::WindowOverflow);
+    refused("zero", &[window_update(0, 0)], H2Error::ZeroIncrement);
+    refused("overflow", &[window_update(0, 0x7fff_ffff)], H2Error::WindowOverflow);
     let raised = [window_update(1, 0x7fff_0000), settings(&[(4, 0x7fff_ffff)])];
-    refused("overflow by SETTINGS", &raised, Error::WindowOverflow);
-    reset_for("zero for a stream", "GET", &[window_update(1, 0)], Error::ZeroIncrement);
-    reset_for("overflow of a stream", "GET", &[window_update(1, 0x7fff_ffff)], Error::WindowOverflow);
+    refused("overflow by SETTINGS", &raised, H2Error::WindowOverflow);
+    reset_for("zero for a stream", "GET", &[window_update(1, 0)], H2Error::ZeroIncrement);
+    reset_for("overflow of a stream", "GET", &[window_update(1, 0x7fff_ffff)], H2Error::WindowOverflow);
 }
 
 #[test]
 fn impossible_settings_are_refused() {
     for (id, value) in [(2, 1), (2, 9), (4, 0x8000_0000), (5, 16_383), (5, 0x100_0000)] {
-        refused("a setting", &[settings(&[(id, value)])], Error::Setting { id, value });
+        refused("a setting", &[settings(&[(id, value)])], H2Error::Setting { id, value });
     }
 }
 
@@ -158,33 +158,33 @@ fn impossible_settings_are_refused() {
 #[test]
 fn floods_end_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
-    let flood = |of, limit| Error::Flood { of, limit };
+    let flood = |of, limit| H2Error::Flood { of, limit };
     let head = headers(1, 0, OK);
-    refused("PING", &many(frame(PING, 0, 0, &[0; 8]), 1_001), flood(Flood::Ping, 1_000));
-    refused("PING answers", &many(frame(PING, 1, 0, &[0; 8]), 1_001), flood(Flood::Ping, 1_000));
-    refused("SETTINGS", &many(settings(&[]), 100), flood(Flood::Settings, 100));
-    refused("SETTINGS answers", &many(settings_ack(), 100), flood(Flood::Settings, 100));
-    refused("PRIORITY", &many(frame(PRIORITY, 0, 1, &[0; 5]), 1_001), flood(Flood::Priority, 1_000));
-    refused("unknown", &many(frame(99, 0, 0, &[]), 1_001), flood(Flood::Unknown, 1_000));
-    refused("WINDOW_UPDATE", &many(window_update(0, 1), 10_001), flood(Flood::WindowUpdate, 10_000));
-    refused("GOAWAY", &many(go_away(3, ErrorCode::NO_ERROR), 17), flood(Flood::GoAway, 16));
+    refused("PING", &many(frame(PING, 0, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
+    refused("PING answers", &many(frame(PING, 1, 0, &[0; 8]), 1_001), flood(FloodKind::Ping, 1_000));
+    refused("SETTINGS", &many(settings(&[]), 100), flood(FloodKind::Settings, 100));
+    refused("SETTINGS answers", &many(settings_ack(), 100), flood(FloodKind::Settings, 100));
+    refused("PRIORITY", &many(frame(PRIORITY, 0, 1, &[0; 5]), 1_001), flood(FloodKind::Priority, 1_000));
+    refused("unknown", &many(frame(99, 0, 0, &[]), 1_001), flood(FloodKind::Unknown, 1_000));
+    refused("WINDOW_UPDATE", &many(window_update(0, 1), 10_001), flood(FloodKind::WindowUpdate, 10_000));
+    refused("GOAWAY", &many(go_away(3, ErrorCode::NO_ERROR), 17), flood(FloodKind::GoAway, 16));
     // The head was of use, and the first reset ends a request.
     let empty = [vec![head.clone()], many(data(1, 0, b""), 1_002)].concat();
-    refused("empty DATA", &empty, flood(Flood::EmptyData, 1_000));
+    refused("empty DATA", &empty, flood(FloodKind::EmptyData, 1_000));
     let empty = [vec![head], many(padded(1, 0, b"", 9), 1_002)].concat();
-    refused("padding alone", &empty, flood(Flood::EmptyData, 1_000));
-    refused("RST_STREAM", &many(rst(1, ErrorCode::CANCEL), 1_002), flood(Flood::Reset, 1_000));
+    refused("padding alone", &empty, flood(FloodKind::EmptyData, 1_000));
+    refused("RST_STREAM", &many(rst(1, ErrorCode::CANCEL), 1_002), flood(FloodKind::Reset, 1_000));
     let endless = [vec![frame(HEADERS, 0, 1, &[])], many(frame(CONTINUATION, 0, 1, &[]), 65)].concat();
-    refused("CONTINUATION", &endless, flood(Flood::Continuation, 64));
+    refused("CONTINUATION", &endless, flood(FloodKind::Continuation, 64));
 }
 
 #[test]
 fn unread_acknowledgements_are_bounded() {
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     let mut wire = [settings(&[]), vec![frame(PING, 0, 0, &[0; 8]); 900].concat()].concat();
-    let mut now = Time(0);
+    let mut now = Timestamp(0);
     let error = loop {
-        now = Time(now.0 + 11_000_000_000);
+        now = Timestamp(now.0 + 11_000_000_000);
         let mut at = 0;
         let result = loop {
             match conn.step(now, &mut wire[at..]) {
@@ -198,24 +198,24 @@ fn unread_acknowledgements_are_bounded() {
         }
         wire = vec![frame(PING, 0, 0, &[0; 8]); 900].concat();
     };
-    assert_eq!(error, Error::Flood { of: Flood::Unread, limit: 2_000 });
+    assert_eq!(error, H2Error::Flood { of: FloodKind::Unread, limit: 2_000 });
     assert!(conn.output().len() < 40_000);
 }
 
 #[test]
 fn reset_streams_do_not_bypass_limits() {
-    let config = Config { stream_window: 20_000, ..Config::default() };
+    let config = H2Config { stream_window: 20_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 1);
     answer(&mut conn, &[headers(1, 0, OK)]);
     conn.reset(RequestId(1), ErrorCode::CANCEL);
     assert_eq!(feed(&mut conn, &data(1, 0, &[0; 20_000]), &[]), [], "as much as the window was");
-    let fault = Seen::Error(Error::Frame(FrameFault::ClosedStream));
+    let fault = H2Observation::Error(H2Error::Frame(FrameFault::ClosedStream));
     assert_eq!(feed(&mut conn, &data(1, 0, b"x"), &[]), [fault]);
 }
 
 #[test]
 fn malformed_heads_are_refused() {
-    let field = |fault| Error::Field(fault);
+    let field = |fault| H2Error::Field(fault);
     let with_ok = |name: &'static str, value: &'static str| headers(1, END, &[(":status", "200"), (name, value)]);
     let cases: &[(&str, &str, FieldFault)] = &[
         ("", "x", FieldFault::Name),
@@ -251,16 +251,16 @@ fn malformed_heads_are_refused() {
     let pseudo = headers(1, END, &[(":status", "200")]);
     reset_for("a status in trailers", "GET", &[head.clone(), pseudo], field(FieldFault::PseudoInTrailers));
     let open = headers(1, 0, &[("a", "b")]);
-    reset_for("trailers that go on", "GET", &[head, open], Error::Frame(FrameFault::HeadInBody));
+    reset_for("trailers that go on", "GET", &[head, open], H2Error::Frame(FrameFault::HeadInBody));
     let interim = headers(1, END, &[(":status", "103")]);
-    reset_for("an interim end", "GET", &[interim], Error::Frame(FrameFault::InterimEnd));
-    reset_for("a body first", "GET", &[data(1, 0, b"x")], Error::Frame(FrameFault::DataBeforeHead));
+    reset_for("an interim end", "GET", &[interim], H2Error::Frame(FrameFault::InterimEnd));
+    reset_for("a body first", "GET", &[data(1, 0, b"x")], H2Error::Frame(FrameFault::DataBeforeHead));
 }
 
 #[test]
 fn length_mismatches_are_refused() {
     let says = |length: &'static str, flags| headers(1, flags, &[(":status", "200"), ("content-length", length)]);
-    let differ = |expected, got| Error::Length { expected, got };
+    let differ = |expected, got| H2Error::Length { expected, got };
     reset_for("too long", "GET", &[says("5", 0), data(1, 0, b"hel"), data(1, END, b"lo!")], differ(5, 6));
     reset_for("too short", "GET", &[says("5", 0), data(1, 0, b"hel"), data(1, END, b"l")], differ(5, 4));
     reset_for("empty end", "GET", &[says("5", 0), data(1, 0, b"hell"), data(1, END, b"")], differ(5, 4));
@@ -268,29 +268,29 @@ fn length_mismatches_are_refused() {
     let trailers = headers(1, END, &[("a", "b")]);
     reset_for("by trailers", "GET", &[says("5", 0), data(1, 0, b"hell"), trailers], differ(5, 4));
     for length in ["", "-1", "+5", "5x", "0x5", "5,"] {
-        let error = Error::Response(ResponseError::ContentLength(LengthFault::Malformed));
+        let error = H2Error::Response(ResponseError::ContentLength(LengthFault::Malformed));
         reset_for("malformed", "GET", &[says(length, 0)], error);
     }
     reset_for(
         "too large",
         "GET",
         &[says("18446744073709551616", 0)],
-        Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
+        H2Error::Response(ResponseError::ContentLength(LengthFault::TooLarge)),
     );
     let two = headers(1, 0, &[(":status", "200"), ("content-length", "5"), ("content-length", "6")]);
-    reset_for("two", "GET", &[two], Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
+    reset_for("two", "GET", &[two], H2Error::Response(ResponseError::ContentLength(LengthFault::Conflicting)));
     let empty = headers(1, 0, &[(":status", "204")]);
-    reset_for("a body with 204", "GET", &[empty, data(1, 0, b"x")], Error::UnexpectedBody);
+    reset_for("a body with 204", "GET", &[empty, data(1, 0, b"x")], H2Error::UnexpectedBody);
 }
 
 #[test]
 fn truncated_body_is_delivered_before_its_error() {
     let head = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
     let wire = [settings(&[]), head, data(1, END, b"hell")].concat();
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     let seen = feed(&mut conn, &wire, &[]);
-    let short = ResetReason::Violation(Error::Length { expected: 5, got: 4 });
-    assert!(seen.ends_with(&[body(1, b"hell"), Seen::Reset(1, short, false)]), "{seen:?}");
+    let short = ResetReason::Violation(H2Error::Length { expected: 5, got: 4 });
+    assert!(seen.ends_with(&[body(1, b"hell"), H2Observation::Reset(1, short, false)]), "{seen:?}");
 }
 
 #[test]
@@ -301,13 +301,13 @@ fn large_heads_are_refused() {
     let parts: Vec<&[u8]> = whole.chunks(60_000).collect();
     let mut wire = vec![frame(HEADERS, 0, 1, parts[0])];
     wire.extend(parts[1..].iter().map(|part| frame(CONTINUATION, 0, 1, part)));
-    refused("a block above 300 KiB", &wire, Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 }));
+    refused("a block above 300 KiB", &wire, H2Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 }));
 
     // Small on the wire: an entry of 4,000 bytes, then its index again and again.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e];
     bomb.extend_from_slice(&[b'v'; 4_000]);
     let small = [&bomb[..], &[0xbe; 1_000]].concat();
-    let error = Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 });
+    let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 300 * 1024 });
     reset_for("a bomb", "GET", &[frame(HEADERS, WHOLE | END, 1, &small)], error);
     bomb.extend_from_slice(&[0xbe; 50_000]);
     refused("200 MB in a block", &[frame(HEADERS, WHOLE | END, 1, &bomb)], error);
@@ -315,37 +315,37 @@ fn large_heads_are_refused() {
     let mut fields = vec![0x88];
     fields.extend(block(&[("a", "")]).repeat(5_001));
     let many = frame(HEADERS, WHOLE | END, 1, &fields);
-    reset_for("5,001 fields", "GET", &[many], Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
+    reset_for("5,001 fields", "GET", &[many], H2Error::Response(ResponseError::TooManyFields { limit: 5_000 }));
 
     let trailers = block(&[("a", "")]).repeat(1_001);
     let many = [headers(1, 0, OK), frame(HEADERS, WHOLE | END, 1, &trailers)];
-    reset_for("1,001 trailers", "GET", &many, Error::Response(ResponseError::TooManyTrailers { limit: 1_000 }));
+    reset_for("1,001 trailers", "GET", &many, H2Error::Response(ResponseError::TooManyTrailers { limit: 1_000 }));
     let long = [headers(1, 0, OK), headers(1, END, &[("a", &"v".repeat(65_400)), ("b", &"v".repeat(100))])];
-    let large = Config { max_frame_size: 1 << 20, ..Config::default() };
+    let large = H2Config { max_frame_size: 1 << 20, ..H2Config::default() };
     let seen = answer(&mut asked(large, &get(), 1), &long);
-    let error = Error::Response(ResponseError::TrailersTooLarge { limit: 65_536 });
-    assert_eq!(seen.last(), Some(&Seen::Reset(1, ResetReason::Violation(error), false)));
+    let error = H2Error::Response(ResponseError::TrailersTooLarge { limit: 65_536 });
+    assert_eq!(seen.last(), Some(&H2Observation::Reset(1, ResetReason::Violation(error), false)));
 }
 
 #[test]
 fn endless_interim_heads_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];
-    reset_for("65 interim heads", "GET", &wire, Error::Response(ResponseError::TooManyInterim { limit: 64 }));
+    reset_for("65 interim heads", "GET", &wire, H2Error::Response(ResponseError::TooManyInterim { limit: 64 }));
     let limits = Limits { head_bytes: 1_000, interim: 1_000, ..Limits::default() };
-    let mut conn = asked(Config { limits, ..Config::default() }, &get(), 1);
+    let mut conn = asked(H2Config { limits, ..H2Config::default() }, &get(), 1);
     let seen = answer(&mut conn, &vec![headers(1, 0, &[(":status", "102"), ("x", &"v".repeat(57))]); 9]);
-    let error = Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
-    assert_eq!(seen.last(), Some(&Seen::Reset(1, ResetReason::Violation(error), false)));
+    let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
+    assert_eq!(seen.last(), Some(&H2Observation::Reset(1, ResetReason::Violation(error), false)));
     assert_eq!(seen.len(), 8, "seven of 132 bytes fit");
 }
 
 #[test]
 fn broken_compression_ends_the_connection() {
     let block = |bytes: &[u8]| [frame(HEADERS, WHOLE | END, 1, bytes)];
-    refused("an index", &block(&[0xbe]), Error::Hpack(hpack::HpackError::Index { index: 62 }));
-    refused("cut", &block(&[0x88, 0x40, 9, b'x']), Error::Hpack(hpack::HpackError::Truncated));
+    refused("an index", &block(&[0xbe]), H2Error::Hpack(hpack::HpackError::Index { index: 62 }));
+    refused("cut", &block(&[0x88, 0x40, 9, b'x']), H2Error::Hpack(hpack::HpackError::Truncated));
     let error = hpack::HpackError::TableSize { size: 4_097, limit: 4_096 };
-    refused("a table", &block(&[0x3f, 0xe2, 0x1f, 0x88]), Error::Hpack(error));
+    refused("a table", &block(&[0x3f, 0xe2, 0x1f, 0x88]), H2Error::Hpack(error));
 }
 
 /// The table follows also where a head is refused or is not wanted.
@@ -354,7 +354,7 @@ fn compression_survives_refused_heads() {
     let entry = [&[0x40, 1, b'x', 1, b'y'][..]].concat();
     let bad = [&[0x88][..], &block(&[("UPPER", "case")]), &entry].concat();
     let late = [&[0x88][..], &[0x40, 1, b'z', 1, b'w']].concat();
-    let mut conn = asked(Config::default(), &get(), 3);
+    let mut conn = asked(H2Config::default(), &get(), 3);
     conn.reset(RequestId(3), ErrorCode::CANCEL);
     let seen = answer(
         &mut conn,
@@ -364,13 +364,13 @@ fn compression_survives_refused_heads() {
             frame(HEADERS, WHOLE | END, 5, &[0x88, 0xbe, 0xbf]),
         ],
     );
-    let Some(Seen::Head(5, text, _)) = seen.get(1) else { panic!("{seen:?}") };
+    let Some(H2Observation::Head(5, text, _)) = seen.get(1) else { panic!("{seen:?}") };
     assert_eq!(text, b"HTTP/2 200 \r\nz: w\r\nx: y\r\n\r\n");
 }
 
 #[test]
 fn valid_neighbours_are_accepted() {
-    let mut conn: Conn = asked(Config::default(), &get(), 3);
+    let mut conn: H2Machine = asked(H2Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,
         &[
@@ -383,5 +383,5 @@ fn valid_neighbours_are_accepted() {
             frame(HEADERS, WHOLE | END, 3, &[&[0x88][..], &block(&[("a", "")]).repeat(5_000)].concat()),
         ],
     );
-    assert_eq!(seen.iter().filter(|seen| matches!(seen, Seen::Complete(..))).count(), 2);
+    assert_eq!(seen.iter().filter(|seen| matches!(seen, H2Observation::Complete(..))).count(), 2);
 }

@@ -1,7 +1,9 @@
 //! A peer made of bytes, and a driver in memory that writes down what happens.
 
-use haul_proto::h2::{BodyFraming, BodyLength, Config, Conn, Error, ErrorCode, Event, Request, RequestId, ResetReason};
-use haul_proto::time::Time;
+use haul_proto::h2::{
+    BodyFraming, BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId, ResetReason,
+};
+use haul_proto::time::Timestamp;
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -99,14 +101,14 @@ pub(crate) fn frames(output: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 }
 
 /// Takes all of the output.
-pub(crate) fn sent(conn: &mut Conn) -> Vec<(u8, u8, u32, Vec<u8>)> {
+pub(crate) fn sent(conn: &mut H2Machine) -> Vec<(u8, u8, u32, Vec<u8>)> {
     let found = frames(conn.output());
     conn.advance_output(conn.output().len());
     found
 }
 
-pub(crate) fn with(method: &'static str, body: BodyLength) -> Request<'static> {
-    Request {
+pub(crate) fn with(method: &'static str, body: BodyLength) -> RequestHead<'static> {
+    RequestHead {
         method,
         scheme: "https",
         authority: "h",
@@ -118,15 +120,15 @@ pub(crate) fn with(method: &'static str, body: BodyLength) -> Request<'static> {
     }
 }
 
-pub(crate) fn get() -> Request<'static> {
+pub(crate) fn get() -> RequestHead<'static> {
     with("GET", BodyLength::None)
 }
 
 /// A connection on which so many requests are enqueued and sent.
-pub(crate) fn asked(config: Config, request: &Request<'_>, count: usize) -> Conn {
-    let mut conn = Conn::new(config);
+pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -> H2Machine {
+    let mut conn = H2Machine::new(config);
     for _ in 0..count {
-        conn.enqueue(Time(0), request).expect("a valid request");
+        conn.enqueue(Timestamp(0), request).expect("a valid request");
     }
     conn.advance_output(conn.output().len());
     conn
@@ -134,7 +136,7 @@ pub(crate) fn asked(config: Config, request: &Request<'_>, count: usize) -> Conn
 
 /// An event without regard to how the input was cut: neighbouring bodies of one response are one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum H2Observation {
     Settings(u32),
     Interim(u64, Vec<u8>),
     Head(u64, Vec<u8>, BodyFraming),
@@ -142,48 +144,52 @@ pub(crate) enum Seen {
     Complete(u64, Option<Vec<u8>>),
     Reset(u64, ResetReason, bool),
     GoAway(u64, ErrorCode),
-    Error(Error),
+    Error(H2Error),
 }
 
 /// Feeds the wire, cut before each of these positions (rising); bodies are released at once.
-pub(crate) fn feed(conn: &mut Conn, wire: &[u8], cuts: &[usize]) -> Vec<Seen> {
-    let mut seen: Vec<Seen> = Vec::new();
+pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2Observation> {
+    let mut seen: Vec<H2Observation> = Vec::new();
     let mut from = 0;
     for to in cuts.iter().copied().chain([wire.len()]) {
         let mut piece = wire[from..to].to_vec();
         from = to;
         let mut at = 0;
         loop {
-            let step = match conn.step(Time(0), &mut piece[at..]) {
+            let step = match conn.step(Timestamp(0), &mut piece[at..]) {
                 Ok(step) => step,
                 Err(error) => {
-                    seen.push(Seen::Error(error));
+                    seen.push(H2Observation::Error(error));
                     return seen;
                 }
             };
             let input = &piece[at..];
             at += step.consumed;
             match step.event {
-                Event::NeedInput => {
+                H2Event::NeedInput => {
                     assert_eq!(at, piece.len(), "all input is consumed");
                     break;
                 }
-                Event::Settings { max_concurrent } => seen.push(Seen::Settings(max_concurrent)),
-                Event::Interim { id, head } => seen.push(Seen::Interim(id.0, head.raw().to_vec())),
-                Event::Head { id, head, framing } => seen.push(Seen::Head(id.0, head.raw().to_vec(), framing)),
-                Event::Body { id, range } => {
+                H2Event::Settings { max_concurrent } => seen.push(H2Observation::Settings(max_concurrent)),
+                H2Event::Interim { id, head } => seen.push(H2Observation::Interim(id.0, head.raw().to_vec())),
+                H2Event::Head { id, head, framing } => {
+                    seen.push(H2Observation::Head(id.0, head.raw().to_vec(), framing))
+                }
+                H2Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed);
-                    conn.release(Time(0), id, range.len() as u64);
+                    conn.release(Timestamp(0), id, range.len() as u64);
                     match seen.last_mut() {
-                        Some(Seen::Body(last, bytes)) if *last == id.0 => bytes.extend_from_slice(&input[range]),
-                        _ => seen.push(Seen::Body(id.0, input[range].to_vec())),
+                        Some(H2Observation::Body(last, bytes)) if *last == id.0 => {
+                            bytes.extend_from_slice(&input[range])
+                        }
+                        _ => seen.push(H2Observation::Body(id.0, input[range].to_vec())),
                     }
                 }
-                Event::Complete { id, trailers } => {
-                    seen.push(Seen::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec())));
+                H2Event::Complete { id, trailers } => {
+                    seen.push(H2Observation::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec())));
                 }
-                Event::Reset { id, reason, retryable } => seen.push(Seen::Reset(id.0, reason, retryable)),
-                Event::GoAway { last: RequestId(last), code } => seen.push(Seen::GoAway(last, code)),
+                H2Event::Reset { id, reason, retryable } => seen.push(H2Observation::Reset(id.0, reason, retryable)),
+                H2Event::GoAway { last: RequestId(last), code } => seen.push(H2Observation::GoAway(last, code)),
                 other => panic!("an event that is not known here: {other:?}"),
             }
         }
@@ -192,21 +198,21 @@ pub(crate) fn feed(conn: &mut Conn, wire: &[u8], cuts: &[usize]) -> Vec<Seen> {
 }
 
 /// The input after the server's SETTINGS.
-pub(crate) fn answer(conn: &mut Conn, frames: &[Vec<u8>]) -> Vec<Seen> {
+pub(crate) fn answer(conn: &mut H2Machine, frames: &[Vec<u8>]) -> Vec<H2Observation> {
     let wire = [settings(&[]), frames.concat()].concat();
     let mut seen = feed(conn, &wire, &[]);
-    assert_eq!(seen.remove(0), Seen::Settings(100));
+    assert_eq!(seen.remove(0), H2Observation::Settings(100));
     seen
 }
 
-pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> Seen {
-    Seen::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
+pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H2Observation {
+    H2Observation::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
 }
 
-pub(crate) fn body(id: u64, bytes: &[u8]) -> Seen {
-    Seen::Body(id, bytes.to_vec())
+pub(crate) fn body(id: u64, bytes: &[u8]) -> H2Observation {
+    H2Observation::Body(id, bytes.to_vec())
 }
 
-pub(crate) fn complete(id: u64) -> Seen {
-    Seen::Complete(id, None)
+pub(crate) fn complete(id: u64) -> H2Observation {
+    H2Observation::Complete(id, None)
 }

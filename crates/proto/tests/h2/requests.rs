@@ -1,18 +1,18 @@
 //! Requests on the wire: their heads, bodies and refusals.
 
 use super::peer::{
-    CONTINUATION, DATA, END, HEADERS, RST_STREAM, Seen, WHOLE, answer, asked, block, complete, data, feed, get,
-    headers, rst, sent, settings, window_update, with,
+    CONTINUATION, DATA, END, H2Observation, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
+    get, headers, rst, sent, settings, window_update, with,
 };
-use haul_proto::h2::{BodyLength, Config, Conn, ErrorCode, Request, RequestError, RequestId, ResetReason};
-use haul_proto::hpack::{Block, Decoder};
-use haul_proto::time::Time;
+use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Machine, RequestError, RequestHead, RequestId, ResetReason};
+use haul_proto::hpack::{HeaderBlock, HpackDecoder};
+use haul_proto::time::Timestamp;
 use std::time::Duration;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
-fn text(decoder: &mut Decoder, bytes: &[u8]) -> (String, Vec<String>) {
-    let (mut block, mut out, mut secret) = (Block::new(bytes), Vec::new(), Vec::new());
+fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
+    let (mut block, mut out, mut secret) = (HeaderBlock::new(bytes), Vec::new(), Vec::new());
     while let Some(line) = decoder.line(&mut block, &mut out).expect("a valid block") {
         if line.sensitive {
             secret.push(String::from_utf8_lossy(&out[line.name]).into_owned());
@@ -22,13 +22,13 @@ fn text(decoder: &mut Decoder, bytes: &[u8]) -> (String, Vec<String>) {
 }
 
 /// The head of a request, and the names of its sensitive fields.
-fn head_of(request: &Request<'_>) -> (String, Vec<String>) {
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), request).expect("a valid request");
+fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
+    let mut conn = H2Machine::new(H2Config::default());
+    conn.enqueue(Timestamp(0), request).expect("a valid request");
     let frames = sent(&mut conn);
     let (kind, _, 1, payload) = &frames[2] else { panic!("{frames:?}") };
     assert_eq!(*kind, HEADERS);
-    text(&mut Decoder::new(4096), payload)
+    text(&mut HpackDecoder::new(4096), payload)
 }
 
 #[test]
@@ -52,7 +52,8 @@ fn heads_are_encoded() {
         ("Cookie", b"session=0123456789abcdef"),
         ("X-Token", b"t"),
     ];
-    let request = Request { authority: "example.org:8443", target: "/a?b", fields, sensitive: &["x-token"], ..get() };
+    let request =
+        RequestHead { authority: "example.org:8443", target: "/a?b", fields, sensitive: &["x-token"], ..get() };
     let (text, secret) = head_of(&request);
     let expected = ":method: GET\n:authority: example.org:8443\n:scheme: https\n:path: /a?b\nuser-agent: haul\n\
         x-trimmed: a b\nte: trailers\nte: trailers\nauthorization: Basic YTpi\ncookie: a=b\ncookie: session=0123456789abcdef\n\
@@ -61,21 +62,21 @@ fn heads_are_encoded() {
     assert_eq!(secret, ["authorization", "cookie", "x-token"], "a long cookie cannot be guessed");
     assert!(!format!("{request:?}").contains("YTpi"));
 
-    let request = Request { fields: &[("Host", b"other")], ..with("CONNECT", BodyLength::Chunked) };
+    let request = RequestHead { fields: &[("Host", b"other")], ..with("CONNECT", BodyLength::Chunked) };
     assert_eq!(head_of(&request).0, ":method: CONNECT\n:authority: other\n");
-    let request = Request { expect_continue: true, ..with("POST", BodyLength::Known(12)) };
+    let request = RequestHead { expect_continue: true, ..with("POST", BodyLength::Known(12)) };
     let expected = ":method: POST\n:authority: h\n:scheme: https\n:path: /\ncontent-length: 12\nexpect: 100-continue\n";
     assert_eq!(head_of(&request).0, expected);
     let own: &[(&str, &[u8])] = &[("Content-Length", b"12")];
-    let request = Request { fields: own, ..with("POST", BodyLength::Known(12)) };
+    let request = RequestHead { fields: own, ..with("POST", BodyLength::Known(12)) };
     assert!(head_of(&request).0.ends_with(":path: /\ncontent-length: 12\n"));
 }
 
 #[test]
 fn repeated_head_is_short() {
     let fields: &[(&str, &[u8])] = &[("User-Agent", b"haul/0.1"), ("Accept", b"*/*"), ("X-A", b"some value")];
-    let mut conn = asked(Config::default(), &Request { fields, ..get() }, 1);
-    conn.enqueue(Time(0), &Request { fields, target: "/", ..get() }).expect("valid");
+    let mut conn = asked(H2Config::default(), &RequestHead { fields, ..get() }, 1);
+    conn.enqueue(Timestamp(0), &RequestHead { fields, target: "/", ..get() }).expect("valid");
     assert_eq!(sent(&mut conn)[0].3.len(), 7, "every field is an index");
 }
 
@@ -85,52 +86,55 @@ fn refused_requests_change_nothing() {
         Box::leak(Box::new([("ok", &b""[..]), (name, value)]))
     };
     let cases = [
-        (Request { method: "G T", ..get() }, RequestError::Method),
-        (Request { scheme: "ftp", ..get() }, RequestError::Scheme),
-        (Request { authority: "", ..get() }, RequestError::Authority),
-        (Request { authority: "a b", ..get() }, RequestError::Authority),
-        (Request { authority: "user@h", ..get() }, RequestError::Authority),
-        (Request { target: "", ..get() }, RequestError::Target),
-        (Request { target: "*", ..get() }, RequestError::Target),
-        (Request { target: "/a b", ..get() }, RequestError::Target),
-        (Request { target: "/\r\n", ..get() }, RequestError::Target),
-        (Request { fields: field("a b", b""), ..get() }, RequestError::FieldName { index: 1 }),
-        (Request { fields: field(":path", b"/"), ..get() }, RequestError::FieldName { index: 1 }),
-        (Request { fields: field("a", b"x\ny"), ..get() }, RequestError::FieldValue { index: 1 }),
-        (Request { fields: field("Content-Length", b"5"), ..get() }, RequestError::FramingField { index: 1 }),
+        (RequestHead { method: "G T", ..get() }, RequestError::Method),
+        (RequestHead { scheme: "ftp", ..get() }, RequestError::Scheme),
+        (RequestHead { authority: "", ..get() }, RequestError::Authority),
+        (RequestHead { authority: "a b", ..get() }, RequestError::Authority),
+        (RequestHead { authority: "user@h", ..get() }, RequestError::Authority),
+        (RequestHead { target: "", ..get() }, RequestError::Target),
+        (RequestHead { target: "*", ..get() }, RequestError::Target),
+        (RequestHead { target: "/a b", ..get() }, RequestError::Target),
+        (RequestHead { target: "/\r\n", ..get() }, RequestError::Target),
+        (RequestHead { fields: field("a b", b""), ..get() }, RequestError::FieldName { index: 1 }),
+        (RequestHead { fields: field(":path", b"/"), ..get() }, RequestError::FieldName { index: 1 }),
+        (RequestHead { fields: field("a", b"x\ny"), ..get() }, RequestError::FieldValue { index: 1 }),
+        (RequestHead { fields: field("Content-Length", b"5"), ..get() }, RequestError::FramingField { index: 1 }),
         (
-            Request { fields: field("Content-Length", b"5"), ..with("POST", BodyLength::Chunked) },
+            RequestHead { fields: field("Content-Length", b"5"), ..with("POST", BodyLength::Chunked) },
             RequestError::FramingField { index: 1 },
         ),
     ];
-    let mut conn = asked(Config::default(), &get(), 0);
+    let mut conn = asked(H2Config::default(), &get(), 0);
     for (request, error) in cases {
-        assert_eq!(conn.enqueue(Time(0), &request), Err(error));
+        assert_eq!(conn.enqueue(Timestamp(0), &request), Err(error));
         assert!(conn.output().is_empty() && conn.is_idle());
         assert!(error.to_string().starts_with("request refused"));
     }
-    assert!(conn.enqueue(Time(0), &Request { target: "*", ..with("OPTIONS", BodyLength::None) }).is_ok());
+    assert!(conn.enqueue(Timestamp(0), &RequestHead { target: "*", ..with("OPTIONS", BodyLength::None) }).is_ok());
     feed(&mut conn, &settings(&[(6, 400)]), &[]);
     let fields = field("x", &[b'v'; 100]);
-    assert_eq!(conn.enqueue(Time(0), &Request { fields, ..get() }), Err(RequestError::HeadTooLarge { limit: 400 }));
+    assert_eq!(
+        conn.enqueue(Timestamp(0), &RequestHead { fields, ..get() }),
+        Err(RequestError::HeadTooLarge { limit: 400 })
+    );
 }
 
 #[test]
 fn a_large_head_is_continued() {
     let value = vec![b'~'; 40_000];
-    let mut conn = asked(Config::default(), &Request { fields: &[("x", &value)], ..get() }, 0);
-    conn.enqueue(Time(0), &Request { fields: &[("x", &value)], ..get() }).expect("valid");
+    let mut conn = asked(H2Config::default(), &RequestHead { fields: &[("x", &value)], ..get() }, 0);
+    conn.enqueue(Timestamp(0), &RequestHead { fields: &[("x", &value)], ..get() }).expect("valid");
     let frames = sent(&mut conn);
     let kinds: Vec<_> = frames.iter().map(|(kind, flags, stream, _)| (*kind, *flags, *stream)).collect();
     assert_eq!(kinds, [(HEADERS, END, 1), (CONTINUATION, 0, 1), (CONTINUATION, WHOLE, 1)]);
     let whole: Vec<u8> = frames.into_iter().flat_map(|frame| frame.3).collect();
-    assert!(text(&mut Decoder::new(4096), &whole).0.ends_with("~~\n"));
+    assert!(text(&mut HpackDecoder::new(4096), &whole).0.ends_with("~~\n"));
 }
 
 #[test]
 fn a_small_body_goes_with_its_head() {
-    let mut conn = asked(Config::default(), &get(), 0);
-    let id = conn.enqueue(Time(0), &with("POST", BodyLength::Known(3))).expect("valid");
+    let mut conn = asked(H2Config::default(), &get(), 0);
+    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(3))).expect("valid");
     assert_eq!(conn.body_credit(id), Some(3));
     assert_eq!(conn.send_body(id, b"abcd"), Err(RequestError::BodyTooLong { expected: 3 }));
     assert_eq!(conn.finish_body(id, &[]), Err(RequestError::BodyTooShort { missing: 3 }));
@@ -141,15 +145,15 @@ fn a_small_body_goes_with_its_head() {
     let frames = sent(&mut conn);
     assert_eq!((frames[0].0, frames[0].1), (HEADERS, WHOLE));
     assert_eq!(frames[1..], [(DATA, END, 1, b"abc".to_vec())]);
-    let id = conn.enqueue(Time(0), &with("POST", BodyLength::Known(0))).expect("valid");
+    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(0))).expect("valid");
     assert_eq!((conn.body_credit(id), sent(&mut conn)[0].1), (None, WHOLE | END));
     assert_eq!(conn.send_body(RequestId(99), b"x"), Err(RequestError::UnknownRequest));
 }
 
 #[test]
 fn unknown_length_body_ends_with_trailers() {
-    let mut conn = asked(Config::default(), &get(), 0);
-    let id = conn.enqueue(Time(0), &with("POST", BodyLength::Chunked)).expect("valid");
+    let mut conn = asked(H2Config::default(), &get(), 0);
+    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.send_body(id, &[7; 20_000]), Ok(20_000));
     for name in ["Content-Length", "Connection", "Host"] {
         assert_eq!(conn.finish_body(id, &[(name, b"x")]), Err(RequestError::FramingField { index: 0 }));
@@ -158,15 +162,15 @@ fn unknown_length_body_ends_with_trailers() {
     let frames = sent(&mut conn);
     assert_eq!((frames[1].3.len(), frames[2].3.len()), (16_384, 3_616), "the frame size of the peer");
     assert_eq!((frames[3].0, frames[3].1), (HEADERS, WHOLE | END));
-    let id = conn.enqueue(Time(0), &with("POST", BodyLength::Chunked)).expect("valid");
+    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.finish_body(id, &[]), Ok(()));
     assert_eq!(sent(&mut conn).pop(), Some((DATA, END, 3, vec![])));
 }
 
 #[test]
 fn windows_bound_a_body() {
-    let mut conn = asked(Config::default(), &get(), 0);
-    let id = conn.enqueue(Time(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
+    let mut conn = asked(H2Config::default(), &get(), 0);
+    let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
     assert_eq!(conn.send_body(id, &[0; 100_000]).map(|taken| taken > 60_000), Ok(true), "64 KiB wait at most");
     sent(&mut conn);
     conn.send_body(id, &[0; 100_000]).expect("the rest of the window");
@@ -186,16 +190,16 @@ fn windows_bound_a_body() {
 
 #[test]
 fn body_waits_for_100_continue() {
-    let config = Config { expect_timeout: Duration::from_nanos(10), ..Config::default() };
-    let request = Request { expect_continue: true, ..with("POST", BodyLength::Known(3)) };
+    let config = H2Config { expect_timeout: Duration::from_nanos(10), ..H2Config::default() };
+    let request = RequestHead { expect_continue: true, ..with("POST", BodyLength::Known(3)) };
     let (a, b, c) = (RequestId(1), RequestId(3), RequestId(5));
     let mut conn = asked(config, &request, 3);
-    assert_eq!(conn.poll_timeout(), Some(Time(10)));
+    assert_eq!(conn.poll_timeout(), Some(Timestamp(10)));
     assert_eq!(conn.send_body(a, b"abc"), Ok(0));
     let refused = [(":status", "417")];
     answer(&mut conn, &[headers(1, 0, &[(":status", "100")]), headers(3, 0, &refused)]);
     assert_eq!((conn.body_credit(a), conn.body_credit(b), conn.body_credit(c)), (Some(3), None, Some(0)));
-    assert_eq!(conn.handle_timeout(Time(10)), Ok(()));
+    assert_eq!(conn.handle_timeout(Timestamp(10)), Ok(()));
     assert_eq!(conn.body_credit(c), Some(3));
     sent(&mut conn);
     assert_eq!(feed(&mut conn, &data(3, END, b""), &[]), [complete(3)]);
@@ -205,7 +209,7 @@ fn body_waits_for_100_continue() {
 
 #[test]
 fn an_early_answer_ends_the_upload() {
-    let mut conn = asked(Config::default(), &with("POST", BodyLength::Known(9)), 1);
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(9)), 1);
     let seen = answer(&mut conn, &[headers(1, END, &[(":status", "413")])]);
     assert_eq!(seen.last(), Some(&complete(1)), "the answer counts");
     assert_eq!(conn.send_body(RequestId(1), b"x"), Err(RequestError::UnknownRequest));
@@ -216,7 +220,7 @@ fn an_early_answer_ends_the_upload() {
 fn an_early_success_does_not_end_the_upload() {
     let (id, ok) = (RequestId(1), headers(1, END, &[(":status", "200")]));
     let answered = |length| {
-        let mut conn = asked(Config::default(), &with("PUT", length), 1);
+        let mut conn = asked(H2Config::default(), &with("PUT", length), 1);
         let seen = answer(&mut conn, std::slice::from_ref(&ok));
         assert!(!seen.contains(&complete(1)), "{seen:?}");
         conn
@@ -233,32 +237,32 @@ fn an_early_success_does_not_end_the_upload() {
     // behind the end.
     assert_eq!(feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::NO_ERROR), &[]), [complete(1)]);
     let seen = feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::CANCEL), &[]);
-    assert_eq!(seen, [Seen::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
+    assert_eq!(seen, [H2Observation::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
     for behind in [data(1, 0, b"x"), headers(1, END, &[("a", "b")])] {
         let seen = feed(&mut answered(BodyLength::Known(9)), &behind, &[]);
-        assert!(matches!(seen[..], [Seen::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
+        assert!(matches!(seen[..], [H2Observation::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
     }
 }
 
 #[test]
 fn connect_opens_a_tunnel() {
-    let mut conn = asked(Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
+    let mut conn = asked(H2Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
     let seen =
         answer(&mut conn, &[headers(1, 0, &[(":status", "200"), ("content-length", "3")]), data(1, 0, b"hello")]);
-    assert_eq!(seen[1], Seen::Body(1, b"hello".to_vec()));
+    assert_eq!(seen[1], H2Observation::Body(1, b"hello".to_vec()));
     assert_eq!(conn.send_body(RequestId(1), b"and back"), Ok(8));
     assert_eq!(feed(&mut conn, &data(1, END, b""), &[]), [complete(1)]);
 }
 
 #[test]
 fn our_table_follows_the_peer() {
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     feed(&mut conn, &settings(&[(1, 0)]), &[]);
     sent(&mut conn);
-    conn.enqueue(Time(0), &get()).expect("valid");
+    conn.enqueue(Timestamp(0), &get()).expect("valid");
     let head = sent(&mut conn).remove(0).3;
     assert_eq!(head[0], 0x20, "the table is emptied first");
-    let mut decoder = Decoder::new(4096);
+    let mut decoder = HpackDecoder::new(4096);
     decoder.set_limit(0);
     assert!(text(&mut decoder, &head).0.contains(":authority: h"));
     assert_eq!(feed(&mut conn, &super::peer::frame(HEADERS, WHOLE | END, 1, &block(OK)), &[]).len(), 2);

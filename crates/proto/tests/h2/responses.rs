@@ -1,22 +1,23 @@
 //! Responses, one by one and side by side.
 
 use super::peer::{
-    END, GOAWAY, PING, RST_STREAM, SETTINGS, Seen, WINDOW_UPDATE, answer, asked, body, complete, data, feed, frame,
-    get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
+    END, GOAWAY, H2Observation, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,
+    frame, get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
 };
 use haul_proto::ResponseError;
 use haul_proto::h2::{
-    BodyFraming, BodyLength, CloseReason, Config, Conn, Error, ErrorCode, Event, RequestError, RequestId, ResetReason,
+    BodyFraming, BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestError, RequestId,
+    ResetReason,
 };
-use haul_proto::head::Version;
-use haul_proto::time::Time;
+use haul_proto::head::ProtocolVersion;
+use haul_proto::time::Timestamp;
 use std::time::Duration;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
 fn first_output_is_preface_and_settings() {
-    let conn = Conn::new(Config::default());
+    let conn = H2Machine::new(H2Config::default());
     assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     let frames = super::peer::frames(conn.output());
     let kinds: Vec<u8> = frames.iter().map(|frame| frame.0).collect();
@@ -28,7 +29,7 @@ fn first_output_is_preface_and_settings() {
 
 #[test]
 fn framings_follow_length_and_end() {
-    let mut conn = asked(Config::default(), &get(), 5);
+    let mut conn = asked(H2Config::default(), &get(), 5);
     let seen = answer(
         &mut conn,
         &[
@@ -64,13 +65,13 @@ fn framings_follow_length_and_end() {
 
 #[test]
 fn heads_have_version_status_and_fields() {
-    let mut conn = asked(Config::default(), &with("HEAD", BodyLength::None), 1);
+    let mut conn = asked(H2Config::default(), &with("HEAD", BodyLength::None), 1);
     let wire = [settings(&[]), headers(1, END, &[(":status", "418"), ("x-a", " 1\t"), ("x-a", "")])].concat();
     let mut wire = wire;
-    let first = conn.step(Time(0), &mut wire).expect("settings");
-    let step = conn.step(Time(0), &mut wire[first.consumed..]).expect("a head");
-    let Event::Head { id: RequestId(1), head, framing: BodyFraming::None } = step.event else { panic!() };
-    assert_eq!((head.version(), head.status(), head.reason()), (Version::Http2, 418, &b""[..]));
+    let first = conn.step(Timestamp(0), &mut wire).expect("settings");
+    let step = conn.step(Timestamp(0), &mut wire[first.consumed..]).expect("a head");
+    let H2Event::Head { id: RequestId(1), head, framing: BodyFraming::None } = step.event else { panic!() };
+    assert_eq!((head.version(), head.status(), head.reason()), (ProtocolVersion::Http2, 418, &b""[..]));
     assert_eq!(head.version().to_string(), "HTTP/2");
     assert_eq!(head.get_all("X-A").collect::<Vec<_>>(), [&b"1"[..], b""]);
     assert_eq!(head.raw(), b"HTTP/2 418 \r\nx-a:  1\t\r\nx-a: \r\n\r\n");
@@ -82,7 +83,7 @@ fn response_to_head_completes_without_end_of_stream() {
     let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::None), complete(1)];
     let trailers = headers(1, END, &[("a", "b")]);
     for behind in [vec![], data(1, END, b""), data(1, END, b"hello"), [data(1, 0, b"hel"), trailers].concat()] {
-        let mut conn = asked(Config::default(), &with("HEAD", BodyLength::None), 2);
+        let mut conn = asked(H2Config::default(), &with("HEAD", BodyLength::None), 2);
         assert_eq!(answer(&mut conn, &[says.clone(), behind]), expected);
         let told = (RST_STREAM, 0, 1, ErrorCode::CANCEL.0.to_be_bytes().to_vec());
         assert_eq!(sent(&mut conn), [(SETTINGS, 1, 0, vec![]), told]);
@@ -93,21 +94,21 @@ fn response_to_head_completes_without_end_of_stream() {
 
 #[test]
 fn interim_heads_precede_the_final_one() {
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     let early = [(":status", "103"), ("link", "</x>")];
     let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
-    let interim = Seen::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
+    let interim = H2Observation::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
     let last = head(1, "HTTP/2 200 \n\n", BodyFraming::Length(0));
     assert_eq!(seen, [interim.clone(), interim, last, complete(1)]);
 }
 
 #[test]
 fn requests_stay_within_the_peers_limit() {
-    let mut conn = asked(Config::default(), &get(), 100);
+    let mut conn = asked(H2Config::default(), &get(), 100);
     assert!(!conn.can_enqueue());
-    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
-    assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [Seen::Settings(101)]);
-    assert_eq!(conn.enqueue(Time(0), &get()), Ok(RequestId(201)));
+    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
+    assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [H2Observation::Settings(101)]);
+    assert_eq!(conn.enqueue(Timestamp(0), &get()), Ok(RequestId(201)));
     assert!(!conn.can_enqueue());
     feed(&mut conn, &settings(&[(3, 50)]), &[]);
     for id in (1..=199).step_by(2) {
@@ -119,16 +120,16 @@ fn requests_stay_within_the_peers_limit() {
 
 #[test]
 fn requests_stay_within_the_windows() {
-    let config = Config { connection_window: 1 << 20, stream_window: 400_000, ..Config::default() };
+    let config = H2Config { connection_window: 1 << 20, stream_window: 400_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 2);
-    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::NoWindow));
+    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::NoWindow));
     assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
     assert!(conn.can_enqueue());
 }
 
 #[test]
 fn refused_and_reset_requests_are_reported() {
-    let mut conn = asked(Config::default(), &get(), 3);
+    let mut conn = asked(H2Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,
         &[
@@ -140,7 +141,7 @@ fn refused_and_reset_requests_are_reported() {
             rst(5, ErrorCode::NO_ERROR),
         ],
     );
-    let reset = |id, code, retryable| Seen::Reset(id, ResetReason::Peer(code), retryable);
+    let reset = |id, code, retryable| H2Observation::Reset(id, ResetReason::Peer(code), retryable);
     assert_eq!(seen[0], reset(1, ErrorCode::REFUSED_STREAM, true));
     assert_eq!(seen[3], reset(3, ErrorCode::INTERNAL_ERROR, false));
     assert_eq!(seen[4], reset(5, ErrorCode::HTTP_1_1_REQUIRED, false));
@@ -149,25 +150,25 @@ fn refused_and_reset_requests_are_reported() {
 
 #[test]
 fn go_away_lets_the_earlier_ones_end() {
-    let mut conn = asked(Config::default(), &get(), 4);
+    let mut conn = asked(H2Config::default(), &get(), 4);
     let last = 0x7fff_ffff;
     let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
-    assert_eq!(seen[1..], [Seen::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
+    assert_eq!(seen[1..], [H2Observation::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
     let reason = CloseReason::GoAway(ErrorCode::NO_ERROR);
-    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::Closed(reason)));
+    assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::Closed(reason)));
     let seen = feed(&mut conn, &go_away(3, ErrorCode::ENHANCE_YOUR_CALM), &[]);
-    let left_out = |id| Seen::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
-    assert_eq!(seen, [Seen::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
+    let left_out = |id| H2Observation::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
+    assert_eq!(seen, [H2Observation::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
     let seen = feed(&mut conn, &[data(1, END, b"x"), headers(3, END, OK)].concat(), &[]);
     assert_eq!((seen.first(), seen.last()), (Some(&body(1, b"x")), Some(&complete(3))));
     assert_eq!(conn.close_reason(), Some(CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM)));
     assert!(!conn.is_idle());
-    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::EndedIdle), "nothing was lost");
+    assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::EndedIdle), "nothing was lost");
 }
 
 #[test]
 fn local_go_away_lets_requests_end() {
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     conn.go_away();
     conn.go_away();
     assert_eq!(sent(&mut conn), [(GOAWAY, 0, 0, vec![0; 8])]);
@@ -177,7 +178,7 @@ fn local_go_away_lets_requests_end() {
 
 #[test]
 fn frames_crossing_a_reset_are_ignored() {
-    let mut conn = asked(Config::default(), &get(), 2);
+    let mut conn = asked(H2Config::default(), &get(), 2);
     answer(&mut conn, &[headers(1, 0, OK), data(1, 0, b"some")]);
     assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
     assert!(!conn.reset(RequestId(1), ErrorCode::CANCEL), "once");
@@ -197,33 +198,33 @@ fn frames_crossing_a_reset_are_ignored() {
 
 #[test]
 fn reset_within_a_frame_drops_its_events() {
-    let mut conn = asked(Config::default(), &get(), 2);
+    let mut conn = asked(H2Config::default(), &get(), 2);
     let mut wire = [settings(&[]), headers(1, 0, OK), data(1, END, b"0123456789"), headers(3, END, OK)].concat();
     let cut = wire.len() - headers(3, END, OK).len() - 4;
     let mut rest = wire.split_off(cut);
     let mut at = 0;
     loop {
-        let step = conn.step(Time(0), &mut wire[at..]).expect("valid");
+        let step = conn.step(Timestamp(0), &mut wire[at..]).expect("valid");
         at += step.consumed;
-        if let Event::Body { id, range } = step.event {
+        if let H2Event::Body { id, range } = step.event {
             assert_eq!(range.len(), 6);
             assert!(conn.reset(id, ErrorCode::CANCEL));
-            conn.release(Time(0), id, 6);
+            conn.release(Timestamp(0), id, 6);
             break;
         }
     }
-    assert_eq!(conn.step(Time(0), &mut wire[at..]).map(|step| step.event), Ok(Event::NeedInput));
-    let step = conn.step(Time(0), &mut rest).expect("valid");
-    let Event::Head { id: RequestId(3), .. } = step.event else { panic!("{step:?}") };
+    assert_eq!(conn.step(Timestamp(0), &mut wire[at..]).map(|step| step.event), Ok(H2Event::NeedInput));
+    let step = conn.step(Timestamp(0), &mut rest).expect("valid");
+    let H2Event::Head { id: RequestId(3), .. } = step.event else { panic!("{step:?}") };
     assert!(conn.reset(RequestId(3), ErrorCode::CANCEL), "its Complete is due and does not come");
-    assert_eq!(conn.step(Time(0), &mut []).map(|step| step.event), Ok(Event::NeedInput));
+    assert_eq!(conn.step(Timestamp(0), &mut []).map(|step| step.event), Ok(H2Event::NeedInput));
 }
 
 #[test]
 fn pings_and_settings_are_acknowledged() {
-    let mut conn = asked(Config::default(), &get(), 1);
+    let mut conn = asked(H2Config::default(), &get(), 1);
     let seen = answer(&mut conn, &[frame(PING, 0, 0, b"abcdefgh"), settings(&[(1, 0), (5, 20_000)])]);
-    assert_eq!(seen, [Seen::Settings(100)]);
+    assert_eq!(seen, [H2Observation::Settings(100)]);
     assert_eq!(
         sent(&mut conn),
         [(SETTINGS, 1, 0, vec![]), (PING, 1, 0, b"abcdefgh".to_vec()), (SETTINGS, 1, 0, vec![])]
@@ -232,47 +233,50 @@ fn pings_and_settings_are_acknowledged() {
 
 #[test]
 fn timeouts_follow_the_settings() {
-    let config = Config {
+    let config = H2Config {
         settings_timeout: Duration::from_nanos(100),
         keepalive: Some(Duration::from_nanos(30)),
-        ..Config::default()
+        ..H2Config::default()
     };
     let mut conn = asked(config, &get(), 1);
-    conn.step(Time(10), &mut settings(&[])).expect("settings");
+    conn.step(Timestamp(10), &mut settings(&[])).expect("settings");
     sent(&mut conn);
-    assert_eq!(conn.poll_timeout(), Some(Time(40)), "silence since 10");
-    assert_eq!(conn.handle_timeout(Time(40)), Ok(()));
+    assert_eq!(conn.poll_timeout(), Some(Timestamp(40)), "silence since 10");
+    assert_eq!(conn.handle_timeout(Timestamp(40)), Ok(()));
     assert_eq!(sent(&mut conn), [(PING, 0, 0, b"haulping".to_vec())]);
-    assert_eq!(conn.poll_timeout(), Some(Time(70)));
-    conn.step(Time(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
+    assert_eq!(conn.poll_timeout(), Some(Timestamp(70)));
+    conn.step(Timestamp(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
     assert_eq!(conn.rtt(), Some(Duration::from_nanos(5)));
-    assert_eq!(conn.poll_timeout(), Some(Time(75)));
-    assert_eq!(conn.handle_timeout(Time(100)), Err(Error::SettingsTimeout), "since the request at 0");
+    assert_eq!(conn.poll_timeout(), Some(Timestamp(75)));
+    assert_eq!(conn.handle_timeout(Timestamp(100)), Err(H2Error::SettingsTimeout), "since the request at 0");
     assert_eq!(sent(&mut conn).pop().map(|frame| frame.0), Some(GOAWAY));
-    assert_eq!((conn.poll_timeout(), conn.handle_timeout(Time(900))), (None, Ok(())));
+    assert_eq!((conn.poll_timeout(), conn.handle_timeout(Timestamp(900))), (None, Ok(())));
 
     let mut conn = asked(config, &get(), 1);
-    conn.step(Time(10), &mut [settings(&[]), settings_ack()].concat()).expect("settings");
-    conn.step(Time(10), &mut settings_ack()).expect("settings");
+    conn.step(Timestamp(10), &mut [settings(&[]), settings_ack()].concat()).expect("settings");
+    conn.step(Timestamp(10), &mut settings_ack()).expect("settings");
     assert_eq!(conn.rtt(), Some(Duration::from_nanos(10)));
-    assert_eq!(conn.handle_timeout(Time(50)), Ok(()));
-    assert_eq!(conn.handle_timeout(Time(79)), Ok(()));
-    assert_eq!(conn.handle_timeout(Time(80)), Err(Error::PingTimeout));
+    assert_eq!(conn.handle_timeout(Timestamp(50)), Ok(()));
+    assert_eq!(conn.handle_timeout(Timestamp(79)), Ok(()));
+    assert_eq!(conn.handle_timeout(Timestamp(80)), Err(H2Error::PingTimeout));
 }
 
 #[test]
 fn early_ends_name_the_truncated_part() {
-    let mut conn = asked(Config::default(), &get(), 2);
+    let mut conn = asked(H2Config::default(), &get(), 2);
     assert!(conn.request_left(RequestId(1)) && !conn.response_started(RequestId(1)));
-    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::EndedBeforeResponse));
-    assert_eq!(conn.end_of_input(), Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
-    assert_eq!(conn.step(Time(0), &mut []), Err(Error::Response(ResponseError::Closed(CloseReason::PeerClosed))));
-    let mut conn = asked(Config::default(), &get(), 2);
+    assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::EndedBeforeResponse));
+    assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::Closed(CloseReason::PeerClosed)));
+    assert_eq!(
+        conn.step(Timestamp(0), &mut []),
+        Err(H2Error::Response(ResponseError::Closed(CloseReason::PeerClosed)))
+    );
+    let mut conn = asked(H2Config::default(), &get(), 2);
     answer(&mut conn, &[headers(1, 0, OK)]);
     assert!(conn.response_started(RequestId(1)) && !conn.response_started(RequestId(3)));
-    assert_eq!(conn.end_of_input(), Error::EndedInResponse { open: 2 });
+    assert_eq!(conn.end_of_input(), H2Error::EndedInResponse { open: 2 });
     assert_eq!(conn.unanswered().count(), 2, "what was lost");
-    let mut conn = Conn::new(Config::default());
-    conn.enqueue(Time(0), &get()).expect("valid");
+    let mut conn = H2Machine::new(H2Config::default());
+    conn.enqueue(Timestamp(0), &get()).expect("valid");
     assert!(!conn.request_left(RequestId(1)));
 }

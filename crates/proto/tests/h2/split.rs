@@ -1,10 +1,10 @@
 //! However the input is cut, the same things are seen, and the same is answered.
 
 use super::peer::{
-    CONTINUATION, END, HEADERS, PADDED, PING, PRIORITY, Seen, WHOLE, asked, block, data, feed, frame, get, go_away,
-    headers, padded, rst, settings, settings_ack, window_update,
+    CONTINUATION, END, H2Observation, HEADERS, PADDED, PING, PRIORITY, WHOLE, asked, block, data, feed, frame, get,
+    go_away, headers, padded, rst, settings, settings_ack, window_update,
 };
-use haul_proto::h2::{Config, Error, ErrorCode, FrameFault, ResetReason};
+use haul_proto::h2::{ErrorCode, FrameFault, H2Config, H2Error, ResetReason};
 use proptest::prelude::*;
 
 fn sessions() -> Vec<Vec<u8>> {
@@ -66,8 +66,8 @@ fn sessions() -> Vec<Vec<u8>> {
     ]
 }
 
-fn session(wire: &[u8], cuts: &[usize]) -> (Vec<Seen>, Vec<u8>) {
-    let mut conn = asked(Config::default(), &get(), 3);
+fn session(wire: &[u8], cuts: &[usize]) -> (Vec<H2Observation>, Vec<u8>) {
+    let mut conn = asked(H2Config::default(), &get(), 3);
     let seen = feed(&mut conn, wire, cuts);
     (seen, conn.output().to_vec())
 }
@@ -92,22 +92,24 @@ fn cuts_at_every_position_at_once() {
 
 #[test]
 fn sessions_cover_every_kind_of_frame() {
-    let seen: Vec<Vec<Seen>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
-    let complete = |seen: &[Seen]| seen.iter().filter(|event| matches!(event, Seen::Complete(..))).count();
+    let seen: Vec<Vec<H2Observation>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
+    let complete =
+        |seen: &[H2Observation]| seen.iter().filter(|event| matches!(event, H2Observation::Complete(..))).count();
     assert_eq!(complete(&seen[0]), 3);
     assert_eq!(complete(&seen[1]), 2);
-    assert_eq!(seen[1].last(), Some(&Seen::GoAway(3, ErrorCode::NO_ERROR)));
-    assert!(seen[1].contains(&Seen::Complete(1, Some(b"digest: abc\r\netag: \r\n\r\n".to_vec()))));
-    let violations = seen[2].iter().filter(|event| matches!(event, Seen::Reset(_, ResetReason::Violation(_), false)));
+    assert_eq!(seen[1].last(), Some(&H2Observation::GoAway(3, ErrorCode::NO_ERROR)));
+    assert!(seen[1].contains(&H2Observation::Complete(1, Some(b"digest: abc\r\netag: \r\n\r\n".to_vec()))));
+    let violations =
+        seen[2].iter().filter(|event| matches!(event, H2Observation::Reset(_, ResetReason::Violation(_), false)));
     assert_eq!(violations.count(), 2);
-    let errors: Vec<Option<&Seen>> = seen[2..].iter().map(|seen| seen.last()).collect();
+    let errors: Vec<Option<&H2Observation>> = seen[2..].iter().map(|seen| seen.last()).collect();
     assert_eq!(
         errors,
         [
-            Some(&Seen::Error(Error::Frame(FrameFault::Padding))),
-            Some(&Seen::Error(Error::Frame(FrameFault::Padding))),
-            Some(&Seen::Error(Error::NotHttp2 { http1: true })),
-            Some(&Seen::Error(Error::Frame(FrameFault::IdleStream))),
+            Some(&H2Observation::Error(H2Error::Frame(FrameFault::Padding))),
+            Some(&H2Observation::Error(H2Error::Frame(FrameFault::Padding))),
+            Some(&H2Observation::Error(H2Error::NotHttp2 { http1: true })),
+            Some(&H2Observation::Error(H2Error::Frame(FrameFault::IdleStream))),
             None
         ]
     );

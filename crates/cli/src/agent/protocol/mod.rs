@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haul::facts::Facts;
-use haul::{Error, ErrorKind, Head, Version};
+use haul::{Error, ErrorKind, ProtocolVersion, ResponseHead};
 use haul_policy::range::validator::Validator;
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
@@ -75,7 +75,7 @@ pub enum AgentMessage {
 /// The beginning of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseStart {
-    /// The head of the response, [`Head::raw`].
+    /// The head of the response, [`ResponseHead::raw`].
     pub head: Vec<u8>,
     /// The bytes that will be written, where that is known.
     pub length: Option<u64>,
@@ -364,9 +364,12 @@ impl FrameValue for ErrorKind {
 impl CallResult {
     /// The head, and with it the version among the facts.
     #[must_use]
-    pub fn take_head(&mut self) -> Option<Head> {
-        let head = self.head.take().and_then(|raw| Head::from_raw(&raw));
-        self.facts.version = head.as_ref().map(Head::version).filter(|version: &Version| *version >= Version::Http10);
+    pub fn take_head(&mut self) -> Option<ResponseHead> {
+        let head = self.head.take().and_then(|raw| ResponseHead::from_raw(&raw));
+        self.facts.version = head
+            .as_ref()
+            .map(ResponseHead::version)
+            .filter(|version: &ProtocolVersion| *version >= ProtocolVersion::Http10);
         head
     }
 }

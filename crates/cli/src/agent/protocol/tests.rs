@@ -30,7 +30,7 @@ fn done(started: Instant) -> CallResult {
         decoded_bytes: Some(9),
         peer: Some("[::1]:80".parse().unwrap()),
         total: Duration::from_micros(1_500),
-        version: Some(Version::Http11),
+        version: Some(ProtocolVersion::Http11),
         ..Facts::new(started)
     };
     let error = Error::new(ErrorKind::PeerCertificate, "no").with_url("https://h/");

@@ -3,13 +3,13 @@
 use haul::RequestOptions;
 use haul::body::DecodeLimits;
 use haul::net::connect::ConnectOptions;
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
-use haul::net::socket::Keepalive;
-use haul::net::tls::{Identity, TlsOptions, TlsVersion};
-use haul::request::{AsCurl, ConnectTo, Span, SpeedLimit};
-use haul::state::auth::{Allowed, Auth, Credentials};
-use haul_policy::proxy::{Environment, NoProxy, Proxy};
+use haul::net::socket::TcpKeepalive;
+use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
+use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
@@ -35,7 +35,7 @@ frame_fields! {
         path_as_is,
         prior_knowledge,
         auto_referer,
-        as_curl,
+        curl_compat,
         redirects,
         retry,
         max_time,
@@ -81,7 +81,7 @@ frame_fields! {
 }
 
 frame_fields! {
-    AsCurl { trusts_end, fails_tunnels }
+    CurlCompat { trusts_end, fails_tunnels }
     unsent {
         // `AgentRequest::to_bytes` refuses a request for which one of these matters.
         retries_whole,
@@ -97,17 +97,17 @@ frame_fields! {
         omits_empty,
         decodes_all,
     }
-    from AsCurl { omits_empty: true, decodes_all: true, ..AsCurl::default() }
+    from CurlCompat { omits_empty: true, decodes_all: true, ..CurlCompat::default() }
 }
 
 frame_fields! {
-    Auth { user, bearer, allowed }
+    AuthOptions { user, bearer, allowed }
     // `AgentRequest::to_bytes` refuses a request with `signature` or `netrc`.
     unsent { signature, netrc, memory }
-    from Auth::default()
+    from AuthOptions::default()
 }
 
-frame_fields!(Allowed { basic, digest, bearer });
+frame_fields!(AllowedSchemes { basic, digest, bearer });
 
 frame_fields! {
     RedirectRules {
@@ -148,9 +148,9 @@ frame_fields! {
     from ConnectOptions::default()
 }
 
-frame_fields!(Keepalive { idle, interval, count });
+frame_fields!(TcpKeepalive { idle, interval, count });
 
-frame_fields!(ConnectTo { host, port, to_host, to_port });
+frame_fields!(ConnectToRule { host, port, to_host, to_port });
 
 frame_fields! {
     DecodeLimits as open { max_output }
@@ -174,14 +174,14 @@ frame_fields! {
     from TlsOptions::default()
 }
 
-frame_fields!(Identity { certificate, key });
+frame_fields!(ClientIdentity { certificate, key });
 
 frame_fields! {
     ProxyOptions as open { proxy, environment, no_proxy, credentials, auth, tunnel, http2, tls }
     from ProxyOptions::default()
 }
 
-frame_numbers!(Family { Any = 0, V4 = 4, V6 = 6 });
+frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
 frame_numbers!(ProxyAuth { Basic = 0, Digest = 1, Any = 2 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
@@ -206,12 +206,12 @@ impl FrameValue for Validator {
     }
 }
 
-impl FrameValue for Span {
+impl FrameValue for ContentSpan {
     fn put(&self, writer: &mut FrameWriter) {
-        matches!(self, Span::Opening(_)).put(writer);
+        matches!(self, ContentSpan::Opening(_)).put(writer);
         match self {
-            Span::Opening(bytes) => bytes.put(writer),
-            Span::Rest { from, to, total, validator } => {
+            ContentSpan::Opening(bytes) => bytes.put(writer),
+            ContentSpan::Rest { from, to, total, validator } => {
                 from.put(writer);
                 to.put(writer);
                 total.put(writer);
@@ -222,12 +222,12 @@ impl FrameValue for Span {
 
     fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
         if bool::get(reader)? {
-            return Ok(Span::Opening(u64::get(reader)?));
+            return Ok(ContentSpan::Opening(u64::get(reader)?));
         }
         let (from, to, total) = (u64::get(reader)?, Option::<u64>::get(reader)?, u64::get(reader)?);
         let validator = Validator::get(reader)?;
         let fits = from < to.unwrap_or(total) && to.is_none_or(|to| to <= total);
-        if fits { Ok(Span::Rest { from, to, total, validator }) } else { Err(MalformedFrame) }
+        if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedFrame) }
     }
 }
 
@@ -254,7 +254,7 @@ impl FrameValue for NoProxy {
 }
 
 /// The variables with their values.
-impl FrameValue for Environment {
+impl FrameValue for ProxyEnvironment {
     fn put(&self, writer: &mut FrameWriter) {
         let variables: Vec<(String, String)> =
             self.variables().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -264,6 +264,6 @@ impl FrameValue for Environment {
     fn get(reader: &mut FrameReader<'_>) -> Result<Self, MalformedFrame> {
         let variables = Vec::<(String, String)>::get(reader)?;
         let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        Ok(Environment::read(value_of))
+        Ok(ProxyEnvironment::read(value_of))
     }
 }

@@ -25,8 +25,8 @@ mod fields;
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
 use haul::request::Liberties;
-use haul::state::auth::Netrc;
-use haul_policy::redirect::Secrets;
+use haul::state::auth::NetrcText;
+use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
 use super::encoding::{FrameReader, FrameValue, FrameWriter, MalformedFrame, frame_fields};
@@ -85,15 +85,16 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.trace.is_some()
         || options.interrupt.is_some();
     // The agent binds all credentials to their origin.
-    let is_handed_on = |name: &str| may_send_as_curl(name, Secrets::Drop) && !may_send(name, Secrets::Drop);
-    let hands_on = options.as_curl.hands_on_fields && options.fields.iter().any(|(name, _)| is_handed_on(name));
+    let is_handed_on =
+        |name: &str| may_send_as_curl(name, SecretHandling::Drop) && !may_send(name, SecretHandling::Drop);
+    let hands_on = options.curl_compat.hands_on_fields && options.fields.iter().any(|(name, _)| is_handed_on(name));
     let is_local = options.include_head
         || options.keep_history
         || options.resume_from.is_some()
-        || options.as_curl.retries_whole && options.retry.max > 0
+        || options.curl_compat.retries_whole && options.retry.max > 0
         || options.liberties != Liberties::default()
         || options.auth.signature.is_some()
-        || !matches!(options.auth.netrc, Netrc::Off);
+        || !matches!(options.auth.netrc, NetrcText::Off);
     // The settings of connections that the agent takes over.
     let ConnectOptions { attempt_delay, timeout, keepalive, .. } = options.connect;
     let connects_otherwise =

@@ -1,13 +1,13 @@
 use std::fs;
 use std::time::Duration;
 
-use haul::net::dns::Family;
+use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
-use haul::net::socket::Keepalive;
-use haul::net::tls::{Identity, TlsOptions, TlsVersion};
-use haul::request::{AsCurl, ConnectTo, Span, SpeedLimit};
-use haul::state::auth::{Allowed, Auth, Credentials};
-use haul_policy::proxy::{Environment, NoProxy, Proxy};
+use haul::net::socket::TcpKeepalive;
+use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
+use haul::request::{ConnectToRule, ContentSpan, CurlCompat, SpeedLimit};
+use haul::state::auth::{AllowedSchemes, AuthOptions, Credentials};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
@@ -26,7 +26,7 @@ fn tls() -> TlsOptions {
     let mut tls = TlsOptions::default();
     (tls.verify, tls.examine, tls.keep_certificates, tls.common_name) = (false, true, true, true);
     (tls.ca_file, tls.ca_path) = (Some("/ca".into()), Some("/certs".into()));
-    tls.identity = Some(Identity { certificate: "/c".into(), key: Some("/k".into()) });
+    tls.identity = Some(ClientIdentity { certificate: "/c".into(), key: Some("/k".into()) });
     (tls.min_version, tls.max_version) = (TlsVersion::V1_3, TlsVersion::V1_2);
     (tls.alpn, tls.sni) = (vec![b"h2".to_vec()], false);
     tls
@@ -36,7 +36,7 @@ fn proxy() -> ProxyOptions {
     let variables = [("http_proxy", "http://e:1"), ("no_proxy", "d")];
     let mut proxy = ProxyOptions::default();
     proxy.proxy = Proxy::parse("socks5h://p:1").ok().map(|proxy| proxy.with_credentials(login()));
-    proxy.environment = Environment::read(|name| {
+    proxy.environment = ProxyEnvironment::read(|name| {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     });
     proxy.no_proxy = Some(NoProxy::parse("d,10.0.0.0/8"));
@@ -55,11 +55,11 @@ fn request() -> AgentRequest {
         authorization: Some(b"Negotiate x".to_vec()),
         cookie: Some(b"a=b".to_vec()),
         referer: Some("http://r/".into()),
-        auth: Auth {
+        auth: AuthOptions {
             user: login(),
             bearer: Some(b"token".to_vec().into()),
-            allowed: Allowed { basic: false, digest: true, bearer: true },
-            ..Auth::default()
+            allowed: AllowedSchemes { basic: false, digest: true, bearer: true },
+            ..AuthOptions::default()
         },
         range: Some("0-9".into()),
         request_target: Some("*".into()),
@@ -70,12 +70,12 @@ fn request() -> AgentRequest {
         path_as_is: true,
         prior_knowledge: true,
         auto_referer: true,
-        as_curl: AsCurl {
+        curl_compat: CurlCompat {
             omits_empty: true,
             decodes_all: true,
             trusts_end: true,
             fails_tunnels: true,
-            ..AsCurl::default()
+            ..CurlCompat::default()
         },
         redirects: RedirectRules {
             follow: false,
@@ -107,15 +107,20 @@ fn request() -> AgentRequest {
         max_size: Some(1),
         limit_rate: Some(2),
         speed_limit: Some(SpeedLimit { bytes_per_second: 3, time: SECOND }),
-        span: Validator::from_bytes(b"\"x\"").map(|validator| Span::Rest { from: 4, to: Some(6), total: 7, validator }),
-        family: Family::V6,
+        span: Validator::from_bytes(b"\"x\"").map(|validator| ContentSpan::Rest {
+            from: 4,
+            to: Some(6),
+            total: 7,
+            validator,
+        }),
+        family: AddressFamily::V6,
         connect: ConnectOptions {
             attempt_delay: SECOND,
             timeout: SECOND,
-            keepalive: Some(Keepalive { idle: SECOND, interval: SECOND, count: Some(5) }),
+            keepalive: Some(TcpKeepalive { idle: SECOND, interval: SECOND, count: Some(5) }),
             ..ConnectOptions::default()
         },
-        connect_to: vec![ConnectTo {
+        connect_to: vec![ConnectToRule {
             host: Some("h".into()),
             port: Some(443),
             to_host: Some("o".into()),
@@ -150,19 +155,19 @@ fn sample_sets_every_field_of_every_table() {
     assert_all_differ(&ours, &other);
     assert_all_differ(&ours.auth, &other.auth);
     assert_all_differ(&ours.auth.allowed, &other.auth.allowed);
-    assert_all_differ(&ours.as_curl, &other.as_curl);
+    assert_all_differ(&ours.curl_compat, &other.curl_compat);
     assert_all_differ(&ours.redirects, &RedirectRules::default());
     assert_all_differ(&ours.retry, &RetryRules::default());
     assert_all_differ(&ours.speed_limit.unwrap(), &SpeedLimit { bytes_per_second: 0, time: Duration::ZERO });
     assert_all_differ(&ours.connect, &other.connect);
     assert_all_differ(
         &ours.connect.keepalive.unwrap(),
-        &Keepalive { idle: Duration::ZERO, interval: Duration::ZERO, count: None },
+        &TcpKeepalive { idle: Duration::ZERO, interval: Duration::ZERO, count: None },
     );
-    assert_all_differ(&ours.connect_to[0], &ConnectTo { host: None, port: None, to_host: None, to_port: None });
+    assert_all_differ(&ours.connect_to[0], &ConnectToRule { host: None, port: None, to_host: None, to_port: None });
     assert_all_differ(&ours.decode_limits, &other.decode_limits);
     assert_all_differ(&ours.tls, &other.tls);
-    assert_all_differ(&ours.tls.identity.unwrap(), &Identity { certificate: "/other".into(), key: None });
+    assert_all_differ(&ours.tls.identity.unwrap(), &ClientIdentity { certificate: "/other".into(), key: None });
     assert_all_differ(&ours.proxy.unwrap(), &ProxyOptions::default());
 }
 

@@ -14,8 +14,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul::buffer::Lease;
-use haul::sink::output::{Output, Room};
-use haul::sink::{Begin, Sink, Wake};
+use haul::sink::output::{DescriptorWriter, OutputRoom};
+use haul::sink::{BodyInfo, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use mio::unix::SourceFd;
@@ -39,7 +39,7 @@ pub(super) struct AgentCall {
 
 struct CallOutput {
     /// The destination of the body; `None` when the call is over.
-    output: Option<Output>,
+    output: Option<DescriptorWriter>,
     /// The output is full: bytes that did not fit wait in it.
     is_full: bool,
     is_watched: bool,
@@ -48,7 +48,7 @@ struct CallOutput {
     is_short: bool,
     /// The caller is gone, and the agent reads the response to its end.
     is_deserted: bool,
-    waiting: Option<(Arc<dyn Wake>, usize)>,
+    waiting: Option<(Arc<dyn TransferWaker>, usize)>,
     /// The answer when everything was written.
     end: Option<Vec<u8>>,
 }
@@ -56,7 +56,7 @@ struct CallOutput {
 impl AgentCall {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
         let outlet = CallOutput {
-            output: Some(Output::new(output)),
+            output: Some(DescriptorWriter::new(output)),
             is_full: false,
             is_watched: false,
             is_short: false,
@@ -109,9 +109,9 @@ impl AgentCall {
         let mut outlet = self.outlet();
         let Some(output) = &mut outlet.output else { return };
         match output.flush() {
-            Ok(Room::Full) => return,
+            Ok(OutputRoom::Full) => return,
             // The worker finds the same error when it writes, and says it.
-            Ok(Room::Free) | Err(_) => outlet.is_full = false,
+            Ok(OutputRoom::Free) | Err(_) => outlet.is_full = false,
         }
         if outlet.end.is_some() {
             self.close(&mut outlet);
@@ -204,7 +204,7 @@ impl AgentCallSink {
         Self { call: Arc::clone(call), file, written: false }
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut Output) -> Result<Room>) -> Result<()> {
+    fn write(&mut self, write: impl FnOnce(&mut DescriptorWriter) -> Result<OutputRoom>) -> Result<()> {
         self.written = true;
         let mut outlet = self.call.outlet();
         if outlet.is_deserted {
@@ -214,7 +214,7 @@ impl AgentCallSink {
         let output = outlet.output.as_mut().ok_or_else(gone)?;
         // Small writes would be collected, but the next bytes may take long.
         match write(output).and_then(|_| output.flush()) {
-            Ok(room) => outlet.is_full = room == Room::Full,
+            Ok(room) => outlet.is_full = room == OutputRoom::Full,
             Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.read_on(&mut outlet),
             Err(error) => return Err(error),
         }
@@ -229,7 +229,7 @@ fn is_broken_pipe(error: &Error) -> bool {
 }
 
 impl Sink for AgentCallSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         let began = AgentMessage::Began(ResponseStart {
             head: begin.head.raw().to_vec(),
             length: begin.length,
@@ -248,7 +248,7 @@ impl Sink for AgentCallSink {
         Ok(())
     }
 
-    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut outlet = self.call.outlet();
         if !outlet.is_full {
             return u64::MAX;

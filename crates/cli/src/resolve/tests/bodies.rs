@@ -1,6 +1,6 @@
 use super::*;
 use crate::plan::{BodySource, ContinueAt, FormArg, append_query};
-use haul_policy::multipart::{Boundary, Layout, Piece};
+use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 
 fn query(args: &[&str]) -> Option<String> {
     request(&[args, &["u"]].concat()).query
@@ -16,10 +16,11 @@ fn form(args: &[&str]) -> FormArg {
 /// The form with every source as `<its number>`, and `B` for the boundary.
 fn laid_out(args: &[&str]) -> String {
     let form = form(args);
-    let layout = Layout::new(&form.parts_of(&[]), &Boundary::new([0; 16]), form.escape).expect("a layout");
-    let text = |piece: &Piece| match piece {
-        Piece::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Piece::Source { index, .. } => format!("<{index}>"),
+    let layout =
+        MultipartLayout::new(&form.parts_of(&[]), &MultipartBoundary::new([0; 16]), form.escape).expect("a layout");
+    let text = |piece: &MultipartPiece| match piece {
+        MultipartPiece::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        MultipartPiece::Source { index, .. } => format!("<{index}>"),
     };
     layout.pieces.iter().map(text).collect::<String>().replace(&format!("{}{}", "-".repeat(24), "0".repeat(22)), "B")
 }

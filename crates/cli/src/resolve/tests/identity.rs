@@ -1,7 +1,7 @@
 use super::*;
 use crate::plan::{CookieArgs, KeepaliveArgs, NetrcArg, ProxyArgs, Secret, StageArgs, StoreArg, TransferArgs};
 use haul_policy::Target;
-use haul_policy::auth::{Allowed, SigV4};
+use haul_policy::auth::{AllowedSchemes, SigV4};
 
 fn stage(args: &[&str]) -> StageArgs {
     plan(&[args, &["u"]].concat()).operations.remove(0).stages.remove(0)
@@ -36,24 +36,24 @@ fn users_have_passwords() {
 #[test]
 fn schemes_add_up() {
     let allowed = |args: &[&str]| stage(args).request.auth.allowed;
-    let both = Allowed { basic: true, digest: true, bearer: false };
+    let both = AllowedSchemes { basic: true, digest: true, bearer: false };
     for (args, expected) in [
-        (&[][..], Allowed::BASIC),
-        (&["--basic"], Allowed::BASIC),
-        (&["--digest"], Allowed::DIGEST),
+        (&[][..], AllowedSchemes::BASIC),
+        (&["--basic"], AllowedSchemes::BASIC),
+        (&["--digest"], AllowedSchemes::DIGEST),
         (&["--digest", "--basic"], both),
-        (&["--anyauth"], Allowed::ANY),
-        (&["--anyauth", "--no-basic"], Allowed::DIGEST),
-        (&["--anyauth", "--no-anyauth"], Allowed::BASIC),
-        (&["--oauth2-bearer", "t"], Allowed { basic: false, digest: false, bearer: true }),
-        (&["--oauth2-bearer", "t", "--basic"], Allowed { bearer: true, ..Allowed::BASIC }),
+        (&["--anyauth"], AllowedSchemes::ANY),
+        (&["--anyauth", "--no-basic"], AllowedSchemes::DIGEST),
+        (&["--anyauth", "--no-anyauth"], AllowedSchemes::BASIC),
+        (&["--oauth2-bearer", "t"], AllowedSchemes { basic: false, digest: false, bearer: true }),
+        (&["--oauth2-bearer", "t", "--basic"], AllowedSchemes { bearer: true, ..AllowedSchemes::BASIC }),
     ] {
         assert_eq!(allowed(args), expected, "{args:?}");
     }
     assert_eq!(stage(&["--aws-sigv4", ""]).request.auth.signature.as_deref(), SigV4::parse("aws:amz").ok().as_ref());
     assert_eq!(code(&["--aws-sigv4", "aws:amz:no region"]), 2);
-    assert_eq!(proxy(&["--proxy-digest"]).allowed, Allowed::DIGEST);
-    assert_eq!(proxy(&["--proxy-anyauth"]).allowed, Allowed::ANY);
+    assert_eq!(proxy(&["--proxy-digest"]).allowed, AllowedSchemes::DIGEST);
+    assert_eq!(proxy(&["--proxy-anyauth"]).allowed, AllowedSchemes::ANY);
     for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {
         let error = read(&[option, "u"]).expect_err(option);
         assert!(matches!(error.reason(), UsageReason::Refused(_)) && error.exit_code() == 2, "{error}");

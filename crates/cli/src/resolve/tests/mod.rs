@@ -6,7 +6,7 @@ use super::*;
 use crate::parse::parse;
 use crate::persona::VERSION;
 use crate::plan::ResolveArg;
-use haul::request::ConnectTo;
+use haul::request::ConnectToRule;
 use haul_policy::auth::Credentials;
 
 /// `@body`, `@headers`, `@netrc` and `@big` (which reports a size of 5 MiB) exist, so do some
@@ -289,8 +289,8 @@ fn hosts_are_led_elsewhere() {
         [entry("example.com", 443, &["127.0.0.1", "::1"]), entry("*", 80, &["::1"]), entry("example.com", 443, &[]),],
     );
     let host = |name: &str| Some(name.to_owned());
-    let first = ConnectTo { host: host("a.example"), port: Some(80), to_host: host("::1"), to_port: Some(8080) };
-    let second = ConnectTo { host: None, port: None, to_host: host("b.example"), to_port: None };
+    let first = ConnectToRule { host: host("a.example"), port: Some(80), to_host: host("::1"), to_port: Some(8080) };
+    let second = ConnectToRule { host: None, port: None, to_host: host("b.example"), to_port: None };
     assert_eq!(transfer.options.connect_to, [first, second]);
     for bad in
         ["foo", "h:80", "h:x:127.0.0.1", "h:80:nope", "h:70000:127.0.0.1", ":80:::1", "h::::1", "[h:80:::1", "h:80:"]

@@ -2,25 +2,25 @@
 
 use haul::Result;
 use haul::net::connect::ConnectOptions;
-use haul::net::local::Interface;
+use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
-use haul::net::socket::Keepalive;
-use haul::net::tls::{Identity, Passphrase, TlsOptions};
-use haul_policy::auth::Allowed;
-use haul_policy::proxy::{Environment, Proxy, ProxyKind};
+use haul::net::socket::TcpKeepalive;
+use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
+use haul_policy::auth::AllowedSchemes;
+use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyKind};
 
 use crate::plan::{ClientCert, FieldArg, HttpVersion, KeepaliveArgs, ProxyArgs, ProxyChoice, TlsArgs, TransferArgs};
 
 /// Adds the options of connections that the engine takes in another form: keepalive and the
 /// interface.
 pub(crate) fn connect(args: &TransferArgs, options: &mut ConnectOptions) -> Result<()> {
-    options.keepalive = args.keepalive.map(|keepalive| Keepalive {
+    options.keepalive = args.keepalive.map(|keepalive| TcpKeepalive {
         idle: keepalive.time,
         interval: keepalive.interval.unwrap_or(keepalive.time),
         // Nine is the system's own, and not set then: that saves a call for each connection.
         count: Some(keepalive.count).filter(|&count| count != KeepaliveArgs::default().count),
     });
-    options.interface = args.interface.as_deref().map(Interface::parse).transpose()?;
+    options.interface = args.interface.as_deref().map(LocalInterface::parse).transpose()?;
     Ok(())
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
         ProxyChoice::Environment(environment) => (None, environment.clone()),
     };
     let auth = match args.allowed {
-        Allowed::BASIC => ProxyAuth::Basic,
-        Allowed::DIGEST => ProxyAuth::Digest,
+        AllowedSchemes::BASIC => ProxyAuth::Basic,
+        AllowedSchemes::DIGEST => ProxyAuth::Digest,
         _ => ProxyAuth::Any,
     };
     let field = |field: &FieldArg| match field {
@@ -64,7 +64,7 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     Ok(Some(options))
 }
 
-fn has_tls(given: Option<&Proxy>, environment: &Environment) -> bool {
+fn has_tls(given: Option<&Proxy>, environment: &ProxyEnvironment) -> bool {
     given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     // Whether its files are PEM or DER is plain from what is in them.
     let ClientCert { certificate, key, passphrase, .. } = &args.client;
     options.identity =
-        certificate.as_ref().map(|certificate| Identity { certificate: certificate.clone(), key: key.clone() });
+        certificate.as_ref().map(|certificate| ClientIdentity { certificate: certificate.clone(), key: key.clone() });
     options.passphrase = passphrase.as_ref().map(|passphrase| Passphrase::new(passphrase.expose()));
     Ok(options)
 }

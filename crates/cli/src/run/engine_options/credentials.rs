@@ -1,21 +1,21 @@
 //! The credentials of requests, made from the plan.
 
-use haul::state::auth::{Auth, Netrc};
+use haul::state::auth::{AuthOptions, NetrcText};
 
 use crate::plan::{self, AuthArgs};
 
 /// Returns the credentials that the plan gives for a stage's requests.
-pub(crate) fn auth(args: &AuthArgs) -> Auth {
-    Auth {
+pub(crate) fn auth(args: &AuthArgs) -> AuthOptions {
+    AuthOptions {
         user: args.user.clone(),
         bearer: args.bearer.as_ref().map(|token| token.expose().into()),
         allowed: args.allowed,
         signature: args.signature.clone(),
         netrc: match &args.netrc {
-            plan::NetrcArg::Off | plan::NetrcArg::Missing => Netrc::Off,
-            plan::NetrcArg::Optional(text) => Netrc::Optional(text.clone()),
-            plan::NetrcArg::Required(text) => Netrc::Required(text.clone()),
+            plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcText::Off,
+            plan::NetrcArg::Optional(text) => NetrcText::Optional(text.clone()),
+            plan::NetrcArg::Required(text) => NetrcText::Required(text.clone()),
         },
-        ..Auth::default()
+        ..AuthOptions::default()
     }
 }

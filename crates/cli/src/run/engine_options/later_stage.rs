@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use haul::fleet::{BodyDestination, ValueMapper};
 use haul::pipeline::ExtractPattern;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
-use haul_policy::glob::{Placeholder, fill_by_value, placeholders};
+use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
 use haul_policy::urlencode::percent;
 
 use super::output_options::{NULL, options_for, placed, takes_name};
@@ -40,9 +40,9 @@ impl LaterStage {
         if let OutputArg::File(template) = &operation.stages[number].output {
             for placeholder in placeholders(template.as_bytes()) {
                 let is_known = match placeholder {
-                    Placeholder::Value => true,
-                    Placeholder::Number(digits) => digits.parse() == Ok(1),
-                    Placeholder::Name(name) => {
+                    GlobPlaceholder::Value => true,
+                    GlobPlaceholder::Number(digits) => digits.parse() == Ok(1),
+                    GlobPlaceholder::Name(name) => {
                         before.is_some_and(|pattern| pattern.value_names().any(|known| known == name))
                     }
                 };

@@ -11,10 +11,10 @@ pub(crate) mod target_url;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use haul::request::{AsCurl, Liberties, Split, Wants};
+use haul::request::{ContentFilter, CurlCompat, Liberties, SplitOptions};
 use haul::trace::TransferObserver;
-use haul::{Client, Head, RequestOptions, Result};
-use haul_policy::auth::Allowed;
+use haul::{Client, RequestOptions, ResponseHead, Result};
+use haul_policy::auth::AllowedSchemes;
 
 use crate::plan::{ContinueAt, FieldArg, GlobalArgs, HttpVersion, StageArgs, TimeCond};
 use crate::run::transfers::state_stores::StateStores;
@@ -45,7 +45,7 @@ pub(crate) fn request(
         head_only: request.head,
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
-        as_curl: as_curl(global, stage),
+        curl_compat: curl_compat(global, stage),
         liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..shared.liberties },
         redirects: transfer.redirect_rules(request.custom_method, request.is_post),
         auto_referer: request.auto_referer,
@@ -58,7 +58,7 @@ pub(crate) fn request(
             _ => None,
         },
         speed_limit: transfer.slowest(),
-        split: Split { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
+        split: SplitOptions { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
         tls: connect_options::tls(&transfer.tls, transfer.http_version)?,
         proxy: connect_options::proxy(&stage.proxy)?,
@@ -92,9 +92,9 @@ pub(crate) fn request(
 
 /// Returns the behaviours of curl that apply to the stage. Some apply only if the program stands in
 /// for curl.
-fn as_curl(global: &GlobalArgs, stage: &StageArgs) -> AsCurl {
+fn curl_compat(global: &GlobalArgs, stage: &StageArgs) -> CurlCompat {
     let is_curl = global.persona.is_curl();
-    AsCurl {
+    CurlCompat {
         cookies_by_host: stage.transfer.cookies.as_curl,
         omits_empty: true,
         // A page that --extract asks for compressed need not be so.
@@ -103,7 +103,7 @@ fn as_curl(global: &GlobalArgs, stage: &StageArgs) -> AsCurl {
         retries_whole: is_curl,
         // With Digest alone, curl sends no content before it has been challenged, whether by the
         // server or by a proxy.
-        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
+        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&AllowedSchemes::DIGEST),
         spares_once: true,
         trusts_end: is_curl,
         fails_tunnels: is_curl,
@@ -112,8 +112,8 @@ fn as_curl(global: &GlobalArgs, stage: &StageArgs) -> AsCurl {
 }
 
 /// One without a date always is.
-impl Wants for TimeCond {
-    fn wants(&self, head: &Head) -> bool {
+impl ContentFilter for TimeCond {
+    fn wants(&self, head: &ResponseHead) -> bool {
         let date = head.get("last-modified").and_then(crate::date::of_http);
         let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };
         match *self {

@@ -6,10 +6,10 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use haul::sink::checksum::Checksum;
-use haul::sink::file::{Append, FileOptions};
+use haul::sink::checksum::ExpectedChecksum;
+use haul::sink::file::{AppendPosition, FileOptions};
 use haul::sink::naming::Clobber;
-use haul::sink::output::Output as Descriptor;
+use haul::sink::output::DescriptorWriter as Descriptor;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::glob::{GlobValues, fill_template};
 
@@ -85,7 +85,7 @@ fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<
 }
 
 /// Returns the file options for the output of a source.
-pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
+pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Option<ExpectedChecksum>) -> FileOptions {
     options_for(operation, operation.output_of(source), checksum, None)
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn file_options(operation: &Operation, source: usize, checksum: Optio
 pub(crate) fn options_for(
     operation: &Operation,
     output: &OutputArg,
-    checksum: Option<Checksum>,
+    checksum: Option<ExpectedChecksum>,
     names: Option<&OutputNames>,
 ) -> FileOptions {
     let existing = operation.existing_of(output);
@@ -114,8 +114,8 @@ pub(crate) fn options_for(
         remove_on_error: operation.remove_on_error,
         statuses_fail: operation.stages[0].transfer.options.fail_with_body,
         append: operation.stages[0].request.continue_at.map(|at| match at {
-            ContinueAt::Offset(offset) => Append::At(offset),
-            ContinueAt::OutputSize => Append::AtEnd,
+            ContinueAt::Offset(offset) => AppendPosition::At(offset),
+            ContinueAt::OutputSize => AppendPosition::AtEnd,
         }),
         in_place: operation.in_place,
         checksum,

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use haul::net::tls::{Pin, key_pin};
+use haul::net::tls::{KeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
 /// The pins that the option's text names.
-pub(crate) fn read(text: &str) -> Result<Vec<Pin>> {
+pub(crate) fn read(text: &str) -> Result<Vec<KeyPin>> {
     let none = |why: &str| Error::new(ErrorKind::PinnedKey, format!("no public key to compare with: {why}"));
     if !text.starts_with("sha256//") {
         let bytes = fs::read(text).map_err(|error| {
@@ -14,10 +14,10 @@ pub(crate) fn read(text: &str) -> Result<Vec<Pin>> {
         })?;
         return Ok(vec![key_pin(&bytes).ok_or_else(|| none("the file has none"))?]);
     }
-    let pins: Vec<Pin> = text.split(';').filter_map(|part| decoded(part.trim().strip_prefix("sha256//")?)).collect();
+    let pins: Vec<KeyPin> = text.split(';').filter_map(|part| decoded(part.trim().strip_prefix("sha256//")?)).collect();
     if pins.is_empty() { Err(none("no hash has 32 bytes of base64")) } else { Ok(pins) }
 }
 
-fn decoded(base64: &str) -> Option<Pin> {
+fn decoded(base64: &str) -> Option<KeyPin> {
     crate::base64::decode(base64)?.try_into().ok()
 }

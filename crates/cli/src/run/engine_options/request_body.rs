@@ -7,7 +7,7 @@ use std::path::Path;
 
 use haul::body::upload::{BodyPiece, RequestBody};
 use haul::{Error, ErrorKind, RequestOptions, Result};
-use haul_policy::multipart::{Boundary, Layout};
+use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 
 use crate::file_access::stdin_content;
 use crate::plan::{self, BodySource, ContinueAt, FormArg, PartArg, PartContent, RequestArgs};
@@ -120,8 +120,8 @@ fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody
     let own = own.map(|at| String::from_utf8_lossy(&options.fields.remove(at).1).into_owned());
     let kind = own.as_deref().map(|own| own.split(';').next().unwrap_or_default().trim());
     let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
-    let lay = if is_form { Layout::new } else { Layout::attached };
-    let layout = lay(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
+    let lay = if is_form { MultipartLayout::new } else { MultipartLayout::attached };
+    let layout = lay(&form.parts_of(&lengths), &MultipartBoundary::new(entropy), form.escape)
         .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
     // A type of the user's own still needs the boundary.
     let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);

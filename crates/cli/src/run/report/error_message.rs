@@ -11,7 +11,7 @@ use haul::trace::system_words;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 use haul_policy::glob::GlobError;
-use haul_policy::retry::{Outcome as Trouble, is_transient_status};
+use haul_policy::retry::{AttemptOutcome as Trouble, is_transient_status};
 use haul_policy::target::Scheme;
 
 use crate::persona::Persona;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use haul::Head;
+use haul::ResponseHead;
 use haul::sink::file::directory_mode;
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
@@ -41,7 +41,7 @@ pub(crate) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Tran
 }
 
 /// Gives a file the date of its Last-Modified, if there is one.
-pub(crate) fn date(path: &Path, head: &Head) -> std::io::Result<()> {
+pub(crate) fn date(path: &Path, head: &ResponseHead) -> std::io::Result<()> {
     let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
     let times = FileTimes::new().set_modified(modified).set_accessed(modified);
     File::options().write(true).open(path)?.set_times(times)

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use haul::fleet::{BodyDestination, FleetJob, StartRate, TransferReporter};
 use haul::interrupt::Interrupt;
-use haul::net::local::UnixSocket;
-use haul::request::Pauses;
-use haul::sink::output::Output;
+use haul::net::local_address::UnixSocketAddress;
+use haul::request::RetryObserver;
+use haul::sink::output::DescriptorWriter;
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result, Target};
@@ -84,9 +84,9 @@ impl Reporter {
     }
 
     /// Announces long pauses before further tries. In curl's place its own words do that.
-    pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn Pauses>> {
+    pub(crate) fn pauses(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl();
-        is_said.then(|| Arc::clone(reporter) as Arc<dyn Pauses>)
+        is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
     }
 
     /// `--rate`: waits until another transfer may begin, and notes that it does.
@@ -208,7 +208,7 @@ impl Reporter {
     /// content is complete elsewhere, and the exit code reports on it alone.
     pub(crate) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
         let Some(text) = text else { return Ok(()) };
-        let mut output = Output::stdout();
+        let mut output = DescriptorWriter::stdout();
         match output.write(&text).and_then(|_| output.drain(None)) {
             Err(error) if self.persona.is_curl() => {
                 let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
@@ -225,7 +225,7 @@ impl Reporter {
     /// The file of the local socket that was spoken to.
     fn socket(&self, told: &TransferReport<'_>) -> Option<&str> {
         match &self.operation.stages.get(told.stage)?.transfer.options.connect.unix_socket {
-            Some(UnixSocket::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
+            Some(UnixSocketAddress::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
             _ => None,
         }
     }
@@ -289,7 +289,7 @@ impl Reporter {
     }
 }
 
-impl Pauses for Reporter {
+impl RetryObserver for Reporter {
     fn begins(&self, url: &str, wait: Duration, why: &str) {
         if wait > LONG_PAUSE {
             let seconds = wait.as_secs_f64().ceil();

@@ -114,9 +114,9 @@ impl TransferReport<'_> {
             filename: self.file.and_then(Path::to_str),
             scheme: outcome.target.scheme().as_str(),
             http_version: match facts.version {
-                Some(haul::Version::Http10) => "1",
-                Some(haul::Version::Http11) => "1.1",
-                Some(haul::Version::Http2) => "2",
+                Some(haul::ProtocolVersion::Http10) => "1",
+                Some(haul::ProtocolVersion::Http11) => "1.1",
+                Some(haul::ProtocolVersion::Http2) => "2",
                 _ => "",
             },
             connection: facts.connection,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
 use haul::sink::Sink;
-use haul::sink::checksum::{Algorithm, Checksum};
-use haul::state::auth::Auth;
+use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
+use haul::state::auth::AuthOptions;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::urlencode;
 
@@ -44,7 +44,7 @@ impl ChecksumLists {
         operation: &Operation,
         target: &Target,
         file: Option<&Path>,
-    ) -> Result<Option<Checksum>> {
+    ) -> Result<Option<ExpectedChecksum>> {
         match &operation.checksum {
             None => Ok(None),
             Some(asked::ChecksumArg::Digest(digest)) => Ok(checksum(digest)),
@@ -72,7 +72,12 @@ impl ChecksumLists {
 }
 
 /// The checksum that a list has of `target`: by the path of its URL, or by that of its file.
-pub(crate) fn listed(list: &ChecksumList, place: &str, target: &Target, file: Option<&Path>) -> Result<Checksum> {
+pub(crate) fn listed(
+    list: &ChecksumList,
+    place: &str,
+    target: &Target,
+    file: Option<&Path>,
+) -> Result<ExpectedChecksum> {
     let path = target.path();
     let decoded = urlencode::decoded(path.as_bytes());
     let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
@@ -86,14 +91,14 @@ pub(crate) fn listed(list: &ChecksumList, place: &str, target: &Target, file: Op
         .map_err(|error| error.with_url(target.to_url()))
 }
 
-fn checksum(digest: &asked::ExpectedDigest) -> Option<Checksum> {
+fn checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
     let algorithm = match digest.algorithm() {
-        asked::ChecksumAlgorithm::Sha1 => Algorithm::Sha1,
-        asked::ChecksumAlgorithm::Sha256 => Algorithm::Sha256,
-        asked::ChecksumAlgorithm::Sha384 => Algorithm::Sha384,
-        asked::ChecksumAlgorithm::Sha512 => Algorithm::Sha512,
+        asked::ChecksumAlgorithm::Sha1 => HashAlgorithm::Sha1,
+        asked::ChecksumAlgorithm::Sha256 => HashAlgorithm::Sha256,
+        asked::ChecksumAlgorithm::Sha384 => HashAlgorithm::Sha384,
+        asked::ChecksumAlgorithm::Sha512 => HashAlgorithm::Sha512,
     };
-    Checksum::new(algorithm, digest.bytes().to_vec())
+    ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
 }
 
 /// The text of the list at `place`: a URL, a file, or `-`.
@@ -129,7 +134,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     };
     if target.is_none_or(|target| list.origin() != target.origin()) {
         options.authorization = None;
-        options.auth = Auth::default();
+        options.auth = AuthOptions::default();
         options.cookie = None;
         options.fields.clear();
         options.tls.identity = None;

@@ -20,9 +20,9 @@ use std::time::Instant;
 use haul::body::upload::BodyUpload;
 use haul::buffer::{BufferPool, Lease};
 use haul::facts::Facts;
-use haul::sink::{Begin, Sink};
+use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
-use haul::{Error, ErrorKind, Head, RequestOptions, Result, Target};
+use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
 use haul_policy::{file_url, urlencode};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -107,7 +107,7 @@ struct LocalFileTransfer<'a> {
     reporter: &'a Reporter,
     sink: Box<dyn Sink>,
     target: &'a Target,
-    head: Option<Head>,
+    head: Option<ResponseHead>,
     facts: Facts,
 }
 
@@ -179,7 +179,7 @@ impl LocalFileTransfer<'_> {
             fields += &format!("Last-Modified: {}\r\n", date::http(modified));
         }
         fields += "\r\n";
-        let head = Head::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
+        let head = ResponseHead::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
             .ok_or_else(|| Error::new(ErrorKind::LocalFile, "what is known of it cannot be told"))?;
         self.reporter.dump_head(fields.as_bytes());
         self.facts.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
@@ -188,7 +188,7 @@ impl LocalFileTransfer<'_> {
             self.facts.status = 304;
         }
         if is_wanted || self.request.include_head {
-            self.sink.begin(&Begin {
+            self.sink.begin(&BodyInfo {
                 head: &head,
                 target: self.target,
                 place: self.target,

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
-use haul::sink::checksum::Verified;
+use haul::sink::checksum::ChecksumSink;
 use haul::sink::file::{FileOptions, FileSink};
-use haul::sink::output::Waiting;
+use haul::sink::output::BlockingOutputSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{Begin, Counter, Partial, Sink};
+use haul::sink::{BodyInfo, ByteCounter, PartialContent, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
@@ -109,8 +109,10 @@ pub(crate) fn run(
             let append = options.append.filter(|_| !uploads);
             Box::new(FileSink::with(path, FileOptions { append, ..options }))
         }
-        (None, None) => Box::new(Waiting::new(standard_output(operation), None)),
-        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
+        (None, None) => Box::new(BlockingOutputSink::new(standard_output(operation), None)),
+        (None, Some(checksum)) => {
+            Box::new(ChecksumSink::new(BlockingOutputSink::new(standard_output(operation), None), checksum))
+        }
     };
     let named = Arc::new(Mutex::new(file));
     let progress = Arc::clone(reporter.progress());
@@ -178,7 +180,7 @@ impl ProgressSink {
 }
 
 impl Sink for ProgressSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         self.progress.body_begins(begin.length, begin.offset);
         let outcome = self.sink.begin(begin);
         self.note_name();
@@ -208,7 +210,7 @@ impl Sink for ProgressSink {
         self.sink.cannot_write(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<Partial> {
+    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         let partial = self.sink.partial(target);
         if let Some(partial) = &partial {
             self.progress.goes_on_at(partial.gap.start);
@@ -224,7 +226,7 @@ impl Sink for ProgressSink {
         self.sink.partial_file()
     }
 
-    fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+    fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         Some(Arc::new(ProgressCounter(Arc::clone(&self.progress))))
     }
 
@@ -250,7 +252,7 @@ impl Sink for ProgressSink {
 /// Shows bytes that parts of a file are written with.
 struct ProgressCounter(Arc<ProgressReporter>);
 
-impl Counter for ProgressCounter {
+impl ByteCounter for ProgressCounter {
     fn count(&self, bytes: u64) {
         self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
     }

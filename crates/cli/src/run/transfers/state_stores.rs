@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use haul::state::alt_svc::AltSvc;
-use haul::state::hsts::Hsts;
-use haul::state::jar::{FileStyle, Jar};
+use haul::state::alt_svc::AltSvcCache;
+use haul::state::cookie_jar::{SharedCookieJar, StateFileStyle};
+use haul::state::hsts::HstsCache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::file_access::{Stdout, stdin};
@@ -18,9 +18,9 @@ use crate::run::transfers::checksums::ChecksumLists;
 #[derive(Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
-    jars: Vec<(CookieArgs, Jar)>,
-    hsts: Vec<(StoreArg, Hsts)>,
-    alt_svc: Vec<(StoreArg, AltSvc)>,
+    jars: Vec<(CookieArgs, SharedCookieJar)>,
+    hsts: Vec<(StoreArg, HstsCache)>,
+    alt_svc: Vec<(StoreArg, AltSvcCache)>,
     /// The time at which the operation began.
     began: Option<Instant>,
     /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
@@ -46,8 +46,8 @@ fn patiently(
     }
 }
 
-fn style(args: &CookieArgs) -> FileStyle {
-    if args.as_curl { FileStyle::Curl } else { FileStyle::Standard }
+fn style(args: &CookieArgs) -> StateFileStyle {
+    if args.as_curl { StateFileStyle::Curl } else { StateFileStyle::Standard }
 }
 
 /// Returns true if a jar is printed to standard output instead of a file.
@@ -76,7 +76,7 @@ impl StateStores {
         }
         if transfer.hsts != StoreArg::Off {
             if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
-                let hsts = Hsts::of(style(&transfer.cookies));
+                let hsts = HstsCache::of(style(&transfer.cookies));
                 if let StoreArg::File(path) = &transfer.hsts {
                     hsts.load(path)?;
                 }
@@ -86,7 +86,7 @@ impl StateStores {
         }
         if transfer.alt_svc != StoreArg::Off {
             if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
-                let alt_svc = AltSvc::of(style(&transfer.cookies));
+                let alt_svc = AltSvcCache::of(style(&transfer.cookies));
                 if let StoreArg::File(path) = &transfer.alt_svc {
                     alt_svc.load(path)?;
                 }
@@ -98,11 +98,11 @@ impl StateStores {
         Ok(())
     }
 
-    fn jar(&mut self, args: &CookieArgs) -> Result<Jar> {
+    fn jar(&mut self, args: &CookieArgs) -> Result<SharedCookieJar> {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let read = Jar::of(style(args));
+        let read = SharedCookieJar::of(style(args));
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();
@@ -134,7 +134,10 @@ impl StateStores {
     }
 
     /// The jars that an operation writes, and where to.
-    fn kept<'s>(&'s self, operation: &Operation) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s Jar)> {
+    fn kept<'s>(
+        &'s self,
+        operation: &Operation,
+    ) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s SharedCookieJar)> {
         let is_used = |args: &CookieArgs| operation.stages.iter().any(|stage| stage.transfer.cookies == *args);
         let used = self.jars.iter().filter(move |(args, _)| is_used(args));
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))

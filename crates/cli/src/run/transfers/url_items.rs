@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use haul::fleet::{BodyDestination, FleetItem};
 use haul::{Error, ErrorKind, Result, Target};
-use haul_policy::glob::{Expansions, GlobValues};
-use haul_policy::protocols::Protocols;
+use haul_policy::glob::{GlobExpansions, GlobValues};
+use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
@@ -39,7 +39,7 @@ pub(crate) struct UrlItems {
 
 enum OpenSource {
     None,
-    Glob(Expansions),
+    Glob(GlobExpansions),
     File { reader: Box<dyn BufRead + Send>, name: String },
 }
 
@@ -115,7 +115,7 @@ impl UrlItems {
     fn prepared(&self, url: String) -> Result<String> {
         let stage = &self.operation.stages[0];
         let redirect = &stage.transfer.redirect;
-        if redirect.protocols != Protocols::default() {
+        if redirect.protocols != ProtocolSet::default() {
             target_of(stage, &url)?;
         }
         let url = match &stage.request.query {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
 
 pub(crate) use admission::{Admission, AdmissionRule, ExecutorLoad, TimedWait};
@@ -59,7 +59,7 @@ const DECODERS: u64 = 32 << 20;
 
 impl Executor {
     pub(crate) fn new(
-        caps: Caps,
+        caps: QueueCaps,
         pipeline: usize,
         counts: TimedWait,
         admission: Option<Arc<dyn Admission>>,
@@ -217,7 +217,7 @@ impl Executor {
     fn requeue_waiting(&self) {
         let mut state = self.lock();
         let state = &mut *state;
-        state.queue = Queue::new(state.queue.caps());
+        state.queue = JobQueue::new(state.queue.caps());
         let mut waiting: Vec<_> = state.waiting.iter().collect();
         waiting.sort_unstable_by_key(|(id, _)| **id);
         for (id, job) in waiting {
@@ -293,11 +293,11 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::sink::memory::Memory;
+    use crate::sink::memory::MemorySink;
 
     #[test]
     fn host_pause_may_exceed_the_clock_range() {
-        let mut state = ExecutorState::new(Caps { total: 1, per_host: 1 });
+        let mut state = ExecutorState::new(QueueCaps { total: 1, per_host: 1 });
         let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
         state.pause(host, Duration::MAX);
         assert!(state.queue.next(clock::policy_time(Instant::now()), None).is_none());
@@ -308,10 +308,10 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
         let client = Client::new();
-        let executor = Executor::new(Caps { total: 1, per_host: 1 }, 1, TimedWait::All, None);
+        let executor = Executor::new(QueueCaps { total: 1, per_host: 1 }, 1, TimedWait::All, None);
         let submit = || {
             let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
-            executor.submit(&client, request, |_| (Box::new(Memory::default()), Box::new(|_, _| {})))
+            executor.submit(&client, request, |_| (Box::new(MemorySink::default()), Box::new(|_, _| {})))
         };
         submit();
         let _connection = silent.accept().expect("the first is under way");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
 
 use super::OnDone;
@@ -17,7 +17,7 @@ use crate::sink::Sink;
 
 /// The requests and the thread of an executor.
 pub(super) struct ExecutorState {
-    pub(super) queue: Queue<()>,
+    pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
     /// Deadlines of the waiting requests whose time can run out before their turn.
     pub(super) due: BTreeSet<(Instant, u64)>,
@@ -48,9 +48,9 @@ pub(super) struct WaitingRequest {
 }
 
 impl ExecutorState {
-    pub(super) fn new(caps: Caps) -> Self {
+    pub(super) fn new(caps: QueueCaps) -> Self {
         Self {
-            queue: Queue::new(caps),
+            queue: JobQueue::new(caps),
             waiting: HashMap::new(),
             due: BTreeSet::new(),
             running: BTreeMap::new(),
@@ -74,7 +74,7 @@ impl ExecutorState {
 
     /// Removes all waiting requests.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
-        self.queue = Queue::new(self.queue.caps());
+        self.queue = JobQueue::new(self.queue.caps());
         self.due.clear();
         std::mem::take(&mut self.waiting)
     }

@@ -48,7 +48,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use futures_core::Stream;
-use haul_policy::multipart::{self, Layout};
+use haul_policy::multipart::{self, MultipartLayout};
 
 pub(crate) use feeder::Feeder;
 pub use one_shot::OneShotSource;
@@ -199,10 +199,10 @@ impl RequestBody {
     ///
     /// # Errors
     /// A piece names a source that is not there.
-    pub fn multipart(layout: &Layout, sources: &[BodyPiece]) -> io::Result<Self> {
-        let piece = |piece: &multipart::Piece| match piece {
-            multipart::Piece::Literal(bytes) => Ok(BodyPiece::Bytes(bytes.as_slice().into())),
-            multipart::Piece::Source { index, .. } => sources
+    pub fn multipart(layout: &MultipartLayout, sources: &[BodyPiece]) -> io::Result<Self> {
+        let piece = |piece: &multipart::MultipartPiece| match piece {
+            multipart::MultipartPiece::Literal(bytes) => Ok(BodyPiece::Bytes(bytes.as_slice().into())),
+            multipart::MultipartPiece::Source { index, .. } => sources
                 .get(*index)
                 .cloned()
                 .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a part of the form has no source")),

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haul_policy::multipart::{Boundary, Content, Escape, Part};
+use haul_policy::multipart::{FormPart, FormPartContent, MultipartBoundary, NameEscape};
 
 use super::*;
 
@@ -96,9 +96,9 @@ fn reader_is_spent_after_its_first_byte() {
 fn multipart_form_has_its_announced_length() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&[b'x'; 1000]).unwrap();
-    let source = Content::Source { index: 0, length: Some(1000) };
-    let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
-    let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
+    let source = FormPartContent::Source { index: 0, length: Some(1000) };
+    let parts = [FormPart::field("who", "me"), FormPart::file("what", "a.txt", source)];
+    let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent).unwrap();
     let body = RequestBody::multipart(&layout, &[BodyPiece::file(file.path()).unwrap()]).unwrap();
     assert_eq!(body.length(), layout.length);
     assert_eq!(all(&mut *body.upload(), 333).unwrap().len() as u64, layout.length.unwrap());
@@ -108,8 +108,8 @@ fn multipart_form_has_its_announced_length() {
 #[test]
 fn small_form_without_files_is_one_buffer() {
     let of = |length: usize| {
-        let parts = [Part::field("who", "me"), Part::field("what", "x".repeat(length))];
-        let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
+        let parts = [FormPart::field("who", "me"), FormPart::field("what", "x".repeat(length))];
+        let layout = MultipartLayout::new(&parts, &MultipartBoundary::new([7; 16]), NameEscape::Percent).unwrap();
         RequestBody::multipart(&layout, &[]).unwrap()
     };
     assert!(matches!(of(300), RequestBody::Bytes(_)));

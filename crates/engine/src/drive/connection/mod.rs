@@ -5,7 +5,7 @@
 //! blocking socket, "now" includes the wait inside `recv`.
 //!
 //! ```text
-//!  start ──▶ machine ──▶ pump ──▶ Stream      Stream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
+//!  start ──▶ machine ──▶ pump ──▶ ConnectionStream      ConnectionStream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
 //! ```
 //!
 //! | protocol | its transfers |
@@ -36,9 +36,9 @@ use crate::Error;
 use crate::body::upload::BodyUpload;
 use crate::buffer::Buffer;
 use crate::drive::zero_copy::{WaitResult, ZeroCopyMover};
-use crate::net::pool::Key;
-use crate::net::stream::Stream;
-use crate::sink::Wake;
+use crate::net::pool::ConnectionKey;
+use crate::net::stream::ConnectionStream;
+use crate::sink::TransferWaker;
 use crate::transfer::{NextStep, Transfer};
 
 /// How a driver treats a sink that is a pipe.
@@ -74,7 +74,7 @@ pub enum ReceiveStatus {
 #[derive(Clone, Copy)]
 pub struct ConnectionWaker<'a> {
     /// The driver; `None` if the driver waits in the sink itself.
-    pub wake: Option<&'a Arc<dyn Wake>>,
+    pub wake: Option<&'a Arc<dyn TransferWaker>>,
     /// The driver's token for the connection.
     pub token: usize,
 }
@@ -100,7 +100,7 @@ impl ConnectionWaker<'_> {
 
 /// A connection's waker as a [`std::task::Waker`], for sources of content.
 struct UploadWaker {
-    wake: Arc<dyn Wake>,
+    wake: Arc<dyn TransferWaker>,
     token: usize,
 }
 
@@ -143,7 +143,13 @@ impl HttpConnection {
     /// number of requests that may be outstanding on HTTP/1.1. An HTTP/2 connection gets a part of
     /// `recv_memory`, and a small initial window if the first response has a `rate`.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, depth: usize, recv_memory: &h2::RecvMemory, rate: Option<u64>) -> Self {
+    pub fn new(
+        stream: ConnectionStream,
+        key: Arc<ConnectionKey>,
+        depth: usize,
+        recv_memory: &h2::RecvMemory,
+        rate: Option<u64>,
+    ) -> Self {
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
             Self::H2(Box::new(h2::H2Connection::new(stream, key, recv_memory, rate)))
         } else {
@@ -153,7 +159,7 @@ impl HttpConnection {
 
     /// Returns the key of the connection: the requests that it may carry.
     #[must_use]
-    pub fn key(&self) -> &Arc<Key> {
+    pub fn key(&self) -> &Arc<ConnectionKey> {
         either!(self, connection => &connection.key)
     }
 
@@ -165,7 +171,7 @@ impl HttpConnection {
 
     /// Returns the stream.
     #[must_use]
-    pub fn stream(&self) -> &Stream {
+    pub fn stream(&self) -> &ConnectionStream {
         either!(self, connection => connection.stream())
     }
 

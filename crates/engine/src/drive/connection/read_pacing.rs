@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::drive::rcvlowat::LowWaterMark;
 use crate::drive::zero_copy::{self, SideDescriptor, WaitResult};
-use crate::net::stream::Stream;
+use crate::net::stream::ConnectionStream;
 
 /// The waits before the next read of one connection.
 pub(super) struct ReadPacing {
@@ -45,7 +45,7 @@ impl ReadPacing {
 }
 
 /// Sets how many received bytes wake the reader.
-pub(super) fn set_low_water_mark(stream: &Stream, mark: usize) {
+pub(super) fn set_low_water_mark(stream: &ConnectionStream, mark: usize) {
     // Without such a mark, every byte wakes the reader, which does no harm.
     let _ = stream.socket().set_recv_lowat(mark);
 }

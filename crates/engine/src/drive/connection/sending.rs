@@ -2,19 +2,19 @@
 //! machine, and the machine's output to the stream.
 //!
 //! ```text
-//!  BodyUpload ──feed──▶ ProtocolMachine ──pump──▶ Stream
+//!  BodyUpload ──feed──▶ ProtocolMachine ──pump──▶ ConnectionStream
 //! ```
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
-use haul_proto::request::{Request, RequestError};
-use haul_proto::time::Time;
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::time::Timestamp;
 
 use crate::ErrorKind;
 use crate::body::upload::{BodyUpload, ReaderPanicked};
-use crate::net::stream::Stream;
+use crate::net::stream::ConnectionStream;
 
 /// The size of one read of content from its source.
 const PIECE: usize = 16 << 10;
@@ -55,7 +55,7 @@ pub trait ProtocolMachine {
     ///
     /// # Errors
     /// A request that cannot be sent.
-    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError>;
+    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine takes now. `None` if it
     /// expects no more content, because the content is complete or the response came first.
@@ -167,7 +167,7 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
 /// # Errors
 /// The socket's. A response may have arrived anyway: receive before giving up.
 pub(super) fn pump<M: ProtocolMachine>(
-    stream: &mut Stream,
+    stream: &mut ConnectionStream,
     machine: &mut M,
     may_block: bool,
     mut feed: impl FnMut(&mut M),

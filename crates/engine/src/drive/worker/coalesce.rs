@@ -17,7 +17,7 @@ use super::Worker;
 use super::peer_records::remember;
 use crate::drive::connection::HttpConnection;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-use crate::net::pool::Key;
+use crate::net::pool::ConnectionKey;
 
 impl Worker {
     /// Moves the transfers of a slot whose name is resolved to an open connection that may carry
@@ -38,7 +38,7 @@ impl Worker {
 
     /// Keeps this host's transfers off other hosts' connections from now on, because one of these
     /// rejected them.
-    pub(super) fn never_coalesce(&mut self, key: &Key) {
+    pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
         remember(&mut self.uncoalesced, &Arc::new(key.clone()));
     }
 
@@ -61,7 +61,11 @@ impl Worker {
 }
 
 /// Returns true if a connection may also carry requests to this key's host.
-fn carries(connection: &HttpConnection, key: &Key, is_address: impl Fn(std::net::SocketAddr) -> bool) -> bool {
+fn carries(
+    connection: &HttpConnection,
+    key: &ConnectionKey,
+    is_address: impl Fn(std::net::SocketAddr) -> bool,
+) -> bool {
     connection.key().may_carry(key)
         && connection.stream().peer.is_some_and(is_address)
         && connection.stream().is_for(&key.host)

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeMode, ReceiveStatus};
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState, SlotContext, SlotProgress, watch};
 use crate::facts::TransferPhase;
-use crate::net::pool::Key;
+use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 
@@ -28,7 +28,7 @@ const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
 /// Returns true if the peer may accept concurrent transfers.
-fn may_share(key: &Key) -> bool {
+fn may_share(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
     key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
@@ -91,7 +91,7 @@ impl Worker {
         {
             return self.start(token, transfer);
         }
-        let key = Key::new(transfer.target(), transfer.options());
+        let key = ConnectionKey::new(transfer.target(), transfer.options());
         transfer.set_route(&key);
         if transfer.reuse.wants_own_host() {
             self.never_coalesce(&key);
@@ -118,13 +118,13 @@ impl Worker {
     }
 
     /// A slot of this key that can take a transfer.
-    fn slot_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+    fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
     }
 
     /// A slot of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
     /// fewest, once there are as many slots as there may be.
-    pub(super) fn free_slot(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+    pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.by_key.get(key)?;
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
         let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].depth()).copied()?;
@@ -135,7 +135,7 @@ impl Worker {
 
     /// A slot of this key that is not open yet and will be shared: the transfers that a broken connection gave back need not have
     /// one each.
-    fn connecting_slot(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+    fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.by_key.get(key)?.iter().copied();
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))

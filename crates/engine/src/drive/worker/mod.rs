@@ -43,9 +43,9 @@ use super::inbox::{WorkerInbox, WorkerMessage};
 use super::zero_copy::ZeroCopyMover;
 use crate::buffer::Buffer;
 use crate::client::Client;
-use crate::net::pool::Key;
-use crate::sink::Wake;
-use crate::sink::output::Room;
+use crate::net::pool::ConnectionKey;
+use crate::sink::TransferWaker;
+use crate::sink::output::OutputRoom;
 use crate::stats::TransferTotals;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result, threads};
@@ -122,24 +122,24 @@ struct Worker {
     workers: WorkerOptions,
     poll: Poll,
     inbox: Arc<WorkerInbox>,
-    wake: Arc<dyn Wake>,
+    wake: Arc<dyn TransferWaker>,
     buffer: Buffer,
     mover: ZeroCopyMover,
     slots: Slab<ConnectionSlot>,
-    by_key: HashMap<Arc<Key>, Vec<usize>>,
+    by_key: HashMap<Arc<ConnectionKey>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
-    serial: HashSet<Arc<Key>>,
+    serial: HashSet<Arc<ConnectionKey>>,
     /// Keys of peers that sent a response too many: each of their connections carries one request.
-    extra_response: HashSet<Arc<Key>>,
+    extra_response: HashSet<Arc<ConnectionKey>>,
     /// The number of requests that the last connection to a peer answered, if it left others
     /// unanswered.
-    pipeline_limits: HashMap<Arc<Key>, usize>,
+    pipeline_limits: HashMap<Arc<ConnectionKey>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
-    http1_only: HashSet<Arc<Key>>,
+    http1_only: HashSet<Arc<ConnectionKey>>,
     /// Keys of peers that close each connection behind its first response, without saying so.
-    one_response_only: HashSet<Arc<Key>>,
+    one_response_only: HashSet<Arc<ConnectionKey>>,
     /// Keys of hosts whose servers do not want them on the connections of others.
-    uncoalesced: HashSet<Arc<Key>>,
+    uncoalesced: HashSet<Arc<ConnectionKey>>,
     /// Idle slots, longest idle first; a slot that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
@@ -322,7 +322,7 @@ impl Worker {
             return Ok(());
         }
         self.gathered_since = None;
-        if self.scheduler.flush(self.index)? == Room::Free {
+        if self.scheduler.flush(self.index)? == OutputRoom::Free {
             // The rest waits for a later stage, which takes more when one of its transfers starts.
             self.flush_blocked = self.scheduler.wants_flush();
             return Ok(());

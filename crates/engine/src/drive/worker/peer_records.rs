@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Worker;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
-use crate::net::pool::Key;
-use crate::net::socket::{Idle, peek_idle};
+use crate::net::pool::ConnectionKey;
+use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::transfer::Transfer;
 
 /// The number of peers that are remembered for each reason. Beyond it, all are forgotten, and each
@@ -15,7 +15,7 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// Adds a peer to the set of peers that are remembered for a reason.
 #[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
-pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
+pub(super) fn remember(keys: &mut HashSet<Arc<ConnectionKey>>, key: &Arc<ConnectionKey>) {
     if keys.len() >= MAX_REMEMBERED {
         keys.clear();
     }
@@ -25,7 +25,7 @@ pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
 impl Worker {
     /// Sends a peer one request at a time from now on; if it sent an extra response, each on a new
     /// connection.
-    pub(super) fn stop_pipelining(&mut self, key: Arc<Key>, has_extra_response: bool) {
+    pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.by_key.get(&key).into_iter().flatten() {
             let slot = &mut self.slots[*token];
@@ -74,7 +74,7 @@ impl Worker {
         if self.one_response_only.contains(key) {
             return true;
         }
-        if peek_idle(connection.stream().socket()) == Idle::Silent {
+        if peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
             return false;
         }
         let (key, leaves_at_once) = (Arc::clone(key), connection.served() == 1 && *idle_since == self.now);

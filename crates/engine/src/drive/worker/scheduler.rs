@@ -6,7 +6,7 @@ use std::time::Instant;
 use haul_policy::queue::HostId;
 
 use crate::drive::inbox::WorkerInbox;
-use crate::sink::output::Room;
+use crate::sink::output::OutputRoom;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
@@ -47,8 +47,8 @@ pub trait Scheduler: Send + Sync {
     ///
     /// # Errors
     /// When the output is gone; the run is over.
-    fn flush(&self, _worker: usize) -> Result<Room> {
-        Ok(Room::Free)
+    fn flush(&self, _worker: usize) -> Result<OutputRoom> {
+        Ok(OutputRoom::Free)
     }
 
     /// Returns true if output has been gathered.

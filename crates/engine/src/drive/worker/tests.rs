@@ -8,9 +8,9 @@ use haul_policy::queue::HostId;
 use super::*;
 use crate::body::delivery::BodyDelivery;
 use crate::drive::connection::h2::RecvMemory;
-use crate::net::socket::{Idle, peek_idle};
-use crate::net::stream::Stream;
-use crate::sink::memory::Memory;
+use crate::net::socket::{IdleSocketState, peek_idle};
+use crate::net::stream::ConnectionStream;
+use crate::sink::memory::MemorySink;
 use crate::{RequestOptions, Target};
 
 /// A scheduler without transfers that fails in the given way.
@@ -57,7 +57,7 @@ impl Scheduler for FailingScheduler {
 
     fn out_of_descriptors(&self) {}
 
-    fn flush(&self, _: usize) -> Result<Room> {
+    fn flush(&self, _: usize) -> Result<OutputRoom> {
         let flushes = self.flushes.fetch_add(1, Ordering::SeqCst) + 1;
         if !self.full {
             return Err(Error::new(ErrorKind::Write, "gone"));
@@ -67,7 +67,7 @@ impl Scheduler for FailingScheduler {
         {
             inbox.send(WorkerMessage::CheckWork);
         }
-        Ok(Room::Full)
+        Ok(OutputRoom::Full)
     }
 
     fn wants_flush(&self) -> bool {
@@ -109,8 +109,8 @@ fn with_idle_slot() -> (Worker, usize, TcpStream) {
 fn idle_slot(worker: &mut Worker) -> (usize, TcpStream) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let key = Key::new(&target(), &RequestOptions::default());
-    let stream = Stream::plain(socket.try_into().unwrap(), None);
+    let key = ConnectionKey::new(&target(), &RequestOptions::default());
+    let stream = ConnectionStream::plain(socket.try_into().unwrap(), None);
     let connection = HttpConnection::new(stream, Arc::new(key), 1, &RecvMemory::default(), None);
     let slot = worker.add_open(connection, 1).unwrap_or_else(|_| panic!("it can be watched"));
     worker.note_idle(slot);
@@ -125,7 +125,7 @@ fn target() -> Target {
 /// Finds a connection for a request; whether it is this one.
 fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
-    let body = BodyDelivery::new(Box::new(Memory::default()));
+    let body = BodyDelivery::new(Box::new(MemorySink::default()));
     worker.place(Transfer::new(target(), Arc::new(options), body, Instant::now(), 0), Some(slot));
     // One that is opened instead may have the same number.
     worker
@@ -137,7 +137,7 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
 /// Waits until input has arrived. The worker has not slept since, so it has seen no event for it.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
-    while peek_idle(connection.stream().socket()) == Idle::Silent {
+    while peek_idle(connection.stream().socket()) == IdleSocketState::Silent {
         std::thread::yield_now();
     }
 }

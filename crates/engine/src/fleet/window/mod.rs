@@ -32,9 +32,9 @@ use super::stage_sink::FinalValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer::{Chunk, Lease};
-use crate::sink::Wake;
-use crate::sink::output::Room;
-use crate::sink::records::Records;
+use crate::sink::TransferWaker;
+use crate::sink::match_list::MatchList;
+use crate::sink::output::OutputRoom;
 use crate::sync::IgnorePoison;
 
 /// The order in which bodies leave a window.
@@ -48,26 +48,26 @@ pub(super) enum WindowOrder {
     Free,
 }
 
-/// The sink for the content of a window. It always accepts the content; [`Room::Full`] asks the
+/// The sink for the content of a window. It always accepts the content; [`OutputRoom::Full`] asks the
 /// window to pause.
 pub(super) trait StageSink: Send {
     /// Takes bytes.
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room>;
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom>;
 
     /// Takes values, and empties the list.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
-    fn records(&mut self, records: &mut Records) -> Result<Room>;
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom>;
 
     /// Passes gathered content on.
     ///
     /// # Errors
     /// As [`StageSink::bytes`].
-    fn flush(&mut self) -> Result<Room>;
+    fn flush(&mut self) -> Result<OutputRoom>;
 
     /// Returns true if a slot that streams may keep further content in memory, within the budget,
     /// while the sink has no room.
@@ -86,7 +86,7 @@ pub(super) trait StageSink: Send {
 #[derive(Debug)]
 enum SlotContent {
     Bytes(Chunk),
-    Records(Records),
+    Records(MatchList),
 }
 
 impl SlotContent {
@@ -127,7 +127,7 @@ pub(super) struct OrderedWindow {
 
 struct WindowState {
     sink: Box<dyn StageSink>,
-    room: Room,
+    room: OutputRoom,
     head: u64,
     slots: VecDeque<WindowSlot>,
     /// The slots of the orders that have no queue. The numbers are not chosen by peers, so a fast
@@ -139,7 +139,7 @@ struct WindowState {
     claimed: Option<u64>,
     held: usize,
     finished: u64,
-    waiting: Vec<(u64, Arc<dyn Wake>, usize)>,
+    waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
     /// The sink has received content since the last flush.
     dirty: bool,
 }
@@ -159,7 +159,7 @@ impl OrderedWindow {
             wants_flush: AtomicBool::new(false),
             state: Mutex::new(WindowState {
                 sink,
-                room: Room::Free,
+                room: OutputRoom::Free,
                 head: 0,
                 slots: VecDeque::new(),
                 unordered: FxHashMap::default(),
@@ -202,7 +202,7 @@ impl OrderedWindow {
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         let state = self.lock();
-        state.finished == self.next.load(Ordering::Relaxed) && state.room == Room::Free
+        state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputRoom::Free
     }
 
     /// Returns true if another slot may start ahead of the others. Called before every transfer, so
@@ -228,16 +228,16 @@ impl OrderedWindow {
 
     /// Returns the number of bytes that may be put into a slot. If 0, `waker` is kept, and woken
     /// when another call makes sense. Without a waker, the sink is not claimed.
-    pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+    pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
             self.claim(&mut state, slot);
         }
         let credit = if self.is_streaming(&state, slot) {
             match state.room {
-                Room::Free => u64::MAX,
-                Room::Full if !state.sink.may_run_ahead() => 0,
-                Room::Full => self.budget().saturating_sub(state.held) as u64,
+                OutputRoom::Free => u64::MAX,
+                OutputRoom::Full if !state.sink.may_run_ahead() => 0,
+                OutputRoom::Full => self.budget().saturating_sub(state.held) as u64,
             }
         } else {
             self.budget().saturating_sub(state.held) as u64
@@ -266,7 +266,7 @@ impl OrderedWindow {
 
     /// Returns true if the output waits for this slot. If not, `waker` is woken when another call
     /// makes sense.
-    pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+    pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != WindowOrder::Free && self.is_streaming(&state, slot) {
             return true;
@@ -310,7 +310,7 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// What the sink says.
-    pub(super) fn records(&self, slot: u64, records: &mut Records) -> Result<()> {
+    pub(super) fn records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if self.try_stream(state, slot)? {
@@ -333,12 +333,12 @@ impl OrderedWindow {
             return Ok(false);
         }
         self.pass_on(state, slot)?;
-        Ok(state.room == Room::Free)
+        Ok(state.room == OutputRoom::Free)
     }
 
     /// Passes the content that a slot has kept to the sink, while there is room.
     fn pass_on(&self, state: &mut WindowState, slot: u64) -> Result<()> {
-        while state.room == Room::Free {
+        while state.room == OutputRoom::Free {
             let Some(content) = state.slot(self.order, slot).content.pop_front() else { break };
             state.slot(self.order, slot).has_left = true;
             state.held -= content.cost();
@@ -385,13 +385,13 @@ impl OrderedWindow {
     }
 
     /// Passes on the sink's gathered content, and all content that has room now. Returns
-    /// [`Room::Full`] if the sink has no room for the rest.
+    /// [`OutputRoom::Full`] if the sink has no room for the rest.
     ///
     /// # Errors
     /// What the sink says.
-    pub(super) fn flush(&self) -> Result<Room> {
+    pub(super) fn flush(&self) -> Result<OutputRoom> {
         let mut state = self.lock();
-        if state.dirty || state.room == Room::Full {
+        if state.dirty || state.room == OutputRoom::Full {
             state.dirty = false;
             state.room = state.sink.flush()?;
             self.advance(&mut state)?;
@@ -424,7 +424,7 @@ impl OrderedWindow {
         }
         let budget = self.budget();
         let spacious = state.held < budget - budget / 4;
-        let has_room = state.room == Room::Free || (state.sink.may_run_ahead() && spacious);
+        let has_room = state.room == OutputRoom::Free || (state.sink.may_run_ahead() && spacious);
         let unclaimed = self.order == WindowOrder::Whole && state.claimed.is_none() && moved;
         let mut waiting = std::mem::take(&mut state.waiting);
         waiting.retain(|(slot, waker, token)| {
@@ -464,7 +464,7 @@ impl DerefMut for WindowGuard<'_> {
 
 impl Drop for WindowGuard<'_> {
     fn drop(&mut self) {
-        let wants_flush = self.state.dirty || self.state.room == Room::Full;
+        let wants_flush = self.state.dirty || self.state.room == OutputRoom::Full;
         self.window.held.store(self.state.held, Ordering::Relaxed);
         self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
     }

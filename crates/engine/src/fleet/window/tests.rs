@@ -15,12 +15,12 @@ impl CollectingSink {
 }
 
 impl StageSink for CollectingSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         self.0.lock().unwrap().0.extend_from_slice(bytes);
         self.flush()
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<Room> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
         let lines = records.to_lines();
         records.clear();
         self.bytes(&lines)
@@ -30,8 +30,8 @@ impl StageSink for CollectingSink {
         Ok(tail)
     }
 
-    fn flush(&mut self) -> Result<Room> {
-        Ok(if self.0.lock().unwrap().1 { Room::Full } else { Room::Free })
+    fn flush(&mut self) -> Result<OutputRoom> {
+        Ok(if self.0.lock().unwrap().1 { OutputRoom::Full } else { OutputRoom::Free })
     }
 }
 
@@ -39,11 +39,11 @@ impl StageSink for CollectingSink {
 struct RunAheadSink(CollectingSink);
 
 impl StageSink for RunAheadSink {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<OutputRoom> {
         self.0.bytes(bytes)
     }
 
-    fn records(&mut self, records: &mut Records) -> Result<Room> {
+    fn records(&mut self, records: &mut MatchList) -> Result<OutputRoom> {
         self.0.records(records)
     }
 
@@ -51,7 +51,7 @@ impl StageSink for RunAheadSink {
         Ok(tail)
     }
 
-    fn flush(&mut self) -> Result<Room> {
+    fn flush(&mut self) -> Result<OutputRoom> {
         self.0.flush()
     }
 
@@ -63,7 +63,7 @@ impl StageSink for RunAheadSink {
 #[derive(Default)]
 struct WakeRecorder(Mutex<Vec<usize>>);
 
-impl Wake for WakeRecorder {
+impl TransferWaker for WakeRecorder {
     fn wake(&self, token: usize) {
         self.0.lock().unwrap().push(token);
     }
@@ -103,7 +103,7 @@ fn head_streams_and_later_slots_wait() {
 fn later_slots_get_credit_within_the_budget() {
     let (window, seen) = window(WindowOrder::Input, 2000, 3);
     let woken = Arc::new(WakeRecorder::default());
-    let waker: Arc<dyn Wake> = woken.clone();
+    let waker: Arc<dyn TransferWaker> = woken.clone();
     put(&window, 1, &"b".repeat(1700));
     assert_eq!(window.credit(2, Some(&waker), 22), 0);
     assert_eq!(window.credit(0, Some(&waker), 20), u64::MAX);
@@ -117,7 +117,7 @@ fn later_slots_get_credit_within_the_budget() {
 fn full_sink_stops_credit_until_a_flush() {
     let (window, seen) = window(WindowOrder::Input, 10_000, 2);
     let woken = Arc::new(WakeRecorder::default());
-    let waker: Arc<dyn Wake> = woken.clone();
+    let waker: Arc<dyn TransferWaker> = woken.clone();
     seen.fill(true);
     put(&window, 0, "a");
     assert_eq!(window.credit(0, Some(&waker), 7), 0);
@@ -125,9 +125,9 @@ fn full_sink_stops_credit_until_a_flush() {
     window.finish(0).unwrap();
     put(&window, 1, "c");
     assert_eq!(seen.text(), "a");
-    assert_eq!(window.flush().unwrap(), Room::Full);
+    assert_eq!(window.flush().unwrap(), OutputRoom::Full);
     seen.fill(false);
-    assert_eq!(window.flush().unwrap(), Room::Free);
+    assert_eq!(window.flush().unwrap(), OutputRoom::Free);
     assert_eq!(seen.text(), "abc");
     assert_eq!(*woken.0.lock().unwrap(), [7]);
 }
@@ -149,7 +149,7 @@ fn whole_order_delivers_bodies_as_they_complete() {
 #[test]
 fn body_beyond_the_budget_claims_the_sink() {
     let (window, seen) = window(WindowOrder::Whole, 1000, 2);
-    let waker: Arc<dyn Wake> = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     put(&window, 0, &"a".repeat(900));
     assert_eq!(window.credit(1, None, 0), 0, "who only looks claims nothing");
     assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
@@ -167,7 +167,7 @@ fn claim_ends_when_its_body_restarts() {
     let (window, seen) = window(WindowOrder::Whole, 2000, 2);
     put(&window, 0, &"a".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
-    let waker: Arc<dyn Wake> = woken.clone();
+    let waker: Arc<dyn TransferWaker> = woken.clone();
     assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the sink");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
     assert!(window.restart(1), "nothing of it has left");
@@ -184,7 +184,7 @@ fn first_slot_has_no_preference_in_whole_order() {
     let (window, _) = window(WindowOrder::Whole, 2000, 3);
     put(&window, 1, &"b".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
-    let waker: Arc<dyn Wake> = woken.clone();
+    let waker: Arc<dyn TransferWaker> = woken.clone();
     assert_eq!(window.credit(2, Some(&waker), 12), u64::MAX, "it claims the sink");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
     put(&window, 2, "c");
@@ -205,7 +205,7 @@ fn feeder_of_a_full_stage_stays_within_budget() {
     assert!((1..=2000).contains(&credit), "{credit}");
     put(&window, slot, &"b".repeat(2000));
     let woken = Arc::new(WakeRecorder::default());
-    let waker: Arc<dyn Wake> = woken.clone();
+    let waker: Arc<dyn TransferWaker> = woken.clone();
     assert_eq!(window.credit(slot, Some(&waker), 5), 0);
     window.finish(slot).unwrap();
     assert_eq!(seen.text(), "a");
@@ -224,7 +224,7 @@ fn claim_waits_for_a_partly_written_body() {
     seen.fill(true);
     window.finish(0).unwrap();
     put(&window, 1, &"b".repeat(600));
-    let waker: Arc<dyn Wake> = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     assert_eq!(window.credit(1, Some(&waker), 0), 0, "the sink belongs to the record that is leaving");
     seen.fill(false);
     window.flush().unwrap();

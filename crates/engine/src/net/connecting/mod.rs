@@ -8,7 +8,7 @@
 //!
 //! | phase | purpose | code |
 //! |---|---|---|
-//! | Resolving | looks up the origin's name or the proxy's | [`route`] |
+//! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //!
@@ -16,7 +16,7 @@
 //! and calls [`Connecting::step`] after an event; the blocking driver calls
 //! [`Connecting::wait`] between two steps. Sockets are non-blocking until the connection is open.
 
-mod route;
+mod resolved_route;
 mod stages;
 
 use std::collections::VecDeque;
@@ -26,16 +26,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::alt_svc::Protocol;
-use haul_proto::head::Head;
+use haul_policy::alt_svc::AlpnProtocol;
+use haul_proto::head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::route::Route;
-use self::stages::{Stage, StageOutcome, Wire};
-use super::connect::{Connect, Connector};
-use super::dns::Family;
-use super::pool::Key;
-use super::stream::Stream;
+use self::resolved_route::ResolvedRoute;
+use self::stages::{ConnectionStage, StageIo, StageOutcome};
+use super::connect::{ConnectRace, RaceStatus};
+use super::dns::AddressFamily;
+use super::pool::ConnectionKey;
+use super::stream::ConnectionStream;
 use super::tls::TlsContexts;
 use crate::request::RequestOptions;
 use crate::{Error, ErrorKind, Result};
@@ -46,23 +46,23 @@ const MAX_REOPENED: u32 = 3;
 
 /// A connection in the making.
 pub(crate) struct Connecting {
-    key: Arc<Key>,
+    key: Arc<ConnectionKey>,
     options: Arc<RequestOptions>,
     /// The index of the address that is tried first.
     first_address: usize,
     deadline: Instant,
     reopened: u32,
-    phase: Phase,
+    phase: ConnectPhase,
 }
 
-enum Phase {
+enum ConnectPhase {
     Resolving,
-    Racing { race: Box<Connector>, stages: Stages },
-    Staging { wire: Box<Wire>, stages: Stages },
+    Racing { race: Box<ConnectRace>, stages: Stages },
+    Staging { wire: Box<StageIo>, stages: Stages },
     Over,
 }
 
-type Stages = VecDeque<Box<dyn Stage>>;
+type Stages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`].
 pub(crate) enum ConnectProgress {
@@ -74,11 +74,11 @@ pub(crate) enum ConnectProgress {
     /// A phase ended. Another step continues.
     Advanced,
     /// The connection can carry requests. Its socket is non-blocking.
-    Open(Box<Stream>),
+    Open(Box<ConnectionStream>),
 }
 
 /// Looks up the addresses of a name for a port; `None` while the lookup is pending.
-type Resolve<'a> = dyn FnMut(&str, u16, Family) -> Result<Option<Arc<[IpAddr]>>> + 'a;
+type Resolve<'a> = dyn FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>> + 'a;
 
 /// Access to the driver during a step.
 pub(crate) struct ConnectContext<'a> {
@@ -104,15 +104,20 @@ pub(crate) trait ConnectObserver {
     fn connected(&mut self, local: Option<SocketAddr>);
     /// Reports the status of the last response to a CONNECT (0 if there is none) and the heads
     /// received since the last report.
-    fn connect_answered(&mut self, status: u16, heads: &[Head]);
+    fn connect_answered(&mut self, status: u16, heads: &[ResponseHead]);
     /// The TLS handshake with the origin is complete.
     fn secured(&mut self);
 }
 
 impl Connecting {
     /// Prepares a connection for `key`. The whole of it must be done by `deadline`.
-    pub(crate) fn new(key: Arc<Key>, options: Arc<RequestOptions>, first_address: usize, deadline: Instant) -> Self {
-        Self { key, options, first_address, deadline, reopened: 0, phase: Phase::Resolving }
+    pub(crate) fn new(
+        key: Arc<ConnectionKey>,
+        options: Arc<RequestOptions>,
+        first_address: usize,
+        deadline: Instant,
+    ) -> Self {
+        Self { key, options, first_address, deadline, reopened: 0, phase: ConnectPhase::Resolving }
     }
 
     /// Advances by one phase, or as far as the sockets allow.
@@ -123,11 +128,11 @@ impl Connecting {
         if self.deadline <= context.now {
             return Err(self.timed_out());
         }
-        match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Resolving => self.resolve(context),
-            Phase::Racing { race, stages } => self.race(race, stages, context),
-            Phase::Staging { wire, stages } => self.stage(wire, stages, context),
-            Phase::Over => Err(Error::new(ErrorKind::Setup, "the connection was already opened, or failed")),
+        match std::mem::replace(&mut self.phase, ConnectPhase::Over) {
+            ConnectPhase::Resolving => self.resolve(context),
+            ConnectPhase::Racing { race, stages } => self.race(race, stages, context),
+            ConnectPhase::Staging { wire, stages } => self.stage(wire, stages, context),
+            ConnectPhase::Over => Err(Error::new(ErrorKind::Setup, "the connection was already opened, or failed")),
         }
     }
 
@@ -135,7 +140,7 @@ impl Connecting {
     #[must_use]
     pub(crate) fn next_timeout(&self) -> Instant {
         match &self.phase {
-            Phase::Racing { race, .. } => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
+            ConnectPhase::Racing { race, .. } => race.next_timeout().map_or(self.deadline, |at| at.min(self.deadline)),
             _ => self.deadline,
         }
     }
@@ -144,11 +149,11 @@ impl Connecting {
     #[must_use]
     pub(crate) fn timed_out(&mut self) -> Error {
         match &mut self.phase {
-            Phase::Resolving | Phase::Over => {
+            ConnectPhase::Resolving | ConnectPhase::Over => {
                 Error::new(ErrorKind::Timeout, format!("resolving timed out: {}", self.key.host))
             }
-            Phase::Racing { race, .. } => race.out_of_time(),
-            Phase::Staging { stages, .. } => {
+            ConnectPhase::Racing { race, .. } => race.out_of_time(),
+            ConnectPhase::Staging { stages, .. } => {
                 let name = stages.front().map_or_else(|| "the connection".to_owned(), |stage| stage.name());
                 Error::new(ErrorKind::Timeout, format!("{name} timed out"))
             }
@@ -158,13 +163,13 @@ impl Connecting {
     /// Returns true if the next step may read from the socket and so needs a receive buffer.
     #[must_use]
     pub(crate) fn needs_buffer(&self) -> bool {
-        matches!(self.phase, Phase::Staging { .. })
+        matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
     /// The addresses that were found and not tried yet.
     pub(crate) fn untried_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
         let race = match &self.phase {
-            Phase::Racing { race, .. } => Some(race),
+            ConnectPhase::Racing { race, .. } => Some(race),
             _ => None,
         };
         race.into_iter().flat_map(|race| race.addresses())
@@ -176,14 +181,14 @@ impl Connecting {
     /// [`ErrorKind::Connect`] if the system refuses to poll.
     pub(crate) fn wait(&self, until: Instant) -> Result<()> {
         let mut fds: Vec<PollFd<'_>> = match &self.phase {
-            Phase::Racing { race, .. } => {
+            ConnectPhase::Racing { race, .. } => {
                 race.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect()
             }
-            Phase::Staging { wire, .. } => {
+            ConnectPhase::Staging { wire, .. } => {
                 let flags = if wire.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
                 vec![PollFd::from_borrowed_fd(wire.stream.as_fd(), flags)]
             }
-            Phase::Resolving | Phase::Over => Vec::new(),
+            ConnectPhase::Resolving | ConnectPhase::Over => Vec::new(),
         };
         let wait = Timespec::try_from(until.saturating_duration_since(Instant::now())).ok();
         match poll(&mut fds, wait.as_ref()) {
@@ -196,20 +201,20 @@ impl Connecting {
     }
 
     fn resolve(&mut self, context: &mut ConnectContext<'_>) -> Result<ConnectProgress> {
-        let Some(route) = Route::find(&self.key, &mut *context.resolve)? else {
-            self.phase = Phase::Resolving;
+        let Some(route) = ResolvedRoute::find(&self.key, &mut *context.resolve)? else {
+            self.phase = ConnectPhase::Resolving;
             return Ok(ConnectProgress::Waits);
         };
         context.observer.resolved();
         let race = route.connector(&self.options.connect, self.first_address, context.now);
         let race = Box::new(race.watched(self.options.trace.clone()));
-        self.phase = Phase::Racing { race, stages: stages::list(&self.key, &route)? };
+        self.phase = ConnectPhase::Racing { race, stages: stages::list(&self.key, &route)? };
         Ok(ConnectProgress::Resolved)
     }
 
     fn race(
         &mut self,
-        mut race: Box<Connector>,
+        mut race: Box<ConnectRace>,
         stages: Stages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
@@ -219,28 +224,28 @@ impl Connecting {
             return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
         }
         let (socket, peer) = match outcome {
-            Connect::Pending => {
-                self.phase = Phase::Racing { race, stages };
+            RaceStatus::Pending => {
+                self.phase = ConnectPhase::Racing { race, stages };
                 return Ok(ConnectProgress::Waits);
             }
-            Connect::Failed(error) => return Err(error),
-            Connect::Done { socket, peer } => (socket, Some(peer)),
-            Connect::Local(socket) => (socket, None),
+            RaceStatus::Failed(error) => return Err(error),
+            RaceStatus::Done { socket, peer } => (socket, Some(peer)),
+            RaceStatus::Local(socket) => (socket, None),
         };
         let local = socket.local_addr().ok();
         context.observer.connected(local);
-        let mut stream = Stream::plain(socket, peer);
+        let mut stream = ConnectionStream::plain(socket, peer);
         stream.local = local;
         if stages.is_empty() {
             return self.open(stream);
         }
-        self.phase = Phase::Staging { wire: Box::new(Wire::new(stream)), stages };
+        self.phase = ConnectPhase::Staging { wire: Box::new(StageIo::new(stream)), stages };
         Ok(ConnectProgress::Advanced)
     }
 
     fn stage(
         &mut self,
-        mut wire: Box<Wire>,
+        mut wire: Box<StageIo>,
         mut stages: Stages,
         context: &mut ConnectContext<'_>,
     ) -> Result<ConnectProgress> {
@@ -250,12 +255,12 @@ impl Connecting {
             match outcome {
                 Ok(StageOutcome::Done) => drop(stages.pop_front()),
                 Ok(StageOutcome::Blocked) => {
-                    self.phase = Phase::Staging { wire, stages };
+                    self.phase = ConnectPhase::Staging { wire, stages };
                     return Ok(ConnectProgress::Waits);
                 }
                 Err(_) if wire.wants_another && self.reopened < MAX_REOPENED => {
                     self.reopened += 1;
-                    self.phase = Phase::Resolving;
+                    self.phase = ConnectPhase::Resolving;
                     return Ok(ConnectProgress::Advanced);
                 }
                 Err(error) => return Err(error),
@@ -268,8 +273,8 @@ impl Connecting {
     }
 
     /// Checks that an alternative service speaks its advertised protocol (RFC 7838 section 2.4).
-    fn open(&self, stream: Stream) -> Result<ConnectProgress> {
-        if self.key.alternative == Some(Protocol::H2) && stream.alpn() != Some(b"h2") {
+    fn open(&self, stream: ConnectionStream) -> Result<ConnectProgress> {
+        if self.key.alternative == Some(AlpnProtocol::H2) && stream.alpn() != Some(b"h2") {
             return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));
         }
         Ok(ConnectProgress::Open(Box::new(stream)))

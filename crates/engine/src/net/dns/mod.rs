@@ -5,11 +5,11 @@
 //! five idle seconds. Concurrent lookups of one name are one lookup; answers are kept for a while, failures shortly.
 //!
 //! ```
-//! use haul::net::dns::{Family, Resolver};
+//! use haul::net::dns::{AddressFamily, Resolver};
 //!
 //! let resolver = Resolver::default();
 //! resolver.add_override("example.test:80:127.0.0.1,127.0.0.2")?;
-//! let addresses = resolver.resolve("Example.test", 80, Family::Any, None)?;
+//! let addresses = resolver.resolve("Example.test", 80, AddressFamily::Any, None)?;
 //! assert_eq!(addresses.len(), 2);
 //! assert_eq!(resolver.lookups(), 0);
 //! # Ok::<(), haul::Error>(())
@@ -32,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::overrides::Overrides;
+use self::overrides::DnsOverrides;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
@@ -48,7 +48,7 @@ const LOCAL_FAILURE: Duration = Duration::from_millis(250);
 
 /// The address families that may be used (curl's `-4` and `-6`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Family {
+pub enum AddressFamily {
     /// Both.
     #[default]
     Any,
@@ -58,7 +58,7 @@ pub enum Family {
     V6,
 }
 
-impl Family {
+impl AddressFamily {
     /// Returns true if this address is of the family.
     #[must_use]
     pub fn admits(self, address: &IpAddr) -> bool {
@@ -72,7 +72,7 @@ impl Family {
 
 /// The state of a lookup.
 #[derive(Debug)]
-pub enum Lookup {
+pub enum LookupStatus {
     /// Answered.
     Ready(Result<Arc<[IpAddr]>>),
     /// Under way; `notify` will be called once, from another thread, and then a new lookup is answered.
@@ -97,30 +97,30 @@ impl Default for DnsOptions {
 /// The resolver. Clones share everything.
 #[derive(Clone)]
 pub struct Resolver {
-    shared: Arc<Shared>,
+    shared: Arc<ResolverInner>,
 }
 
 type Notify = Box<dyn FnOnce() + Send>;
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-struct Shared {
+struct ResolverInner {
     ask: Arc<Ask>,
     options: DnsOptions,
-    state: Mutex<State>,
+    state: Mutex<ResolverState>,
     work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    names: HashMap<Arc<str>, Entry>,
-    overrides: Overrides,
+struct ResolverState {
+    names: HashMap<Arc<str>, CachedName>,
+    overrides: DnsOverrides,
     queue: VecDeque<Arc<str>>,
     threads: usize,
     idle: usize,
     lookups: u64,
 }
 
-enum Entry {
+enum CachedName {
     /// Being asked for; these want to hear of it.
     Asked(Vec<Notify>),
     Known {
@@ -129,11 +129,11 @@ enum Entry {
     },
 }
 
-type Answer = std::result::Result<Arc<[IpAddr]>, Failure>;
+type Answer = std::result::Result<Arc<[IpAddr]>, LookupFailure>;
 
 /// A failure that can be handed out many times.
 #[derive(Clone)]
-struct Failure {
+struct LookupFailure {
     os: Option<i32>,
     /// The name servers could not be asked (`EAI_AGAIN`), which says nothing about the name.
     temporary: bool,
@@ -162,7 +162,7 @@ impl Resolver {
             ttl: options.ttl.max(Duration::from_secs(1)),
             negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
         };
-        let shared = Shared { ask: Arc::new(ask), options, state: Mutex::default(), work: Condvar::new() };
+        let shared = ResolverInner { ask: Arc::new(ask), options, state: Mutex::default(), work: Condvar::new() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -170,10 +170,10 @@ impl Resolver {
     /// answers, unless another thread held their lock at the moment of the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let overrides = self.shared.state.try_lock().map(|state| state.overrides.clone()).unwrap_or_default();
-        let shared = Shared {
+        let shared = ResolverInner {
             ask: Arc::clone(&self.shared.ask),
             options: self.shared.options,
-            state: Mutex::new(State { overrides, ..State::default() }),
+            state: Mutex::new(ResolverState { overrides, ..ResolverState::default() }),
             work: Condvar::new(),
         };
         Self { shared: Arc::new(shared) }
@@ -195,9 +195,15 @@ impl Resolver {
         self.shared.lock().lookups
     }
 
-    /// Looks a name up without waiting. When the answer is [`Lookup::Pending`], `notify` is called once from another
-    /// thread, after which a new lookup is [`Lookup::Ready`]; otherwise it is dropped uncalled.
-    pub fn lookup(&self, host: &str, port: u16, family: Family, notify: impl FnOnce() + Send + 'static) -> Lookup {
+    /// Looks a name up without waiting. When the answer is [`LookupStatus::Pending`], `notify` is called once from another
+    /// thread, after which a new lookup is [`LookupStatus::Ready`]; otherwise it is dropped uncalled.
+    pub fn lookup(
+        &self,
+        host: &str,
+        port: u16,
+        family: AddressFamily,
+        notify: impl FnOnce() + Send + 'static,
+    ) -> LookupStatus {
         self.lookup_at(Instant::now(), host, port, family, notify)
     }
 
@@ -206,17 +212,17 @@ impl Resolver {
         now: Instant,
         host: &str,
         port: u16,
-        family: Family,
+        family: AddressFamily,
         notify: impl FnOnce() + Send + 'static,
-    ) -> Lookup {
+    ) -> LookupStatus {
         let name = normal(host);
         let mut state = self.shared.lock();
         if let Some(answer) = state.known(now, &name, port) {
-            return Lookup::Ready(present(answer, host, family));
+            return LookupStatus::Ready(present(answer, host, family));
         }
-        if let Some(Entry::Asked(waiting)) = state.names.get_mut(&*name) {
+        if let Some(CachedName::Asked(waiting)) = state.names.get_mut(&*name) {
             waiting.push(Box::new(notify));
-            return Lookup::Pending;
+            return LookupStatus::Pending;
         }
         let name: Arc<str> = name.into();
         state.ask(now, Arc::clone(&name), vec![Box::new(notify)]);
@@ -229,7 +235,7 @@ impl Resolver {
             drop(state);
             self.start_thread();
         }
-        Lookup::Pending
+        LookupStatus::Pending
     }
 
     /// Looks a name up and waits for the answer, until the deadline if there is one. Without a deadline the calling
@@ -238,7 +244,13 @@ impl Resolver {
     /// # Errors
     /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when the deadline passes
     /// first; the system goes on then, and what it finds is kept.
-    pub fn resolve(&self, host: &str, port: u16, family: Family, deadline: Option<Instant>) -> Result<Arc<[IpAddr]>> {
+    pub fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+        family: AddressFamily,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<[IpAddr]>> {
         loop {
             if deadline.is_none()
                 && let Some(answer) = self.resolve_here(host, port)
@@ -250,8 +262,8 @@ impl Resolver {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             }) {
-                Lookup::Ready(answer) => return answer,
-                Lookup::Pending => {}
+                LookupStatus::Ready(answer) => return answer,
+                LookupStatus::Pending => {}
             }
             let answered = match deadline {
                 Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok(),
@@ -272,7 +284,7 @@ impl Resolver {
         if let Some(answer) = state.known(now, &name, port) {
             return Some(answer);
         }
-        if matches!(state.names.get(&*name), Some(Entry::Asked(_))) {
+        if matches!(state.names.get(&*name), Some(CachedName::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
@@ -292,7 +304,7 @@ impl Resolver {
             let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
             drop(state);
             for name in orphans {
-                self.shared.settle(&name, Err(Failure::from(&error)));
+                self.shared.settle(&name, Err(LookupFailure::from(&error)));
             }
         }
     }
@@ -309,8 +321,8 @@ impl fmt::Debug for Resolver {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl ResolverInner {
+    fn lock(&self) -> MutexGuard<'_, ResolverState> {
         self.state.lock().ignore_poison()
     }
 
@@ -339,13 +351,13 @@ impl Shared {
     /// Looks up a name, caches the answer, and wakes all who wait for it.
     fn answer(&self, name: &str) -> Answer {
         let answer = match self.look_up(name) {
-            Ok(addresses) if addresses.is_empty() => Err(Failure::of_the_name("the name has no address")),
+            Ok(addresses) if addresses.is_empty() => Err(LookupFailure::of_the_name("the name has no address")),
             Ok(mut addresses) => {
                 let mut seen = std::collections::HashSet::new();
                 addresses.retain(|address| seen.insert(*address));
                 Ok(Arc::from(addresses))
             }
-            Err(error) => Err(Failure::from(&error)),
+            Err(error) => Err(LookupFailure::from(&error)),
         };
         self.settle(name, answer.clone());
         answer
@@ -364,9 +376,9 @@ impl Shared {
             Err(failure) if failure.os.is_some() || failure.temporary => LOCAL_FAILURE,
             Err(_) => self.options.negative_ttl,
         };
-        let known = Entry::Known { answer, until: clock::after(Instant::now(), life) };
+        let known = CachedName::Known { answer, until: clock::after(Instant::now(), life) };
         let before = self.lock().names.insert(Arc::from(name), known);
-        if let Some(Entry::Asked(waiting)) = before {
+        if let Some(CachedName::Asked(waiting)) = before {
             for notify in waiting {
                 notify();
             }
@@ -374,7 +386,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl ResolverState {
     /// Returns the answer if no lookup is needed: for overrides, literals, localhost, and cached
     /// answers that are fresh.
     fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
@@ -388,13 +400,13 @@ impl State {
             return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
         }
         if is_below(name, "invalid") {
-            return Some(Err(Failure::of_the_name("the name is reserved for what does not exist")));
+            return Some(Err(LookupFailure::of_the_name("the name is reserved for what does not exist")));
         }
         if is_onion(name) {
-            return Some(Err(Failure::of_the_name(".onion names are not looked up (RFC 7686)")));
+            return Some(Err(LookupFailure::of_the_name(".onion names are not looked up (RFC 7686)")));
         }
         match self.names.get(name) {
-            Some(Entry::Known { answer, until }) if *until > now => Some(answer.clone()),
+            Some(CachedName::Known { answer, until }) if *until > now => Some(answer.clone()),
             _ => None,
         }
     }
@@ -403,16 +415,16 @@ impl State {
     fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
         if self.names.len() >= MAX_NAMES {
             let before = self.names.len();
-            self.names.retain(|_, entry| !matches!(entry, Entry::Known { until, .. } if *until <= now));
+            self.names.retain(|_, entry| !matches!(entry, CachedName::Known { until, .. } if *until <= now));
             if self.names.len() == before {
-                self.names.retain(|_, entry| matches!(entry, Entry::Asked(_)));
+                self.names.retain(|_, entry| matches!(entry, CachedName::Asked(_)));
             }
         }
-        self.names.insert(name, Entry::Asked(waiting));
+        self.names.insert(name, CachedName::Asked(waiting));
     }
 }
 
-impl From<&io::Error> for Failure {
+impl From<&io::Error> for LookupFailure {
     fn from(error: &io::Error) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
@@ -423,33 +435,34 @@ impl From<&io::Error> for Failure {
     }
 }
 
-impl Failure {
+impl LookupFailure {
     fn of_the_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 }
 
 /// An answer as one caller gets it: only the addresses of the family, or an error with the name as the caller wrote it.
-fn present(answer: Answer, host: &str, family: Family) -> Result<Arc<[IpAddr]>> {
+fn present(answer: Answer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");
     match answer {
         Ok(addresses) if addresses.iter().all(|address| family.admits(address)) => Ok(addresses),
         Ok(addresses) => {
             let admitted: Arc<[IpAddr]> = addresses.iter().filter(|address| family.admits(address)).copied().collect();
             if admitted.is_empty() {
-                let cause = if family == Family::V4 { "it has no IPv4 address" } else { "it has no IPv6 address" };
+                let cause =
+                    if family == AddressFamily::V4 { "it has no IPv4 address" } else { "it has no IPv6 address" };
                 return Err(Error::with_source(ErrorKind::Resolve, message(), cause));
             }
             Ok(admitted)
         }
-        Err(Failure { os: Some(os), .. }) => {
+        Err(LookupFailure { os: Some(os), .. }) => {
             Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::from_raw_os_error(os)))
         }
         // An error of the system, as above: a retry can distinguish it from an answer.
-        Err(Failure { temporary: true, text, .. }) => {
+        Err(LookupFailure { temporary: true, text, .. }) => {
             Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::other(text.to_string())))
         }
-        Err(Failure { text, .. }) => Err(Error::with_source(ErrorKind::Resolve, message(), text.to_string())),
+        Err(LookupFailure { text, .. }) => Err(Error::with_source(ErrorKind::Resolve, message(), text.to_string())),
     }
 }
 

@@ -7,18 +7,18 @@ use crate::{Error, ErrorKind, Result};
 
 /// The table of fixed answers. An exact host takes precedence over `*`.
 #[derive(Default, Clone)]
-pub(super) struct Overrides {
-    hosts: HashMap<(String, u16), Override>,
+pub(super) struct DnsOverrides {
+    hosts: HashMap<(String, u16), DnsOverride>,
 }
 
 #[derive(Clone)]
-struct Override {
+struct DnsOverride {
     addresses: Arc<[IpAddr]>,
     /// Set by a leading `+`.
     until: Option<Instant>,
 }
 
-impl Overrides {
+impl DnsOverrides {
     pub(super) fn get(&self, now: Instant, name: &str, port: u16) -> Option<Arc<[IpAddr]>> {
         if self.hosts.is_empty() {
             return None;
@@ -48,7 +48,7 @@ impl Overrides {
             .split(',')
             .map(|text| literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
             .collect::<Result<Arc<[IpAddr]>>>()?;
-        self.hosts.insert((normal(host), port), Override { addresses, until });
+        self.hosts.insert((normal(host), port), DnsOverride { addresses, until });
         Ok(())
     }
 }

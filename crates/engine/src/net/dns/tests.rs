@@ -18,10 +18,10 @@ fn gated(answer: fn(&str) -> io::Result<Vec<IpAddr>>) -> (Resolver, mpsc::Sender
     (resolver, gate)
 }
 
-fn ready(lookup: Lookup) -> Result<Arc<[IpAddr]>> {
+fn ready(lookup: LookupStatus) -> Result<Arc<[IpAddr]>> {
     match lookup {
-        Lookup::Ready(answer) => answer,
-        Lookup::Pending => panic!("still pending"),
+        LookupStatus::Ready(answer) => answer,
+        LookupStatus::Pending => panic!("still pending"),
     }
 }
 
@@ -32,13 +32,16 @@ fn concurrent_lookups_of_one_name_are_one() {
     for number in 0..5 {
         let told = told.clone();
         let host = if number % 2 == 0 { "a.test" } else { "A.TEST" };
-        assert!(matches!(resolver.lookup(host, 80, Family::Any, move || told.send(number).unwrap()), Lookup::Pending));
+        assert!(matches!(
+            resolver.lookup(host, 80, AddressFamily::Any, move || told.send(number).unwrap()),
+            LookupStatus::Pending
+        ));
     }
     gate.send(()).unwrap();
     let mut heard: Vec<_> = (0..5).map(|_| hear.recv().unwrap()).collect();
     heard.sort_unstable();
     assert_eq!(heard, [0, 1, 2, 3, 4]);
-    let answer = ready(resolver.lookup("a.test", 443, Family::Any, || unreachable!())).unwrap();
+    let answer = ready(resolver.lookup("a.test", 443, AddressFamily::Any, || unreachable!())).unwrap();
     assert_eq!(&*answer, [v4(1)], "duplicates are dropped, and the port does not matter");
     assert_eq!(resolver.lookups(), 1);
 }
@@ -59,7 +62,7 @@ fn at_most_eight_threads_ask() {
     let (told, hear) = mpsc::channel();
     for number in 0..40 {
         let told = told.clone();
-        resolver.lookup(&format!("{number}.test"), 80, Family::Any, move || told.send(()).unwrap());
+        resolver.lookup(&format!("{number}.test"), 80, AddressFamily::Any, move || told.send(()).unwrap());
     }
     for _ in 0..40 {
         gate.send(()).unwrap();
@@ -77,17 +80,18 @@ fn answers_expire_failures_sooner() {
         "good.test" => Ok(vec![v4(1)]),
         _ => Err(io::Error::other("no such name")),
     });
-    resolver.resolve("good.test", 80, Family::Any, None).unwrap();
-    let error = resolver.resolve("Bad.test", 80, Family::Any, None).unwrap_err();
+    resolver.resolve("good.test", 80, AddressFamily::Any, None).unwrap();
+    let error = resolver.resolve("Bad.test", 80, AddressFamily::Any, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Resolve);
     assert_eq!(error.to_string(), "could not resolve host: Bad.test: no such name");
     let now = Instant::now();
-    let at = |seconds, host| resolver.lookup_at(now + Duration::from_secs(seconds), host, 80, Family::Any, || ());
+    let at =
+        |seconds, host| resolver.lookup_at(now + Duration::from_secs(seconds), host, 80, AddressFamily::Any, || ());
     assert!(ready(at(1, "good.test")).is_ok());
     assert!(ready(at(1, "bad.test")).is_err());
-    assert!(matches!(at(4, "bad.test"), Lookup::Pending));
+    assert!(matches!(at(4, "bad.test"), LookupStatus::Pending));
     assert!(ready(at(59, "good.test")).is_ok());
-    assert!(matches!(at(61, "good.test"), Lookup::Pending));
+    assert!(matches!(at(61, "good.test"), LookupStatus::Pending));
 }
 
 #[test]
@@ -100,8 +104,8 @@ fn answers_may_be_kept_for_ever() {
     resolver.add_override("+fixed.test:80:127.0.0.2").unwrap();
     let later = Instant::now() + Duration::from_secs(10 * 365 * 86_400);
     for (host, is_there) in [("good.test", true), ("bad.test", false), ("fixed.test", true)] {
-        assert_eq!(resolver.resolve(host, 80, Family::Any, None).is_ok(), is_there, "{host}");
-        assert_eq!(ready(resolver.lookup_at(later, host, 80, Family::Any, || ())).is_ok(), is_there, "{host}");
+        assert_eq!(resolver.resolve(host, 80, AddressFamily::Any, None).is_ok(), is_there, "{host}");
+        assert_eq!(ready(resolver.lookup_at(later, host, 80, AddressFamily::Any, || ())).is_ok(), is_there, "{host}");
     }
 }
 
@@ -111,31 +115,31 @@ fn a_look_up_that_panics_is_a_failure_to_all_who_wait() {
     let soon = Instant::now() + Duration::from_secs(60);
     for deadline in [None, Some(soon)] {
         for name in ["a.test", "b.test"] {
-            let error = resolver.resolve(name, 80, Family::Any, deadline).unwrap_err();
+            let error = resolver.resolve(name, 80, AddressFamily::Any, deadline).unwrap_err();
             assert_eq!(error.to_string(), format!("could not resolve host: {name}: the look-up panicked"));
         }
     }
-    let error = resolver.resolve("c.test", 80, Family::Any, Some(soon)).unwrap_err();
+    let error = resolver.resolve("c.test", 80, AddressFamily::Any, Some(soon)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Resolve, "on a helper thread, too");
 }
 
 #[test]
 fn a_lack_of_descriptors_keeps_its_number() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
-    let error = resolver.resolve("a.test", 80, Family::Any, None).unwrap_err();
+    let error = resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap_err();
     assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
     let later = Instant::now() + Duration::from_secs(1);
-    assert!(matches!(resolver.lookup_at(later, "a.test", 80, Family::Any, || ()), Lookup::Pending));
+    assert!(matches!(resolver.lookup_at(later, "a.test", 80, AddressFamily::Any, || ()), LookupStatus::Pending));
 }
 
 #[test]
 fn the_deadline_ends_the_wait_and_the_answer_is_kept() {
     let (resolver, gate) = gated(|_| Ok(vec![v4(7)]));
-    let error = resolver.resolve("slow.test", 80, Family::Any, Some(Instant::now())).unwrap_err();
+    let error = resolver.resolve("slow.test", 80, AddressFamily::Any, Some(Instant::now())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     gate.send(()).unwrap();
     let far = Instant::now() + Duration::from_secs(600);
-    assert_eq!(&*resolver.resolve("slow.test", 80, Family::Any, Some(far)).unwrap(), [v4(7)]);
+    assert_eq!(&*resolver.resolve("slow.test", 80, AddressFamily::Any, Some(far)).unwrap(), [v4(7)]);
     assert_eq!(resolver.lookups(), 1);
 }
 
@@ -146,20 +150,20 @@ fn without_a_deadline_no_thread_is_started() {
         assert_eq!(thread::current().id(), here);
         Ok(vec![v4(1)])
     });
-    resolver.resolve("a.test", 80, Family::Any, None).unwrap();
+    resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap();
     assert_eq!(resolver.shared.lock().threads, 0);
 }
 
 #[test]
 fn families() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
-    assert_eq!(resolver.resolve("a.test", 80, Family::V4, None).unwrap().len(), 2);
-    let error = resolver.resolve("a.test", 80, Family::V6, None).unwrap_err();
+    assert_eq!(resolver.resolve("a.test", 80, AddressFamily::V4, None).unwrap().len(), 2);
+    let error = resolver.resolve("a.test", 80, AddressFamily::V6, None).unwrap_err();
     assert_eq!(error.to_string(), "could not resolve host: a.test: it has no IPv6 address");
-    let both = resolver.resolve("localhost", 80, Family::Any, None).unwrap();
+    let both = resolver.resolve("localhost", 80, AddressFamily::Any, None).unwrap();
     assert_eq!(&*both, [IpAddr::V6(Ipv6Addr::LOCALHOST), v4(1)]);
-    assert_eq!(&*resolver.resolve("x.LocalHost.", 80, Family::V4, None).unwrap(), [v4(1)]);
-    assert_eq!(&*resolver.resolve("[::1]", 80, Family::Any, None).unwrap(), [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+    assert_eq!(&*resolver.resolve("x.LocalHost.", 80, AddressFamily::V4, None).unwrap(), [v4(1)]);
+    assert_eq!(&*resolver.resolve("[::1]", 80, AddressFamily::Any, None).unwrap(), [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
     assert_eq!(resolver.lookups(), 1);
 }
 
@@ -169,7 +173,7 @@ fn overrides_as_curl_writes_them() {
     for spec in ["a.test:80:127.0.0.1", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[::1]:80:127.0.0.4"] {
         resolver.add_override(spec).unwrap();
     }
-    let get = |host, port| resolver.resolve(host, port, Family::Any, None).unwrap();
+    let get = |host, port| resolver.resolve(host, port, AddressFamily::Any, None).unwrap();
     assert_eq!(&*get("A.test", 80), [v4(1)]);
     assert_eq!(&*get("a.test", 81), [v4(200)], "another port is looked up");
     assert_eq!(&*get("b.test", 80), [v4(9), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
@@ -178,7 +182,7 @@ fn overrides_as_curl_writes_them() {
     assert_eq!(&*get("soon.test", 80), [v4(3)]);
     resolver.add_override("-*:80").unwrap();
     let later = Instant::now() + Duration::from_secs(61);
-    assert!(matches!(resolver.lookup_at(later, "soon.test", 80, Family::Any, || ()), Lookup::Pending));
+    assert!(matches!(resolver.lookup_at(later, "soon.test", 80, AddressFamily::Any, || ()), LookupStatus::Pending));
     for wrong in
         ["", "a.test", "a.test:80", "a.test:http:1.2.3.4", "a.test:80:nowhere", "a.test:80:", ":80:1.2.3.4", "-a"]
     {
@@ -191,7 +195,7 @@ fn overrides_as_curl_writes_them() {
 fn the_number_of_names_is_bounded() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1)]));
     for number in 0..2 * MAX_NAMES + 10 {
-        resolver.resolve(&format!("{number}.test"), 80, Family::Any, None).unwrap();
+        resolver.resolve(&format!("{number}.test"), 80, AddressFamily::Any, None).unwrap();
     }
     assert!(resolver.shared.lock().names.len() <= MAX_NAMES);
 }

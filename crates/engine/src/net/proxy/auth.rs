@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use haul_policy::auth::{Allowed, Choice, Digest, choose, cnonce, parse_challenges};
+use haul_policy::auth::{AllowedSchemes, ChosenScheme, DigestSession, choose, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
-use haul_proto::head::Head;
+use haul_proto::head::ResponseHead;
 
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
@@ -25,11 +25,11 @@ pub enum ProxyAuth {
 }
 
 impl ProxyAuth {
-    fn allowed(self) -> Allowed {
+    fn allowed(self) -> AllowedSchemes {
         match self {
-            Self::Basic => Allowed::BASIC,
-            Self::Digest => Allowed::DIGEST,
-            Self::Any => Allowed::ANY,
+            Self::Basic => AllowedSchemes::BASIC,
+            Self::Digest => AllowedSchemes::DIGEST,
+            Self::Any => AllowedSchemes::ANY,
         }
     }
 }
@@ -40,14 +40,14 @@ const MAX_PROXIES: usize = 64;
 /// The authentication that proxies asked for, by proxy and credentials. Clones share the table. All
 /// tables compare equal, so that they never tell pooled connections apart.
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Mutex<HashMap<Proxy, Answer>>>);
+pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, ProxyAuthAnswer>>>);
 
-enum Answer {
+enum ProxyAuthAnswer {
     Basic,
-    Digest(Box<Digest>),
+    Digest(Box<DigestSession>),
 }
 
-impl Memory {
+impl ProxyAuthCache {
     /// Returns the value of Proxy-Authorization for a request, if the proxy's scheme is known.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl Memory {
         }
         match self.lock().get_mut(proxy) {
             None => Ok(None),
-            Some(Answer::Basic) => Ok(Some(credentials.basic())),
-            Some(Answer::Digest(digest)) => {
+            Some(ProxyAuthAnswer::Basic) => Ok(Some(credentials.basic())),
+            Some(ProxyAuthAnswer::Digest(digest)) => {
                 let mut entropy = [0; 16];
                 aws_lc_rs::rand::fill(&mut entropy)
                     .map_err(|error| Error::with_source(ErrorKind::Setup, "the system has no entropy", error))?;
@@ -83,7 +83,13 @@ impl Memory {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] when the proxy asks for what there is not.
-    pub(in crate::net) fn asked(&self, proxy: &Proxy, auth: ProxyAuth, head: &Head, answered: bool) -> Result<bool> {
+    pub(in crate::net) fn asked(
+        &self,
+        proxy: &Proxy,
+        auth: ProxyAuth,
+        head: &ResponseHead,
+        answered: bool,
+    ) -> Result<bool> {
         if proxy.credentials().is_none() || auth == ProxyAuth::Basic {
             return Ok(false);
         }
@@ -92,17 +98,17 @@ impl Memory {
             .map_err(|error| Error::with_source(ErrorKind::Receive, "the proxy cannot be answered", error))?;
         let mut known = self.lock();
         let answer = match choice {
-            Choice::Digest(new) => match known.get(proxy) {
+            ChosenScheme::Digest(new) => match known.get(proxy) {
                 // Another connection may have had the same challenge, or learnt the new nonce
                 // first: its count continues.
-                Some(Answer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
+                Some(ProxyAuthAnswer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
                 // Another connection's newer nonce may have taken the place of the one that was answered to; stale
                 // says that the password was right.
-                Some(Answer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
-                _ => Answer::Digest(Box::new(Digest::new(new))),
+                Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
+                _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
             },
-            Choice::Basic if !answered => Answer::Basic,
-            Choice::Basic | Choice::Bearer | Choice::Nothing => return Ok(false),
+            ChosenScheme::Basic if !answered => ProxyAuthAnswer::Basic,
+            ChosenScheme::Basic | ChosenScheme::Bearer | ChosenScheme::Nothing => return Ok(false),
         };
         if known.len() >= MAX_PROXIES && !known.contains_key(proxy) {
             known.clear();
@@ -111,25 +117,25 @@ impl Memory {
         Ok(true)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, Answer>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, ProxyAuthAnswer>> {
         self.0.lock().ignore_poison()
     }
 }
 
-impl PartialEq for Memory {
+impl PartialEq for ProxyAuthCache {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Memory {}
+impl Eq for ProxyAuthCache {}
 
-impl Hash for Memory {
+impl Hash for ProxyAuthCache {
     fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
-impl std::fmt::Debug for Memory {
+impl std::fmt::Debug for ProxyAuthCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Memory").field("proxies", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("ProxyAuthCache").field("proxies", &self.lock().len()).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The way to an origin: direct, or through proxies.
 //!
 //! ```text
-//!  ProxyOptions ──Via::of(target)──▶ Via ──in the pool's key──▶ net::connecting (names, addresses, stages)
+//!  ProxyOptions ──ProxyRoute::of(target)──▶ ProxyRoute ──in the pool's key──▶ net::connecting (names, addresses, stages)
 //!
 //!  forward   TCP [TLS with the proxy]                        GET http://origin/ ..      any origin's requests
 //!  tunnel    TCP [TLS with the proxy] CONNECT [TLS]          GET / ..                   one origin's
@@ -13,7 +13,7 @@
 //! module does the I/O.
 //!
 //! ```
-//! use haul::net::proxy::{ProxyOptions, Via};
+//! use haul::net::proxy::{ProxyOptions, ProxyRoute};
 //! use haul::{RequestOptions, Target};
 //! use haul_policy::proxy::{NoProxy, Proxy};
 //!
@@ -21,24 +21,24 @@
 //! proxy.proxy = Some(Proxy::parse("http://127.0.0.1:3128")?);
 //! proxy.no_proxy = Some(NoProxy::parse(".internal"));
 //! let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
-//! let via = |url: &str| Via::of(&Target::parse(url).unwrap(), &options);
-//! assert!(matches!(via("http://example.test/"), Via::Forward(_)));
-//! assert!(matches!(via("https://example.test/"), Via::Tunnel(_)));
-//! assert_eq!(via("https://wiki.internal/"), Via::Direct);
+//! let via = |url: &str| ProxyRoute::of(&Target::parse(url).unwrap(), &options);
+//! assert!(matches!(via("http://example.test/"), ProxyRoute::Forward(_)));
+//! assert!(matches!(via("https://example.test/"), ProxyRoute::Tunnel(_)));
+//! assert_eq!(via("https://wiki.internal/"), ProxyRoute::Direct);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod auth;
-mod via;
+mod route;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use haul_policy::auth::Credentials;
-pub use haul_policy::proxy::{Environment, NoProxy, Proxy};
+pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
-pub use auth::{Memory, ProxyAuth};
-pub use via::{Hop, Via};
+pub use auth::{ProxyAuth, ProxyAuthCache};
+pub use route::{ProxyHop, ProxyRoute};
 
 use crate::net::tls::TlsOptions;
 
@@ -50,7 +50,7 @@ pub struct ProxyOptions {
     pub proxy: Option<Proxy>,
     /// The variables of the environment. Default: none; a library does not read its host's environment unasked. Its `no_proxy` counts for
     /// [`ProxyOptions::proxy`], too.
-    pub environment: Environment,
+    pub environment: ProxyEnvironment,
     /// Hosts to reach directly (`--noproxy`), instead of the ones that the environment names.
     pub no_proxy: Option<NoProxy>,
     /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
@@ -75,14 +75,14 @@ pub struct ProxyOptions {
     /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
     pub tls: TlsOptions,
     /// The challenges that proxies have sent; clones share it.
-    pub memory: Memory,
+    pub memory: ProxyAuthCache,
 }
 
 impl ProxyOptions {
     /// Proxies from this process's variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
     #[must_use]
     pub fn from_environment() -> Self {
-        let environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::read(|name| std::env::var_os(name).map(OsString::into_vec));
         Self { environment, ..Self::default() }
     }
 }

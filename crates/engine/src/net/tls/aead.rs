@@ -13,38 +13,38 @@ pub(super) const TAG: usize = 16;
 
 /// A cipher that TLS agrees to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cipher {
+pub(super) enum RecordCipher {
     Aes128Gcm,
     Aes256Gcm,
     ChaCha20Poly1305,
 }
 
 /// A key. The caller must never use a nonce twice with it.
-pub(super) enum Aead {
+pub(super) enum RecordAead {
     AwsLc(aws_lc::LessSafeKey),
     Ring(Box<ring_lib::LessSafeKey>),
 }
 
-impl Aead {
+impl RecordAead {
     /// None if the key has not the cipher's length.
-    pub(super) fn new(cipher: Cipher, key: &[u8]) -> Option<Self> {
+    pub(super) fn new(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
         if has_wide_vectors() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
 
-    fn aws_lc(cipher: Cipher, key: &[u8]) -> Option<Self> {
+    fn aws_lc(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            Cipher::Aes128Gcm => &aws_lc::AES_128_GCM,
-            Cipher::Aes256Gcm => &aws_lc::AES_256_GCM,
-            Cipher::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
+            RecordCipher::Aes128Gcm => &aws_lc::AES_128_GCM,
+            RecordCipher::Aes256Gcm => &aws_lc::AES_256_GCM,
+            RecordCipher::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
         };
         Some(Self::AwsLc(aws_lc::LessSafeKey::new(aws_lc::UnboundKey::new(algorithm, key).ok()?)))
     }
 
-    fn ring(cipher: Cipher, key: &[u8]) -> Option<Self> {
+    fn ring(cipher: RecordCipher, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            Cipher::Aes128Gcm => &ring_lib::AES_128_GCM,
-            Cipher::Aes256Gcm => &ring_lib::AES_256_GCM,
-            Cipher::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
+            RecordCipher::Aes128Gcm => &ring_lib::AES_128_GCM,
+            RecordCipher::Aes256Gcm => &ring_lib::AES_256_GCM,
+            RecordCipher::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
         };
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
@@ -98,15 +98,15 @@ fn has_wide_vectors() -> bool {
 mod tests {
     use super::*;
 
-    const CIPHERS: [(Cipher, usize); 3] =
-        [(Cipher::Aes128Gcm, 16), (Cipher::Aes256Gcm, 32), (Cipher::ChaCha20Poly1305, 32)];
+    const CIPHERS: [(RecordCipher, usize); 3] =
+        [(RecordCipher::Aes128Gcm, 16), (RecordCipher::Aes256Gcm, 32), (RecordCipher::ChaCha20Poly1305, 32)];
 
     #[test]
     fn what_one_library_seals_the_other_opens() {
         let plain: Vec<u8> = (0..20_000_u32).map(|n| (n % 251) as u8).collect();
         for (cipher, len) in CIPHERS {
             let key = &plain[7..7 + len];
-            let both = [Aead::aws_lc(cipher, key).unwrap(), Aead::ring(cipher, key).unwrap()];
+            let both = [RecordAead::aws_lc(cipher, key).unwrap(), RecordAead::ring(cipher, key).unwrap()];
             for length in [0, 1, 15, 16, 17, 255, 256, 4_095, 16_384, 16_385] {
                 let mut sealed = both.each_ref().map(|aead| {
                     let mut text = plain[..length].to_vec();
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn one_changed_bit_anywhere_is_found() {
         for (cipher, len) in CIPHERS {
-            for make in [Aead::aws_lc, Aead::ring] {
+            for make in [RecordAead::aws_lc, RecordAead::ring] {
                 let aead = make(cipher, &vec![9; len]).unwrap();
                 let mut text = vec![5; 100];
                 let tag = aead.seal([1; 12], b"aad", &mut text).unwrap();
@@ -144,8 +144,10 @@ mod tests {
 
     #[test]
     fn a_key_of_another_length_is_none() {
-        for make in [Aead::aws_lc, Aead::ring] {
-            assert!(make(Cipher::Aes128Gcm, &[0; 32]).is_none() && make(Cipher::Aes256Gcm, &[0; 16]).is_none());
+        for make in [RecordAead::aws_lc, RecordAead::ring] {
+            assert!(
+                make(RecordCipher::Aes128Gcm, &[0; 32]).is_none() && make(RecordCipher::Aes256Gcm, &[0; 16]).is_none()
+            );
         }
     }
 }

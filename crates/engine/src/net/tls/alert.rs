@@ -7,9 +7,9 @@ use rustls::AlertDescription;
 
 /// An alert of the server's.
 #[derive(Debug)]
-pub(crate) struct Alert(pub(super) AlertDescription);
+pub(crate) struct TlsAlert(pub(super) AlertDescription);
 
-impl Alert {
+impl TlsAlert {
     /// Returns true if the alert rejects the client's identity or parameters: the server would end
     /// the next connection by the same alert.
     pub(crate) fn is_refusal(&self) -> bool {
@@ -31,7 +31,7 @@ impl Alert {
     }
 }
 
-impl fmt::Display for Alert {
+impl fmt::Display for TlsAlert {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)?;
         match self.0 {
@@ -41,4 +41,4 @@ impl fmt::Display for Alert {
     }
 }
 
-impl std::error::Error for Alert {}
+impl std::error::Error for TlsAlert {}

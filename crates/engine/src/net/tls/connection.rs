@@ -11,13 +11,12 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::{
-    MAX_RECORD, TlsContext, TlsVersion,
-    key::Key,
-    odd_name::{self, OddName},
-    pinned::OtherKey,
-    record::{Opened, Records, record_len},
-    shown,
-    verify::Examiner,
+    MAX_RECORD, TlsContext, TlsVersion, certificate_text,
+    hyphen_name::{self, HyphenName},
+    public_key_pin::PinMismatch,
+    record_key::RecordKey,
+    record_layer::{OpenedRecord, RecordLayer, record_len},
+    verify::CertificateExaminer,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -26,36 +25,36 @@ use crate::{Error, ErrorKind, Result};
 /// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and [`seal`](Self::seal) in any
 /// order, [`close_notify`](Self::close_notify) last. After an error the connection is of no use, but
 /// [`take_output`](Self::take_output) may have an alert for the peer.
-pub struct Tls {
-    phase: Phase,
+pub struct TlsConnection {
+    phase: TlsPhase,
     /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake
     /// message that continues in another record).
     held: usize,
-    agreed: Option<Agreed>,
-    examiner: Option<(Examiner, ServerName<'static>)>,
+    agreed: Option<NegotiatedSession>,
+    examiner: Option<(CertificateExaminer, ServerName<'static>)>,
     keeps_certificates: bool,
     /// The server's name, if rustls does not take it.
-    odd_name: Option<Arc<OddName>>,
+    odd_name: Option<Arc<HyphenName>>,
 }
 
-enum Phase {
+enum TlsPhase {
     Handshake(Box<UnbufferedClientConnection>),
-    Open(Box<Records>),
+    Open(Box<RecordLayer>),
     Failed(Vec<u8>),
 }
 
 /// The progress of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handshake {
+pub enum HandshakeStatus {
     /// Send the output and receive more after the rest of the input.
     NeedRead,
     /// Data may flow. The output can wait for the first request and leave with it; input that is left belongs to
-    /// [`Tls::open`].
+    /// [`TlsConnection::open`].
     Done,
 }
 
 /// The parameters that the handshake agreed on.
-struct Agreed {
+struct NegotiatedSession {
     version: TlsVersion,
     cipher: &'static str,
     alpn: Option<Vec<u8>>,
@@ -68,7 +67,7 @@ struct Agreed {
     fault: Option<String>,
 }
 
-impl Tls {
+impl TlsConnection {
     /// A connection to the server of this name (or address), which is also the name its certificate must have.
     ///
     /// # Errors
@@ -77,15 +76,15 @@ impl Tls {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        let odd_name = OddName::of(bare(server_name)).map(Arc::new);
+        let odd_name = HyphenName::of(bare(server_name)).map(Arc::new);
         let name = match odd_name.as_ref().and_then(|odd| odd.stand_in()) {
             Some(stand_in) => stand_in,
             None => name_of(server_name).map_err(|error| failed(error.into()))?.to_owned(),
         };
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connect = || UnbufferedClientConnection::new(context.config.clone(), name);
-        let connection = odd_name::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
-        let phase = Phase::Handshake(Box::new(connection));
+        let connection = hyphen_name::within(odd_name.as_ref(), connect).map_err(|error| failed(error.into()))?;
+        let phase = TlsPhase::Handshake(Box::new(connection));
         let keeps_certificates = context.keeps_certificates;
         Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates, odd_name })
     }
@@ -94,7 +93,7 @@ impl Tls {
     #[must_use]
     pub fn certificate_lines(&self) -> Vec<String> {
         let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
-        certificate.map(shown::lines).unwrap_or_default()
+        certificate.map(certificate_text::lines).unwrap_or_default()
     }
 
     /// The fault of the server's certificate, though it was accepted ([`TlsOptions::examine`](super::TlsOptions::examine)).
@@ -128,20 +127,20 @@ impl Tls {
     /// # Errors
     /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]
     /// when anything else fails. The output may hold an alert then, worth one attempt to send.
-    pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
+    pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
         let Some(name) = self.odd_name.clone() else { return self.go_on(input, output) };
         let mut made = Vec::new();
-        let outcome = odd_name::within(Some(&name), || self.go_on(input, &mut made));
+        let outcome = hyphen_name::within(Some(&name), || self.go_on(input, &mut made));
         output.extend_from_slice(&name.spell(&made));
         outcome
     }
 
-    fn go_on(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
-        let mut connection = match std::mem::replace(&mut self.phase, Phase::Failed(Vec::new())) {
-            Phase::Handshake(connection) => connection,
+    fn go_on(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<HandshakeStatus> {
+        let mut connection = match std::mem::replace(&mut self.phase, TlsPhase::Failed(Vec::new())) {
+            TlsPhase::Handshake(connection) => connection,
             phase => {
                 self.phase = phase;
-                return if self.agreed.is_some() { Ok(Handshake::Done) } else { Err(failed()) };
+                return if self.agreed.is_some() { Ok(HandshakeStatus::Done) } else { Err(failed()) };
             }
         };
         // rustls sees whole records, one more at a time: so it ends the handshake with not one record of data taken
@@ -157,14 +156,14 @@ impl Tls {
                 }
                 Ok(ConnectionState::EncodeTlsData(mut chunk)) => {
                     encode(&mut chunk, output)?;
-                    Step::Again
+                    HandshakeStep::Again
                 }
                 Ok(ConnectionState::TransmitTlsData(transmit)) => {
                     transmit.done();
-                    Step::Again
+                    HandshakeStep::Again
                 }
-                Ok(ConnectionState::BlockedHandshake) => Step::Blocked,
-                Ok(ConnectionState::WriteTraffic(_)) => Step::Done,
+                Ok(ConnectionState::BlockedHandshake) => HandshakeStep::Blocked,
+                Ok(ConnectionState::WriteTraffic(_)) => HandshakeStep::Done,
                 Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
                     return Err(Error::new(ErrorKind::TlsHandshake, "the server closed during the TLS handshake"));
                 }
@@ -173,24 +172,24 @@ impl Tls {
             consumed += discard;
             shown = shown.checked_sub(discard).ok_or_else(failed)?;
             match step {
-                Step::Again => {}
-                Step::Blocked => match record_len(&input[consumed + shown..]) {
+                HandshakeStep::Again => {}
+                HandshakeStep::Blocked => match record_len(&input[consumed + shown..]) {
                     // A header that cannot be one is for rustls to judge; it needs no more than is there.
                     Some(len) if len > MAX_RECORD => shown = input.len() - consumed,
                     Some(len) if consumed + shown + len <= input.len() => shown += len,
                     _ => {
                         self.held = shown;
-                        self.phase = Phase::Handshake(connection);
+                        self.phase = TlsPhase::Handshake(connection);
                         input.drain(..consumed);
-                        return Ok(Handshake::NeedRead);
+                        return Ok(HandshakeStatus::NeedRead);
                     }
                 },
-                Step::Done if shown == 0 => {
+                HandshakeStep::Done if shown == 0 => {
                     self.establish(*connection)?;
                     input.drain(..consumed);
-                    return Ok(Handshake::Done);
+                    return Ok(HandshakeStatus::Done);
                 }
-                Step::Done => return Err(failed()),
+                HandshakeStep::Done => return Err(failed()),
             }
         }
     }
@@ -199,14 +198,14 @@ impl Tls {
     ///
     /// # Errors
     /// [`ErrorKind::Receive`] when the stream is broken or the peer ended it by an alert.
-    pub fn open(&mut self, buf: &mut [u8]) -> Result<Opened> {
-        let Phase::Open(records) = &mut self.phase else { return Err(failed()) };
+    pub fn open(&mut self, buf: &mut [u8]) -> Result<OpenedRecord> {
+        let TlsPhase::Open(records) = &mut self.phase else { return Err(failed()) };
         match records.open(buf) {
             Ok(opened) => Ok(opened),
             Err(error) => {
                 let mut alert = Vec::new();
                 records.take_output(&mut alert);
-                self.phase = Phase::Failed(alert);
+                self.phase = TlsPhase::Failed(alert);
                 Err(error)
             }
         }
@@ -219,25 +218,25 @@ impl Tls {
     /// [`ErrorKind::Send`] when the key is worn out (TLS 1.2 after 2^24 records).
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match &mut self.phase {
-            Phase::Open(records) => records.seal(plain, out),
-            Phase::Handshake(_) | Phase::Failed(_) => Err(Error::new(ErrorKind::Send, "TLS is not established")),
+            TlsPhase::Open(records) => records.seal(plain, out),
+            TlsPhase::Handshake(_) | TlsPhase::Failed(_) => Err(Error::new(ErrorKind::Send, "TLS is not established")),
         }
     }
 
     /// Appends output other than data: answers to key updates, alerts after an error. Mostly empty.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
-            Phase::Open(records) => records.take_output(out),
-            Phase::Failed(alert) => out.append(alert),
-            Phase::Handshake(_) => {}
+            TlsPhase::Open(records) => records.take_output(out),
+            TlsPhase::Failed(alert) => out.append(alert),
+            TlsPhase::Handshake(_) => {}
         }
     }
 
     /// Appends `close_notify`, once: nothing of ours follows.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
-            Phase::Open(records) => records.close_notify(out),
-            Phase::Handshake(_) | Phase::Failed(_) => {}
+            TlsPhase::Open(records) => records.close_notify(out),
+            TlsPhase::Handshake(_) | TlsPhase::Failed(_) => {}
         }
     }
 
@@ -277,7 +276,7 @@ impl Tls {
             SupportedCipherSuite::Tls13(suite) => &suite.common,
         };
         let chain = connection.peer_certificates().unwrap_or_default();
-        let agreed = Agreed {
+        let agreed = NegotiatedSession {
             version,
             cipher: common.suite.as_str().unwrap_or("unknown"),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
@@ -287,10 +286,15 @@ impl Tls {
             fault: self.examiner.take().and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
         };
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
-        let receive = Key::new(version, secrets.rx).ok_or_else(failed)?;
-        let transmit = Key::new(version, secrets.tx).ok_or_else(failed)?;
-        self.phase =
-            Phase::Open(Box::new(Records::new(version, kernel, receive, transmit, common.confidentiality_limit)));
+        let receive = RecordKey::new(version, secrets.rx).ok_or_else(failed)?;
+        let transmit = RecordKey::new(version, secrets.tx).ok_or_else(failed)?;
+        self.phase = TlsPhase::Open(Box::new(RecordLayer::new(
+            version,
+            kernel,
+            receive,
+            transmit,
+            common.confidentiality_limit,
+        )));
         self.agreed = Some(agreed);
         Ok(())
     }
@@ -307,7 +311,7 @@ fn bare(host: &str) -> &str {
     name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
 }
 
-enum Step {
+enum HandshakeStep {
     Again,
     Blocked,
     Done,
@@ -350,7 +354,7 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
 /// rustls' errors as ours.
 fn refused(error: rustls::Error) -> Error {
     let message = match &error {
-        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<OtherKey>() => {
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {
             return Error::new(ErrorKind::PinnedKey, other.0.to_string());
         }
         rustls::Error::InvalidCertificate(refusal) => {
@@ -390,13 +394,13 @@ fn failed() -> Error {
     Error::new(ErrorKind::TlsHandshake, "the TLS connection is not usable")
 }
 
-impl fmt::Debug for Tls {
+impl fmt::Debug for TlsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let phase = match self.phase {
-            Phase::Handshake(_) => "handshake",
-            Phase::Open(_) => "open",
-            Phase::Failed(_) => "failed",
+            TlsPhase::Handshake(_) => "handshake",
+            TlsPhase::Open(_) => "open",
+            TlsPhase::Failed(_) => "failed",
         };
-        f.debug_struct("Tls").field("phase", &phase).field("version", &self.version()).finish_non_exhaustive()
+        f.debug_struct("TlsConnection").field("phase", &phase).field("version", &self.version()).finish_non_exhaustive()
     }
 }

@@ -15,16 +15,16 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::choice;
-use super::files::{self, Made, Stamps};
-use super::identity::{Identity, Passphrase, Pem};
-use super::odd_name::{self, ForOddNames};
-use super::pinned::{Pin, Pinned};
-use super::trust::Trust;
-use super::verify::Examiner;
+use super::cipher_list;
+use super::client_identity::{ClientIdentity, Passphrase, Pem};
+use super::hyphen_name::{self, HyphenNameVerifier};
+use super::public_key_pin::{KeyPin, PinVerifier};
+use super::trust::TrustSource;
+use super::verify::CertificateExaminer;
+use super::watched_files::{self, FileBacked, FileStamps};
 use crate::net::connect::ConnectOptions;
-use crate::net::dns::Family;
-use crate::net::proxy::Via;
+use crate::net::dns::AddressFamily;
+use crate::net::proxy::ProxyRoute;
 use crate::sync::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
@@ -78,7 +78,7 @@ pub struct TlsOptions {
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: it is used after redirects, too, since servers request it on the
     /// connection.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientIdentity>,
     /// The client's identity in memory: the certificate, its intermediates, and the key. Takes the
     /// place of [`identity`](Self::identity). Default none.
     pub identity_pem: Option<Pem>,
@@ -94,7 +94,7 @@ pub struct TlsOptions {
     pub sni: bool,
     /// Requires the server's key to be one of these, besides all other checks (`--pinnedpubkey`).
     /// Default: any key is accepted.
-    pub pins: Vec<Pin>,
+    pub pins: Vec<KeyPin>,
     /// A PEM file of revocation lists (`--crlfile`): a certificate on one is refused. Default none.
     pub crl_file: Option<PathBuf>,
     /// Cipher suites of TLS 1.2 by OpenSSL's names (`--ciphers`). Default: all that are secure.
@@ -137,9 +137,9 @@ impl Default for TlsOptions {
 /// The state that connections with the same [`TlsOptions`] share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
-    tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
+    tickets: Mutex<HashMap<SessionKey, Arc<ClientSessionMemoryCache>>>,
     resumes: bool,
-    pub(super) examiner: Option<Examiner>,
+    pub(super) examiner: Option<CertificateExaminer>,
     pub(super) keeps_certificates: bool,
 }
 
@@ -147,7 +147,7 @@ pub struct TlsContext {
 /// as connections are: another port, or another host given by `--connect-to`, is another server
 /// even under the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct SessionKey {
     /// The host in the URL.
     pub host: String,
     /// The port in the URL.
@@ -157,9 +157,9 @@ pub struct Place {
     /// The zone of the address that they go to.
     pub zone: Option<String>,
     /// The address families that the server's addresses may be of.
-    pub family: Family,
+    pub family: AddressFamily,
     /// The proxies through which the server is reached.
-    pub via: Via,
+    pub via: ProxyRoute,
     /// The options that connections are made with, including a Unix socket.
     pub connect: ConnectOptions,
 }
@@ -182,7 +182,7 @@ impl TlsContext {
 
     /// A copy of this context whose session-ticket cache is limited to one connection key.
     #[must_use]
-    pub fn at(&self, place: &Place) -> Self {
+    pub fn at(&self, place: &SessionKey) -> Self {
         let mut tickets = self.tickets.lock().ignore_poison();
         if tickets.len() >= MAX_PLACES && !tickets.contains_key(place) {
             tickets.clear();
@@ -205,14 +205,14 @@ impl TlsContext {
 /// was replaced. Clones share them.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
-    built: Arc<Mutex<Built>>,
+    built: Arc<Mutex<ContextCache>>,
 }
 
 #[derive(Default)]
-struct Built {
-    contexts: HashMap<TlsOptions, Made<Arc<TlsContext>>>,
-    verifiers: HashMap<Trust, Made<Arc<dyn ServerCertVerifier>>>,
-    identities: HashMap<(Identity, Option<Passphrase>), Made<Arc<SingleCertAndKey>>>,
+struct ContextCache {
+    contexts: HashMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
+    verifiers: HashMap<TrustSource, FileBacked<Arc<dyn ServerCertVerifier>>>,
+    identities: HashMap<(ClientIdentity, Option<Passphrase>), FileBacked<Arc<SingleCertAndKey>>>,
     provider: Option<Arc<CryptoProvider>>,
     key_log: Option<Arc<KeyLogFile>>,
 }
@@ -235,7 +235,7 @@ impl TlsContexts {
         // Held while building, so that many first connections load the roots once.
         let mut built = self.lock();
         if let Some(made) = built.contexts.get_mut(options) {
-            if made.is_current(files::of_trust(options).chain(files::of_identity(options))) {
+            if made.is_current(watched_files::of_trust(options).chain(watched_files::of_identity(options))) {
                 return Ok(Arc::clone(&made.value));
             }
             built.contexts.remove(options);
@@ -246,28 +246,28 @@ impl TlsContexts {
         Ok(context)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Built> {
+    fn lock(&self) -> MutexGuard<'_, ContextCache> {
         self.built.lock().ignore_poison()
     }
 }
 
-impl Built {
-    fn build(&mut self, options: &TlsOptions) -> Result<Made<Arc<TlsContext>>> {
+impl ContextCache {
+    fn build(&mut self, options: &TlsOptions) -> Result<FileBacked<Arc<TlsContext>>> {
         let versions = versions(options)?;
-        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(odd_name::provider())));
+        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(hyphen_name::provider())));
         if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
-            choice::narrow(Arc::make_mut(&mut provider), options)?;
+            cipher_list::narrow(Arc::make_mut(&mut provider), options)?;
         }
         let (mut verifier, mut stamps) = self.verifier(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
             let strict = TlsOptions { verify: true, ..options.clone() };
-            Examiner::new(self.verifier(&strict, &provider).ok().map(|(strict, _)| strict))
+            CertificateExaminer::new(self.verifier(&strict, &provider).ok().map(|(strict, _)| strict))
         });
         if options.verify {
-            verifier = Arc::new(ForOddNames { verifier });
+            verifier = Arc::new(HyphenNameVerifier { verifier });
         }
         if !options.pins.is_empty() {
-            verifier = Arc::new(Pinned { verifier, pins: options.pins.clone() });
+            verifier = Arc::new(PinVerifier { verifier, pins: options.pins.clone() });
         }
         let identity = self.identity(options, &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
@@ -297,7 +297,7 @@ impl Built {
             keeps_certificates: options.keep_certificates,
             ..TlsContext::new(config)
         };
-        Ok(Made::new(Arc::new(context), stamps))
+        Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
     /// The verifier of these options, with its files as they were before they were read.
@@ -305,14 +305,14 @@ impl Built {
         &mut self,
         options: &TlsOptions,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<(Arc<dyn ServerCertVerifier>, Stamps)> {
-        let trust = Trust::of(options);
-        let stamps = Stamps::of(files::of_trust(options));
+    ) -> Result<(Arc<dyn ServerCertVerifier>, FileStamps)> {
+        let trust = TrustSource::of(options);
+        let stamps = FileStamps::of(watched_files::of_trust(options));
         if let Some(made) = self.verifiers.get(&trust).filter(|made| !made.stamps.differ_from(&stamps)) {
             return Ok((Arc::clone(&made.value), made.stamps.clone()));
         }
         let verifier = trust.verifier(provider, &[])?;
-        self.verifiers.insert(trust, Made::new(Arc::clone(&verifier), stamps.clone()));
+        self.verifiers.insert(trust, FileBacked::new(Arc::clone(&verifier), stamps.clone()));
         Ok((verifier, stamps))
     }
 
@@ -321,18 +321,18 @@ impl Built {
         &mut self,
         options: &TlsOptions,
         provider: &CryptoProvider,
-    ) -> Result<Option<(Arc<SingleCertAndKey>, Stamps)>> {
+    ) -> Result<Option<(Arc<SingleCertAndKey>, FileStamps)>> {
         let passphrase = options.passphrase.as_ref();
         if let Some(pem) = &options.identity_pem {
-            return Ok(Some((pem.load(provider, passphrase)?, Stamps::default())));
+            return Ok(Some((pem.load(provider, passphrase)?, FileStamps::default())));
         }
         let Some(identity) = &options.identity else { return Ok(None) };
         let key = (identity.clone(), options.passphrase.clone());
-        let stamps = Stamps::of(files::of_identity(options));
+        let stamps = FileStamps::of(watched_files::of_identity(options));
         let last = self.identities.get(&key);
         let made = match (identity.load(provider, passphrase), last) {
-            (Ok(loaded), _) => Made::new(loaded, stamps),
-            (Err(_), Some(last)) => Made::new(Arc::clone(&last.value), last.stamps.clone()),
+            (Ok(loaded), _) => FileBacked::new(loaded, stamps),
+            (Err(_), Some(last)) => FileBacked::new(Arc::clone(&last.value), last.stamps.clone()),
             (Err(error), None) => return Err(error),
         };
         let found = (Arc::clone(&made.value), made.stamps.clone());

@@ -1,9 +1,9 @@
 //! TLS over bytes: it owns no socket, and it decrypts where the bytes already lie.
 //!
 //! ```text
-//!   recv ─► buf ─► Tls::handshake(&mut buf, &mut out)   until Done          out ─► send
-//!           buf ─► Tls::open(&mut buf)  → a range of buf, now plain text    (Tls::take_output)
-//!           plain ─► Tls::seal(plain, &mut out)                             out ─► send
+//!   recv ─► buf ─► TlsConnection::handshake(&mut buf, &mut out)   until Done          out ─► send
+//!           buf ─► TlsConnection::open(&mut buf)  → a range of buf, now plain text    (TlsConnection::take_output)
+//!           plain ─► TlsConnection::seal(plain, &mut out)                             out ─► send
 //! ```
 //!
 //! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and sealed here, by
@@ -13,16 +13,16 @@
 //! range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of copies each).
 //!
 //! ```
-//! use haul::net::tls::{Handshake, Tls, TlsContexts, TlsOptions};
+//! use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsOptions};
 //!
 //! let contexts = TlsContexts::default();
 //! let mut options = TlsOptions::default();
 //! options.verify = false;
 //! let context = contexts.context(&options)?;
-//! let mut tls = Tls::new(&context, "example.test")?;
+//! let mut tls = TlsConnection::new(&context, "example.test")?;
 //! let mut hello = Vec::new();
 //! let state = tls.handshake(&mut Vec::new(), &mut hello)?;
-//! assert_eq!(state, Handshake::NeedRead);
+//! assert_eq!(state, HandshakeStatus::NeedRead);
 //! assert!(!hello.is_empty());
 //! # Ok::<(), haul::Error>(())
 //! ```
@@ -33,30 +33,30 @@
 mod aead;
 mod alert;
 mod ca_checks;
-mod choice;
+mod certificate_text;
+mod cipher_list;
+mod client_identity;
+mod common_name;
 mod connection;
 mod context;
-mod files;
-mod identity;
-mod key;
-#[cfg(all(test, feature = "json"))]
-mod limbo;
-mod odd_name;
-mod pinned;
-mod record;
-mod roots;
-mod shown;
-mod subject;
+mod hyphen_name;
+mod public_key_pin;
+mod record_key;
+mod record_layer;
+mod system_roots;
 mod trust;
 mod verify;
+mod watched_files;
+#[cfg(all(test, feature = "json"))]
+mod x509_limbo;
 
-pub use connection::{Handshake, Tls};
-pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
-pub use identity::{Identity, Passphrase, Pem};
-pub use pinned::{Pin, key_pin};
-pub use record::{Opened, State};
-pub use roots::system_bundle;
-pub use shown::certificate_details;
+pub use certificate_text::certificate_details;
+pub use client_identity::{ClientIdentity, Passphrase, Pem};
+pub use connection::{HandshakeStatus, TlsConnection};
+pub use context::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub use public_key_pin::{KeyPin, key_pin};
+pub use record_layer::{OpenedRecord, TlsStreamState};
+pub use system_roots::system_bundle;
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A
 /// buffer of this size always has room for the next record.

@@ -9,15 +9,15 @@ use rustls::crypto::CryptoProvider;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 use webpki::{CertRevocationList, OwnedCertRevocationList};
 
+use super::client_identity::Pem;
 use super::context::TlsOptions;
-use super::identity::Pem;
-use super::roots::{self, Lazily};
-use super::verify::{AcceptAll, ListedOrSigned};
+use super::system_roots::{self, LazyRootsVerifier};
+use super::verify::{AcceptAllVerifier, ChainVerifier};
 use crate::{Error, ErrorKind, Result};
 
 /// The part of the options that decides which certificates are loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Trust {
+pub(super) enum TrustSource {
     Anyone,
     System,
     Given {
@@ -28,17 +28,17 @@ pub(super) enum Trust {
     },
     /// The inner trust, minus the certificates that these lists revoke.
     Unrevoked {
-        trust: Box<Trust>,
+        trust: Box<TrustSource>,
         lists: PathBuf,
     },
 }
 
-impl Trust {
+impl TrustSource {
     pub(super) fn of(options: &TlsOptions) -> Self {
         let trust = match options {
-            TlsOptions { verify: false, .. } => Trust::Anyone,
-            TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => Trust::System,
-            TlsOptions { ca_file, ca_path, ca_pem, common_name, .. } => Trust::Given {
+            TlsOptions { verify: false, .. } => TrustSource::Anyone,
+            TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => TrustSource::System,
+            TlsOptions { ca_file, ca_path, ca_pem, common_name, .. } => TrustSource::Given {
                 file: ca_file.clone(),
                 directory: ca_path.clone(),
                 pem: ca_pem.clone(),
@@ -46,7 +46,9 @@ impl Trust {
             },
         };
         match &options.crl_file {
-            Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
+            Some(lists) if trust != TrustSource::Anyone => {
+                TrustSource::Unrevoked { trust: Box::new(trust), lists: lists.clone() }
+            }
             _ => trust,
         }
     }
@@ -61,16 +63,16 @@ impl Trust {
         revoked: &[CertificateRevocationListDer<'static>],
     ) -> Result<Arc<dyn ServerCertVerifier>> {
         Ok(match self {
-            Trust::Unrevoked { trust, lists } => trust.verifier(provider, &read_lists(lists)?)?,
-            Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
-            Trust::System => {
+            TrustSource::Unrevoked { trust, lists } => trust.verifier(provider, &read_lists(lists)?)?,
+            TrustSource::Anyone => Arc::new(AcceptAllVerifier::new(provider.signature_verification_algorithms)),
+            TrustSource::System => {
                 let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
-                let bundle =
-                    roots::of_bundle().and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
+                let bundle = system_roots::of_bundle()
+                    .and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
                 match bundle {
                     Some(bundle) => {
                         let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
-                        Arc::new(Lazily::new(
+                        Arc::new(LazyRootsVerifier::new(
                             Arc::new(bundle),
                             Box::new(move || all_of_the_system(&provider, &revoked).ok()),
                         ))
@@ -78,15 +80,15 @@ impl Trust {
                     None => all_of_the_system(provider, revoked)?,
                 }
             }
-            Trust::Given { file, directory, pem, common_name } => {
+            TrustSource::Given { file, directory, pem, common_name } => {
                 let mut certificates = Vec::new();
                 if let Some(pem) = pem {
-                    certificates.extend(roots::of_pem(pem.text()).map_err(|error| {
+                    certificates.extend(system_roots::of_pem(pem.text()).map_err(|error| {
                         Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates in memory", error)
                     })?);
                 }
                 if let Some(file) = file {
-                    certificates.extend(roots::of_file(file).map_err(|error| {
+                    certificates.extend(system_roots::of_file(file).map_err(|error| {
                         let message = format!("cannot use the CA certificates in {}", file.display());
                         Error::with_source(ErrorKind::CaFile, message, error)
                     })?);
@@ -110,12 +112,12 @@ fn trusting(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
     none: impl FnOnce() -> Error,
-) -> Result<ListedOrSigned> {
+) -> Result<ChainVerifier> {
     let lists = revoked.iter().map(|der| OwnedCertRevocationList::from_der(der).map(CertRevocationList::from));
     let lists = lists
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|error| Error::with_source(ErrorKind::CrlFile, "cannot use the revocation lists", error))?;
-    ListedOrSigned::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
+    ChainVerifier::new(certificates, lists, provider.signature_verification_algorithms).ok_or_else(none)
 }
 
 fn all_of_the_system(

@@ -26,11 +26,11 @@ use webpki::{
 };
 
 use super::ca_checks::{self, CaFault};
-use super::subject;
+use super::common_name;
 
 /// Accepts a chain to a trusted certificate, or a trusted certificate itself.
 #[derive(Debug)]
-pub(super) struct ListedOrSigned {
+pub(super) struct ChainVerifier {
     algorithms: WebPkiSupportedAlgorithms,
     listed: Vec<CertificateDer<'static>>,
     /// The names and keys of the readable certificates in the list, and the position of each in the
@@ -50,7 +50,7 @@ enum ChainFault {
     Ca(CaFault),
 }
 
-impl ListedOrSigned {
+impl ChainVerifier {
     /// Trusts these certificates, except revoked ones. `None` if no certificate can be read.
     pub(super) fn new(
         listed: Vec<CertificateDer<'static>>,
@@ -75,8 +75,8 @@ impl ListedOrSigned {
     fn names_by_subject(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
         let (end_entity, intermediates) = chain;
         self.common_name
-            && subject::names(end_entity, name)
-            && !self.listed.iter().chain(intermediates).any(subject::is_constraining)
+            && common_name::names(end_entity, name)
+            && !self.listed.iter().chain(intermediates).any(common_name::is_constraining)
     }
 
     /// Looks for a path to a trusted certificate.
@@ -147,7 +147,7 @@ impl ListedOrSigned {
     }
 }
 
-impl ServerCertVerifier for ListedOrSigned {
+impl ServerCertVerifier for ChainVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -224,12 +224,12 @@ pub(super) fn is_of_the_name(refusal: &CertificateError) -> bool {
 
 /// Finds the fault of a certificate that was accepted without verification.
 #[derive(Clone, Debug)]
-pub(super) struct Examiner {
+pub(super) struct CertificateExaminer {
     /// `None` if no certificate is trusted.
     verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 
-impl Examiner {
+impl CertificateExaminer {
     pub(super) fn new(verifier: Option<Arc<dyn ServerCertVerifier>>) -> Self {
         Self { verifier }
     }
@@ -249,17 +249,17 @@ impl Examiner {
 
 /// Accepts any certificate (`-k`), but only from a peer that holds its key.
 #[derive(Debug)]
-pub(super) struct AcceptAll {
+pub(super) struct AcceptAllVerifier {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl AcceptAll {
+impl AcceptAllVerifier {
     pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
         Self { algorithms }
     }
 }
 
-impl ServerCertVerifier for AcceptAll {
+impl ServerCertVerifier for AcceptAllVerifier {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -5,7 +5,7 @@
 //! [partial] until then, and a later run completes it. Any other has no name at all where the system can
 //! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
 //! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place, and so is a file
-//! that no other can take the place of, once the content is whole (`replacing.rs`).
+//! that no other can take the place of, once the content is whole (`replace.rs`).
 //!
 //! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
 //! takes the program's signals is a bad guest.
@@ -15,12 +15,12 @@
 //! let sink = FileSink::new("page.html");
 //! ```
 
-mod ending;
-mod opening;
+mod complete;
+mod open;
+mod open_file;
 mod options;
-mod replacing;
-pub(in crate::sink) mod space;
-mod state;
+mod replace;
+pub(in crate::sink) mod reservation;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -32,17 +32,17 @@ use std::sync::Arc;
 use haul_policy::filename;
 use haul_policy::target::Target;
 
-use super::checksum::{Checksum, Hasher};
+use super::checksum::{ChecksumHasher, ExpectedChecksum};
 use super::naming::{self, Clobber};
 use super::partial::{self, PartialFile};
-use super::{Begin, Partial, Sink};
+use super::{BodyInfo, PartialContent, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
-pub use options::{Append, FileOptions, directory_mode};
-use replacing::Ownership;
-use space::{Reservation, fits};
-pub use state::Devices;
-use state::State;
+pub use open_file::DeviceCache;
+use open_file::OpenFile;
+pub use options::{AppendPosition, FileOptions, directory_mode};
+use replace::FileOwnership;
+use reservation::{SpaceReservation, fits};
 
 /// Writes one body to a path.
 #[derive(Debug)]
@@ -50,17 +50,17 @@ pub struct FileSink {
     path: PathBuf,
     options: FileOptions,
     clobber: Clobber,
-    devices: Option<Arc<Devices>>,
+    devices: Option<Arc<DeviceCache>>,
     /// The part that an earlier run left, until a response shows whether it can be used.
     left: Option<Arc<PartialFile>>,
-    hasher: Option<Hasher>,
-    state: State,
-    space: Reservation,
+    hasher: Option<ChecksumHasher>,
+    state: OpenFile,
+    space: SpaceReservation,
     /// The path that the complete file gets; `None` if no file can be renamed to it. Unknown before
     /// the first look.
     target: Option<PathBuf>,
     /// Owner and permissions of the file that is replaced.
-    replaced: Option<Ownership>,
+    replaced: Option<FileOwnership>,
     /// The server chose the name: nothing is written into a link, a FIFO or a device.
     is_guarded: bool,
     /// The name that [`FileOptions::name_check`] gave.
@@ -91,8 +91,8 @@ impl FileSink {
             devices: None,
             left: None,
             hasher: None,
-            state: State::Closed,
-            space: Reservation::default(),
+            state: OpenFile::Closed,
+            space: SpaceReservation::default(),
             target: None,
             replaced: None,
             is_guarded: false,
@@ -106,7 +106,7 @@ impl FileSink {
 
     /// Shares opened devices: each is opened once for all sinks with the same `devices`.
     #[must_use]
-    pub fn sharing(mut self, devices: &Arc<Devices>) -> Self {
+    pub fn sharing(mut self, devices: &Arc<DeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
         self
     }
@@ -126,9 +126,9 @@ impl FileSink {
 
     /// Opens the file if that was put off until there is something to write.
     fn open_due(&mut self) -> Result<()> {
-        if matches!(self.state, State::Due) {
+        if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
-            self.state = State::InPlace(Arc::new(file));
+            self.state = OpenFile::InPlace(Arc::new(file));
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl FileSink {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
         }
-        if let State::Partial(writer) = std::mem::replace(&mut self.state, State::Closed) {
+        if let OpenFile::Partial(writer) = std::mem::replace(&mut self.state, OpenFile::Closed) {
             writer.partial().remove();
         }
         if let Some(left) = self.left.take() {
@@ -161,7 +161,7 @@ impl FileSink {
 /// Returns the name that a response suggests: the one in the response, else that of the URL that
 /// redirects led to, as in curl, or would lead to if this redirect were followed. The page of an
 /// error does not have the name.
-fn suggested(begin: &Begin<'_>) -> Option<String> {
+fn suggested(begin: &BodyInfo<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)
         .or_else(|| {
@@ -175,7 +175,7 @@ fn suggested(begin: &Begin<'_>) -> Option<String> {
 }
 
 impl Sink for FileSink {
-    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
         // The server refers to the existing file (RFC 9110 section 15.4.5).
         if begin.head.status() == 304 {
             self.shows_unchanged = self.options.in_place;
@@ -209,19 +209,20 @@ impl Sink for FileSink {
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         // A file that is appended to is read at the end, from its beginning.
-        let in_passing = matches!(self.state, State::Due | State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
+        let in_passing =
+            matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.adds_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
-        self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
-        self.space = Reservation::default();
+        self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
+        self.space = SpaceReservation::default();
         let gathers = match &self.state {
             #[cfg(target_os = "linux")]
-            State::Unnamed(_) => true,
-            State::Beside(..) | State::Elsewhere(_) => true,
+            OpenFile::Unnamed(_) => true,
+            OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
             _ => false,
         };
         if let (Some(file), Some(length)) = (self.state.file().filter(|_| gathers), begin.length) {
             fits(file, length).map_err(|error| self.error(error))?;
-            self.space = Reservation::new(0, length);
+            self.space = SpaceReservation::new(0, length);
         }
         Ok(())
     }
@@ -240,9 +241,9 @@ impl Sink for FileSink {
         self.reserve_ahead();
         self.space.wrote(lease.bytes().len() as u64);
         match (&mut self.state, lease.bytes()) {
-            (State::Null(_), _) => Ok(()),
-            (State::Partial(writer), bytes) => writer.write(bytes),
-            (State::Elsewhere(_), bytes) => self.write_elsewhere(bytes),
+            (OpenFile::Null(_), _) => Ok(()),
+            (OpenFile::Partial(writer), bytes) => writer.write(bytes),
+            (OpenFile::Elsewhere(_), bytes) => self.write_elsewhere(bytes),
             (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
         .map_err(|error| self.error(error))
@@ -256,9 +257,9 @@ impl Sink for FileSink {
         self.reserve_ahead();
         self.space.wrote(pieces.iter().map(|piece| piece.len() as u64).sum());
         match &mut self.state {
-            State::Null(_) => Ok(()),
-            State::Partial(writer) => writer.write_pieces(pieces),
-            State::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_elsewhere(piece)),
+            OpenFile::Null(_) => Ok(()),
+            OpenFile::Partial(writer) => writer.write_pieces(pieces),
+            OpenFile::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_elsewhere(piece)),
             state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
         .map_err(|error| self.error(error))
@@ -268,15 +269,15 @@ impl Sink for FileSink {
         self.reserve_ahead();
         match &mut self.state {
             _ if self.hasher.is_some() => None,
-            State::Partial(writer) => Some(writer.descriptor()),
-            State::Elsewhere(_) => None,
+            OpenFile::Partial(writer) => Some(writer.descriptor()),
+            OpenFile::Elsewhere(_) => None,
             state => state.file().map(File::as_fd),
         }
     }
 
     fn moved(&mut self, bytes: u64) {
         self.space.wrote(bytes);
-        if let State::Partial(writer) = &mut self.state {
+        if let OpenFile::Partial(writer) = &mut self.state {
             writer.moved(bytes);
         }
     }
@@ -285,7 +286,7 @@ impl Sink for FileSink {
         self.error(error)
     }
 
-    fn partial(&mut self, target: &Target) -> Option<Partial> {
+    fn partial(&mut self, target: &Target) -> Option<PartialContent> {
         if self.options.named_by_response {
             return None;
         }
@@ -294,10 +295,10 @@ impl Sink for FileSink {
         }
         if let Some(append) = self.options.append {
             let at = match append {
-                Append::At(offset) => offset,
-                Append::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+                AppendPosition::At(offset) => offset,
+                AppendPosition::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
             };
-            return (at > 0).then_some(Partial { gap: at..u64::MAX, known: None });
+            return (at > 0).then_some(PartialContent { gap: at..u64::MAX, known: None });
         }
         // Of a device nothing is ever left, and looking for it is three system calls for each of thousands of bodies.
         if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
@@ -312,7 +313,7 @@ impl Sink for FileSink {
     }
 
     fn next_gap(&mut self) -> Option<Range<u64>> {
-        let State::Partial(writer) = &mut self.state else { return None };
+        let OpenFile::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
         let gap = partial.gap(0)?;
         *writer = partial.writer(gap.clone()).ok()?;
@@ -321,16 +322,16 @@ impl Sink for FileSink {
 
     fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         match &self.state {
-            State::Partial(writer) => Some(Arc::clone(writer.partial())),
+            OpenFile::Partial(writer) => Some(Arc::clone(writer.partial())),
             _ => None,
         }
     }
 
     fn keeps(&mut self) -> bool {
-        let adds = self.options.in_place && matches!(self.options.append, Some(Append::AtEnd));
-        let is_kept = adds && matches!(self.state, State::InPlace(_)) && self.was_long.is_some();
+        let adds = self.options.in_place && matches!(self.options.append, Some(AppendPosition::AtEnd));
+        let is_kept = adds && matches!(self.state, OpenFile::InPlace(_)) && self.was_long.is_some();
         if is_kept {
-            (self.state, self.was_long) = (State::Closed, None);
+            (self.state, self.was_long) = (OpenFile::Closed, None);
         }
         is_kept
     }
@@ -339,24 +340,24 @@ impl Sink for FileSink {
         if let Some(left) = self.left.take() {
             left.remove();
         }
-        match std::mem::replace(&mut self.state, State::Closed) {
-            State::Partial(writer) => {
+        match std::mem::replace(&mut self.state, OpenFile::Closed) {
+            OpenFile::Partial(writer) => {
                 writer.partial().remove();
                 true
             }
             // The appended bytes are removed.
-            State::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
+            OpenFile::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
             _ => true,
         }
     }
 
     fn finish(&mut self) -> Result<()> {
         // The file was complete before: no response has begun.
-        if let (State::Closed, Some(left)) = (&self.state, self.left.take()) {
+        if let (OpenFile::Closed, Some(left)) = (&self.state, self.left.take()) {
             let writer = left.writer(left.total()..left.total()).map_err(|error| self.error(error))?;
-            self.state = State::Partial(writer);
+            self.state = OpenFile::Partial(writer);
         }
-        if let State::Partial(writer) = &self.state {
+        if let OpenFile::Partial(writer) = &self.state {
             writer.partial().complete().map_err(|error| self.error(error))?;
         }
         if self.is_failure && self.options.remove_on_error {
@@ -366,7 +367,7 @@ impl Sink for FileSink {
         // Content of no bytes is a file, too.
         self.open_due()?;
         self.check()?;
-        let state = std::mem::replace(&mut self.state, State::Closed);
+        let state = std::mem::replace(&mut self.state, OpenFile::Closed);
         self.give_name(state).map_err(|error| self.error(error))?;
         (self.is_begun, self.was_long) = (false, None);
         Ok(())

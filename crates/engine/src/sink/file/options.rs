@@ -1,6 +1,6 @@
 //! Options for writing a file.
 
-use super::super::checksum::Checksum;
+use super::super::checksum::ExpectedChecksum;
 use super::super::naming::{Clobber, NameCheck};
 
 /// Options for writing a file.
@@ -27,13 +27,13 @@ pub struct FileOptions {
     /// its content is delivered. Default no.
     pub statuses_fail: bool,
     /// Add the bytes to the file in place (curl's `-C`). Default no.
-    pub append: Option<Append>,
+    pub append: Option<AppendPosition>,
     /// Write the file in place: it is opened under its own name and truncated, links are followed,
     /// and the received part of a failed transfer stays (as in curl). Default no. Hazard: a reader
     /// may see half a file.
     pub in_place: bool,
     /// Checksum that the content must have; if it differs, the file does not get its name.
-    pub checksum: Option<Checksum>,
+    pub checksum: Option<ExpectedChecksum>,
 }
 
 /// Permission bits of directories that are made for files, before the umask: curl's where files are written
@@ -45,7 +45,7 @@ pub fn directory_mode(in_place: bool) -> u32 {
 
 /// Position from which bytes are written to an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Append {
+pub enum AppendPosition {
     /// From this offset on.
     At(u64),
     /// At the end of the file.

@@ -189,7 +189,8 @@ fn replaced_client_certificate_is_used_once_key_matches() {
     let (old, new) = (authority.issue("old"), authority.issue("new"));
     let contexts = TlsContexts::default();
     let mut options = options(&authority);
-    options.identity = Some(haul::net::tls::Identity { certificate: certificate.clone(), key: Some(key.clone()) });
+    options.identity =
+        Some(haul::net::tls::ClientIdentity { certificate: certificate.clone(), key: Some(key.clone()) });
     old.write(&certificate, &key);
     let setup = ServerSetup { asks: Some(authority.der()), ..ServerSetup::new(authority.issue("localhost")) };
     let shown = || {

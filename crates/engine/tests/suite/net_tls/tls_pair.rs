@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use haul::net::tls::{Handshake, State, Tls, TlsContexts, TlsOptions, TlsVersion};
+use haul::net::tls::{HandshakeStatus, TlsConnection, TlsContexts, TlsOptions, TlsStreamState, TlsVersion};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, GeneralSubtree, IsCa, Issuer,
     KeyIdMethod, KeyPair, NameConstraints, SerialNumber, date_time_ymd,
@@ -282,14 +282,14 @@ impl ServerSetup {
 
 /// A client, a server and the bytes in transit between them.
 pub(crate) struct TlsPair {
-    pub(crate) client: Tls,
+    pub(crate) client: TlsConnection,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
     /// Bytes received by the client and not yet used.
     pub(crate) inbox: Vec<u8>,
     /// The number of bytes that the client receives at a time.
     pub(crate) piece: usize,
-    pub(crate) last_state: State,
+    pub(crate) last_state: TlsStreamState,
     received: Vec<u8>,
 }
 
@@ -300,12 +300,12 @@ impl TlsPair {
 
     pub(crate) fn with(config: &Arc<ServerConfig>, contexts: &TlsContexts, options: &TlsOptions, name: &str) -> Self {
         Self {
-            client: Tls::new(&contexts.context(options).unwrap(), name).unwrap(),
+            client: TlsConnection::new(&contexts.context(options).unwrap(), name).unwrap(),
             server: ServerConnection::new(Arc::clone(config)).unwrap(),
             to_server: Vec::new(),
             inbox: Vec::new(),
             piece: usize::MAX,
-            last_state: State::NeedMore,
+            last_state: TlsStreamState::NeedMore,
             received: Vec::new(),
         }
     }
@@ -330,7 +330,7 @@ impl TlsPair {
     pub(crate) fn shake(&mut self) -> haul::Result<()> {
         let mut wire: Vec<u8> = Vec::new();
         loop {
-            let done = self.client.handshake(&mut self.inbox, &mut self.to_server)? == Handshake::Done;
+            let done = self.client.handshake(&mut self.inbox, &mut self.to_server)? == HandshakeStatus::Done;
             let flight = std::mem::take(&mut self.to_server);
             // A server that refuses has an alert in its next flight, which the client reports.
             let _ = self.server_takes(&flight);
@@ -394,7 +394,7 @@ impl TlsPair {
                         plain.extend_from_slice(&self.inbox[at..][range]);
                     }
                     at += opened.consumed;
-                    if opened.state != State::Open {
+                    if opened.state != TlsStreamState::Open {
                         break;
                     }
                     assert!(opened.consumed > 0);

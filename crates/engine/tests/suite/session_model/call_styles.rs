@@ -9,7 +9,7 @@ use std::thread;
 
 use futures_core::Stream;
 use haul::batch::{BatchOptions, BatchOrder};
-use haul::response::{About, Reply};
+use haul::response::{BufferedResponse, ResponseInfo};
 use haul::{AsyncResponse, Client, Error, RequestBuilder, Response};
 use testkit::rng::Rng;
 
@@ -54,11 +54,11 @@ pub(crate) struct SessionResponse {
 }
 
 impl SessionResponse {
-    fn of(about: &About, body: Vec<u8>, is_whole: bool) -> Self {
+    fn of(about: &ResponseInfo, body: Vec<u8>, is_whole: bool) -> Self {
         Self { status: about.status(), number: number(about.header("x-number")), body, is_whole }
     }
 
-    fn whole(reply: Reply) -> Self {
+    fn whole(reply: BufferedResponse) -> Self {
         let field = reply.head.get("x-number").map(|field| std::str::from_utf8(field).unwrap());
         Self { status: reply.status(), number: number(field), body: reply.body, is_whole: true }
     }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use haul::buffer::Lease;
-use haul::request::Split;
+use haul::request::SplitOptions;
 use haul::sink::Sink;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
@@ -33,7 +33,7 @@ pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
 
 /// Options with up to six connections and a few retries without delay.
 pub(crate) fn splitting() -> RequestOptions {
-    RequestOptions { split: Split { connections: 6, ..Split::default() }, ..retrying(3) }
+    RequestOptions { split: SplitOptions { connections: 6, ..SplitOptions::default() }, ..retrying(3) }
 }
 
 /// As [`splitting`], for the origin's TLS port, with the CA file, which must outlive them.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 
 use haul::buffer::Lease;
-use haul::sink::output::{Output, Waiting};
-use haul::sink::{Begin, Sink};
+use haul::sink::output::{BlockingOutputSink, DescriptorWriter};
+use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::pattern::Pattern;
@@ -81,7 +81,7 @@ impl<S: Sink> WatchedSink<S> {
 }
 
 impl<S: Sink> Sink for WatchedSink<S> {
-    fn begin(&mut self, begin: &Begin<'_>) -> haul::Result<()> {
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> haul::Result<()> {
         self.sink.begin(begin)?;
         self.peer.release();
         Ok(())
@@ -174,8 +174,8 @@ pub(crate) fn fetch_marking(
 }
 
 /// A sink that writes to a descriptor and waits until it is writable.
-pub(crate) fn waiting(fd: impl Into<std::os::fd::OwnedFd>) -> Waiting {
-    Waiting::new(Output::new(fd.into()), None)
+pub(crate) fn waiting(fd: impl Into<std::os::fd::OwnedFd>) -> BlockingOutputSink {
+    BlockingOutputSink::new(DescriptorWriter::new(fd.into()), None)
 }
 
 /// A pipe whose read end is read by a thread.

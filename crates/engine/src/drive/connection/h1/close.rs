@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
-use haul_proto::h1::{self, CloseReason, Event};
+use haul_proto::h1::{self, CloseReason, H1Event};
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
@@ -69,7 +69,7 @@ impl H1Connection {
             return self.on_io_error(error, now, finished);
         }
         match self.conn.end_of_input(clean || !self.stream.is_secure()) {
-            Ok(Event::Complete { .. }) => {
+            Ok(H1Event::Complete { .. }) => {
                 self.closing = true;
                 self.finish_front(now, finished);
                 self.close(now, finished)
@@ -129,25 +129,25 @@ impl H1Connection {
 
 /// Returns true if the peer violated the protocol. Unsolicited bytes do not count: mostly, they are
 /// a last message that crossed the request (a 408 on an idle connection).
-pub(super) fn is_violation(error: h1::Error) -> bool {
+pub(super) fn is_violation(error: h1::H1Error) -> bool {
     !error.is_early_end()
-        && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Response(ResponseError::Closed(_)))
+        && !matches!(error, h1::H1Error::UnsolicitedBytes | h1::H1Error::Response(ResponseError::Closed(_)))
 }
 
 /// Converts a protocol error of the machine. Its kind decides the exit code.
-pub(super) fn protocol_error(error: h1::Error) -> Error {
+pub(super) fn protocol_error(error: h1::H1Error) -> Error {
     let kind = match error {
-        h1::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
-        | h1::Error::EndedInStatusLine { .. } => ErrorKind::EmptyReply,
-        h1::Error::EndedInRequest => ErrorKind::Send,
-        h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
-        h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
+        h1::H1Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)
+        | h1::H1Error::EndedInStatusLine { .. } => ErrorKind::EmptyReply,
+        h1::H1Error::EndedInRequest => ErrorKind::Send,
+        h1::H1Error::EndedInBody { .. } | h1::H1Error::EndedInChunks { .. } => ErrorKind::PartialBody,
+        h1::H1Error::NotHttp | h1::H1Error::StatusLine | h1::H1Error::UnsupportedVersion { .. } => {
             ErrorKind::UnsupportedScheme
         }
-        h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) | h1::Error::UnexpectedUpgrade => {
-            ErrorKind::Protocol
-        }
-        h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
+        h1::H1Error::Field(_)
+        | h1::H1Error::Response(ResponseError::ContentLength(_))
+        | h1::H1Error::UnexpectedUpgrade => ErrorKind::Protocol,
+        h1::H1Error::TransferCoding(_) => ErrorKind::ContentCoding,
         _ => ErrorKind::Receive,
     };
     Error::new(kind, error.to_string())

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
-use haul_proto::h1::{self, Conn};
+use haul_proto::h1::{self, H1Machine};
 
 use super::read_pacing::{ReadPacing, set_low_water_mark};
 use super::sending::{self, LEAVES_AT_ONCE, PumpResult};
@@ -30,8 +30,8 @@ use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::rcvlowat;
-use crate::net::pool::Key;
-use crate::net::stream::{Received, Stream};
+use crate::net::pool::ConnectionKey;
+use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{Credit, ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 use pipelined::PipelinedResponses;
@@ -43,8 +43,8 @@ const LEAST_READ: usize = 4096;
 
 /// An open HTTP/1.1 or HTTP/1.0 connection.
 pub struct H1Connection {
-    stream: Stream,
-    conn: Conn,
+    stream: ConnectionStream,
+    conn: H1Machine,
     /// Plaintext that the machine could not use yet: an incomplete head or chunk line.
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
@@ -69,7 +69,7 @@ pub struct H1Connection {
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
     /// The key of the connection: the requests that it may carry.
-    pub key: Arc<Key>,
+    pub key: Arc<ConnectionKey>,
 }
 
 /// The largest TLS record with its header (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
@@ -78,20 +78,20 @@ const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
 impl H1Connection {
     /// Makes a connection over an open stream.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
+    pub fn new(stream: ConnectionStream, key: Arc<ConnectionKey>, depth: usize) -> Self {
         // The request decides how long its content is held back. The machine's limit would be the
         // same for all requests.
-        let config = h1::Config {
+        let config = h1::H1Config {
             max_pipeline: depth,
             expect_timeout: Duration::MAX,
             is_proxy: key.via.forwards().is_some(),
             liberties: key.liberties,
-            ..h1::Config::default()
+            ..h1::H1Config::default()
         };
         let pacing = ReadPacing::new(if stream.is_secure() { rcvlowat::RECEIVED } else { rcvlowat::MOVED });
         Self {
             stream,
-            conn: Conn::new(config),
+            conn: H1Machine::new(config),
             tail: Vec::new(),
             queue: VecDeque::new(),
             pipelined: PipelinedResponses::default(),
@@ -114,7 +114,7 @@ impl H1Connection {
 
     /// Returns the stream.
     #[must_use]
-    pub fn stream(&self) -> &Stream {
+    pub fn stream(&self) -> &ConnectionStream {
         &self.stream
     }
 
@@ -312,8 +312,8 @@ impl H1Connection {
         // On a blocking socket the call has waited, so the bytes arrived now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };
         match outcome {
-            Ok(Received::WouldBlock) => ReceiveStatus::WouldBlock,
-            Ok(Received::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
+            Ok(ReceiveOutcome::WouldBlock) => ReceiveStatus::WouldBlock,
+            Ok(ReceiveOutcome::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
                 Ok(()) if self.queue.front().is_some_and(|transfer| transfer.has_reached_split_end()) => {
                     self.stop_response(now, finished)
@@ -324,7 +324,7 @@ impl H1Connection {
                 }
                 Err(error) => self.abort(error, now, finished),
             },
-            Ok(Received::End) => self.on_peer_close(self.stream.end_is_said(), now, finished),
+            Ok(ReceiveOutcome::End) => self.on_peer_close(self.stream.end_is_said(), now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
             Err(error) => self.on_io_error(error, now, finished),
         }

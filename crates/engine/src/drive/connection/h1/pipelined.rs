@@ -31,7 +31,7 @@ use haul_proto::h1::CloseReason;
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H1Connection, LARGEST_RECORD};
 use crate::buffer::Buffer;
-use crate::net::stream::Received;
+use crate::net::stream::ReceiveOutcome;
 use crate::transfer::Transfer;
 
 /// The time that a server has to close its side after haul has closed its own. After that, silence
@@ -142,10 +142,10 @@ impl H1Connection {
     ) -> ReceiveStatus {
         let room = buffer.len().min(LARGEST_RECORD);
         match self.stream.receive(&mut buffer[..room]) {
-            Ok(Received::WouldBlock) => return ReceiveStatus::WouldBlock,
+            Ok(ReceiveOutcome::WouldBlock) => return ReceiveStatus::WouldBlock,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return ReceiveStatus::Interrupted,
-            Ok(Received::End) | Err(_) => {}
-            Ok(Received::Bytes { filled, more }) => match self.stream.open(buffer, &mut 0, filled) {
+            Ok(ReceiveOutcome::End) | Err(_) => {}
+            Ok(ReceiveOutcome::Bytes { filled, more }) => match self.stream.open(buffer, &mut 0, filled) {
                 Ok((Some(_), _)) => self.pipelined.has_extra_bytes = true,
                 Ok((None, true)) | Err(_) => {}
                 Ok((None, false)) => return if more { ReceiveStatus::More } else { ReceiveStatus::Drained },

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h1::{BodyFraming, Event};
+use haul_proto::h1::{BodyFraming, H1Event};
 
 use super::super::FinishedTransfers;
 use super::H1Connection;
@@ -99,7 +99,7 @@ impl H1Connection {
     /// Notes that `bytes` of the current body bypassed the machine. Returns true if they complete
     /// the body.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut FinishedTransfers) -> bool {
-        let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
+        let Some(H1Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         self.closing |= reuse.is_err();
         self.served += 1;
         self.finish_front(now, finished);
@@ -128,14 +128,14 @@ impl H1Connection {
                 return Ok(at);
             };
             match step.event {
-                Event::NeedInput => return Ok(at),
-                Event::Interim { head, .. } => {
+                H1Event::NeedInput => return Ok(at),
+                H1Event::Interim { head, .. } => {
                     transfer.on_interim(&head);
                     // It may have released the request's content (100 Continue). A failed send is
                     // found by the next receive.
                     let _ = self.pump();
                 }
-                Event::Head { head, framing, .. } => {
+                H1Event::Head { head, framing, .. } => {
                     transfer.on_head(head, framing, now);
                     if transfer.skips_rest(framing) {
                         self.closing = true;
@@ -147,7 +147,7 @@ impl H1Connection {
                         let _ = self.pump();
                     }
                 }
-                Event::Body { range, .. } => {
+                H1Event::Body { range, .. } => {
                     let range = base + range.start..base + range.end;
                     transfer.on_body(input.lease(range, at == end), now)?;
                     if transfer.skips_rest(BodyFraming::Chunked) {
@@ -156,7 +156,7 @@ impl H1Connection {
                         return Ok(at);
                     }
                 }
-                Event::Complete { reuse, trailers, .. } => {
+                H1Event::Complete { reuse, trailers, .. } => {
                     transfer.on_trailers(trailers)?;
                     self.closing |= reuse.is_err();
                     self.served += 1;
@@ -165,7 +165,7 @@ impl H1Connection {
                         return Ok(at);
                     }
                 }
-                Event::Tunnel { .. } => {
+                H1Event::Tunnel { .. } => {
                     return Err(Error::new(ErrorKind::Protocol, "the server switched protocols"));
                 }
             }

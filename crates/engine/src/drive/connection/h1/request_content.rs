@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use haul_proto::h1::{Conn, RequestId};
-use haul_proto::request::{Request, RequestError};
-use haul_proto::time::Time;
+use haul_proto::h1::{H1Machine, RequestId};
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::time::Timestamp;
 
 use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
 use crate::Error;
@@ -49,11 +49,11 @@ impl RequestContent {
 
     /// Puts content into the machine, as much as it takes; `given` receives each piece. Does not
     /// wait for a slow source before the rest is sent.
-    pub(super) fn feed(&mut self, conn: &mut Conn, given: impl FnMut(&[u8])) {
+    pub(super) fn feed(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
             self.held_until = None;
-            conn.handle_timeout(Time(u64::MAX));
+            conn.handle_timeout(Timestamp(u64::MAX));
         }
         (self.is_starved, self.resumes_at) = (false, None);
         match feed(conn, LAST, &mut **upload, given) {
@@ -70,7 +70,7 @@ impl RequestContent {
     }
 
     /// Returns true if some of the content can be sent now.
-    pub(super) fn is_due(&self, conn: &Conn) -> bool {
+    pub(super) fn is_due(&self, conn: &H1Machine) -> bool {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
         let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
@@ -88,7 +88,7 @@ impl RequestContent {
 
     /// Returns the next time to act: the content is to be sent unasked, may continue, or has
     /// failed.
-    pub(super) fn next_timeout(&self, conn: &Conn) -> Option<Instant> {
+    pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
         [held, self.resumes_at, failed].into_iter().flatten().min()
@@ -103,7 +103,7 @@ impl RequestContent {
 /// The number of the only request with content that an HTTP/1 machine has.
 const LAST: RequestId = RequestId(0);
 
-impl ProtocolMachine for Conn {
+impl ProtocolMachine for H1Machine {
     fn asks_first(&self) -> bool {
         true
     }
@@ -116,7 +116,7 @@ impl ProtocolMachine for Conn {
         if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
     }
 
-    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         self.enqueue(now, request)
     }
 
@@ -133,10 +133,10 @@ impl ProtocolMachine for Conn {
     }
 
     fn output(&self) -> &[u8] {
-        Conn::output(self)
+        H1Machine::output(self)
     }
 
     fn advance_output(&mut self, n: usize) {
-        Conn::advance_output(self, n);
+        H1Machine::advance_output(self, n);
     }
 }

@@ -144,7 +144,7 @@ impl H2Connection {
                 let error = match broke {
                     // Other transfers have the partial response.
                     ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
-                        protocol_error(h2::Error::Response(ResponseError::EndedBeforeResponse))
+                        protocol_error(h2::H2Error::Response(ResponseError::EndedBeforeResponse))
                     }
                     _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
                 };
@@ -158,10 +158,10 @@ impl H2Connection {
 }
 
 /// Converts a protocol error of the machine. Its kind decides the exit code.
-pub(super) fn protocol_error(error: h2::Error) -> Error {
+pub(super) fn protocol_error(error: h2::H2Error) -> Error {
     let kind = match error {
-        h2::Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
-        h2::Error::EndedInResponse { .. } => ErrorKind::PartialBody,
+        h2::H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,
+        h2::H2Error::EndedInResponse { .. } => ErrorKind::PartialBody,
         _ if error.is_early_end() => ErrorKind::Receive,
         _ => ErrorKind::Http2,
     };

@@ -1,7 +1,7 @@
 //! An HTTP/2 connection. Its transfers run concurrently.
 //!
 //! Received bytes are passed on at once. Bytes that a sink has no credit for are not returned to
-//! the peer's window ([`h2::Conn::release`]). So a full sink stops its own stream and no other, and
+//! the peer's window ([`h2::H2Machine::release`]). So a full sink stops its own stream and no other, and
 //! the window of the connection bounds the memory of all streams together.
 //!
 //! | module | what it does |
@@ -24,7 +24,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
+use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
 use rustc_hash::FxHashMap;
 
 use super::read_pacing::ReadPacing;
@@ -35,8 +35,8 @@ use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{SideDescriptor, WaitResult};
-use crate::net::pool::Key;
-use crate::net::stream::{Received, Stream};
+use crate::net::pool::ConnectionKey;
+use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::transfer::{ExchangeFailure, NextStep, Transfer};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
@@ -50,8 +50,8 @@ type StreamMap<T> = FxHashMap<u64, T>;
 
 /// An open HTTP/2 connection.
 pub struct H2Connection {
-    stream: Stream,
-    conn: Conn,
+    stream: ConnectionStream,
+    conn: H2Machine,
     active: StreamMap<ActiveStream>,
     /// Streams that received bytes in this step.
     touched: Vec<u64>,
@@ -81,7 +81,7 @@ pub struct H2Connection {
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
     /// The key of the connection: the requests that it may carry.
-    pub key: Arc<Key>,
+    pub key: Arc<ConnectionKey>,
 }
 
 /// A transfer in progress, with its stream's state.
@@ -104,14 +104,14 @@ struct ActiveStream {
 impl H2Connection {
     /// Makes a connection over an open stream. The first response may have a rate limit.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, recv_memory: &RecvMemory, rate: Option<u64>) -> Self {
+    pub fn new(stream: ConnectionStream, key: Arc<ConnectionKey>, recv_memory: &RecvMemory, rate: Option<u64>) -> Self {
         let recv_budget = recv_memory.reserve();
         let stream_window = rate.map_or_else(|| recv_budget.stream_window(), |rate| recv_budget.paced_window(rate));
         let connection_window = recv_budget.window();
-        let config = h2::Config { connection_window, stream_window, ..h2::Config::default() };
+        let config = h2::H2Config { connection_window, stream_window, ..h2::H2Config::default() };
         Self {
             stream,
-            conn: Conn::new(config),
+            conn: H2Machine::new(config),
             active: StreamMap::default(),
             touched: Vec::new(),
             stalled: Vec::new(),
@@ -134,12 +134,12 @@ impl H2Connection {
 
     /// Returns the stream.
     #[must_use]
-    pub fn stream(&self) -> &Stream {
+    pub fn stream(&self) -> &ConnectionStream {
         &self.stream
     }
 
     /// Returns the stream, and drops the rest.
-    pub(super) fn into_stream(self) -> Stream {
+    pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
 
@@ -321,8 +321,8 @@ impl H2Connection {
             let _ = self.pump();
         }
         let progress = match self.stream.receive(buffer) {
-            Ok(Received::WouldBlock) => ReceiveStatus::WouldBlock,
-            Ok(Received::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
+            Ok(ReceiveOutcome::WouldBlock) => ReceiveStatus::WouldBlock,
+            Ok(ReceiveOutcome::Bytes { filled, more }) => match self.process(buffer, filled, now, finished) {
                 Ok(true) => {
                     self.release_received(now, waker, finished);
                     self.on_received(filled as u64, now);
@@ -331,7 +331,7 @@ impl H2Connection {
                 Ok(false) => return self.on_peer_close(now, finished),
                 Err(error) => return self.abort(error, now, finished),
             },
-            Ok(Received::End) => return self.on_peer_close(now, finished),
+            Ok(ReceiveOutcome::End) => return self.on_peer_close(now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => ReceiveStatus::Interrupted,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Receive, "the connection broke", error);
@@ -420,7 +420,7 @@ impl H2Connection {
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
-        let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::Time(at.0)));
+        let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
         [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }

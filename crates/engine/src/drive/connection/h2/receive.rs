@@ -4,8 +4,8 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h2::{BodyFraming, Event, RequestId};
-use haul_proto::head::{Fields, Head};
+use haul_proto::h2::{BodyFraming, H2Event, RequestId};
+use haul_proto::head::{Fields, ResponseHead};
 
 use super::super::FinishedTransfers;
 use super::close::protocol_error;
@@ -48,7 +48,14 @@ impl H2Connection {
     }
 
     /// Handles the head of a response.
-    fn begin(&mut self, id: u64, head: Head, framing: BodyFraming, now: Instant, finished: &mut FinishedTransfers) {
+    fn begin(
+        &mut self,
+        id: u64,
+        head: ResponseHead,
+        framing: BodyFraming,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) {
         let Some(active) = self.active.get_mut(&id) else { return };
         if let BodyFraming::Length(length) = framing {
             active.left = length;
@@ -140,25 +147,25 @@ impl H2Connection {
             let base = at;
             at += step.consumed;
             match step.event {
-                Event::NeedInput => return Ok(()),
-                Event::Interim { id, head } => {
+                H2Event::NeedInput => return Ok(()),
+                H2Event::Interim { id, head } => {
                     if let Some(active) = self.active.get_mut(&id.0) {
                         active.transfer.on_interim(&head);
                     }
                 }
-                Event::Head { id, head, framing } => self.begin(id.0, head, framing, now, finished),
-                Event::Body { id, range } => {
+                H2Event::Head { id, head, framing } => self.begin(id.0, head, framing, now, finished),
+                H2Event::Body { id, range } => {
                     self.gather(id, base + range.start..base + range.end, buffer, now, finished);
                 }
-                Event::Complete { id, trailers } => {
+                H2Event::Complete { id, trailers } => {
                     self.deliver(id.0, buffer, now, finished);
                     self.complete(id.0, trailers, now, finished);
                 }
-                Event::Reset { id, reason, retryable } => {
+                H2Event::Reset { id, reason, retryable } => {
                     self.deliver(id.0, buffer, now, finished);
                     self.on_reset(id.0, reason, retryable, now, finished);
                 }
-                Event::GoAway { last, .. } => {
+                H2Event::GoAway { last, .. } => {
                     self.closing = true;
                     self.closes_with_progress = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
                     if self.active.keys().any(|&id| id > last.0) {
@@ -166,7 +173,7 @@ impl H2Connection {
                     }
                 }
                 // The driver checks the number of streams for each request.
-                Event::Settings { .. } => self.awaits_settings = false,
+                H2Event::Settings { .. } => self.awaits_settings = false,
                 _ => {}
             }
         }

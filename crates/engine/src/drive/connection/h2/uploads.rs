@@ -4,9 +4,9 @@
 use std::io;
 use std::time::Instant;
 
-use haul_proto::h2::{Conn, RequestId};
-use haul_proto::request::{Request, RequestError};
-use haul_proto::time::Time;
+use haul_proto::h2::{H2Machine, RequestId};
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::time::Timestamp;
 
 use super::super::sending::{FeedResult, ProtocolMachine, feed, unreadable};
 use super::{ActiveStream, StreamMap};
@@ -67,7 +67,7 @@ impl Uploads {
     }
 
     /// Puts as much content into the machine as it takes.
-    pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut StreamMap<ActiveStream>) {
+    pub(super) fn feed(&mut self, conn: &mut H2Machine, active: &mut StreamMap<ActiveStream>) {
         let Self { turns, failed, is_starved, resumes_at, .. } = self;
         (*is_starved, *resumes_at) = (false, None);
         turns.retain(|&id| {
@@ -92,7 +92,7 @@ impl Uploads {
     }
 }
 
-impl ProtocolMachine for Conn {
+impl ProtocolMachine for H2Machine {
     fn asks_first(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ impl ProtocolMachine for Conn {
         "HTTP/2"
     }
 
-    fn take(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+    fn take(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         self.enqueue(now, request)
     }
 
@@ -122,10 +122,10 @@ impl ProtocolMachine for Conn {
     }
 
     fn output(&self) -> &[u8] {
-        Conn::output(self)
+        H2Machine::output(self)
     }
 
     fn advance_output(&mut self, n: usize) {
-        Conn::advance_output(self, n);
+        H2Machine::advance_output(self, n);
     }
 }

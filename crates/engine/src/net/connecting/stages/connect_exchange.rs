@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
-use haul_proto::h1::{self, Event};
+use haul_proto::h1::{self, H1Event};
 use haul_proto::h2::{self, ErrorCode, RequestId};
-use haul_proto::head::Head;
-use haul_proto::request::{BodyLength, Request};
-use haul_proto::time::Time;
+use haul_proto::head::ResponseHead;
+use haul_proto::request::{BodyLength, RequestHead};
+use haul_proto::time::Timestamp;
 
 use crate::clock;
-use crate::net::proxy::Hop;
-use crate::net::tunnel::{self, Tunnel};
+use crate::net::http2_tunnel::{self, Http2Tunnel};
+use crate::net::proxy::ProxyHop;
 use crate::{Error, ErrorKind, Result};
 
 /// The most challenges that a proxy may send for one connection. Without a limit, it could report a
@@ -24,9 +24,9 @@ use crate::{Error, ErrorKind, Result};
 const MAX_ROUNDS: u32 = 4;
 
 /// A CONNECT exchange, repeated for each challenge that the proxy may send.
-pub(super) struct Exchange {
-    speaks: Speaks,
-    hop: Arc<Hop>,
+pub(super) struct ConnectExchange {
+    speaks: ProxyMachine,
+    hop: Arc<ProxyHop>,
     target: Target,
     rounds: u32,
     answered: bool,
@@ -35,41 +35,41 @@ pub(super) struct Exchange {
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
     /// The heads of the proxy's answers, to be shown.
-    pub(super) heads: Vec<Head>,
+    pub(super) heads: Vec<ResponseHead>,
     /// The refusal's body is being read to its end, before another request.
     again: bool,
 }
 
 /// The HTTP version that the proxy speaks.
-enum Speaks {
+enum ProxyMachine {
     /// HTTP/1.1, with the input that the machine could not use yet.
-    Http1 { conn: Box<h1::Conn>, tail: Vec<u8> },
+    Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
     /// With the stream of the last request.
-    Http2 { conn: Box<h2::Conn>, id: RequestId },
+    Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
 /// The state of a CONNECT exchange.
-pub(super) enum Verdict {
+pub(super) enum ConnectResult {
     /// Read on.
     More,
-    /// Send [`Exchange::take_output`], then read on.
+    /// Send [`ConnectExchange::take_output`], then read on.
     Again,
     /// The tunnel is open. These bytes came after the answer: out of the tunnel, or, for a stream
     /// of HTTP/2, as its input.
-    Open(Vec<u8>, Option<Tunnel>),
+    Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
-impl Exchange {
-    /// For a tunnel to this host. [`Exchange::begin`] has it ask.
-    pub(super) fn new(hop: Arc<Hop>, host: &str, port: u16) -> Result<Self> {
+impl ConnectExchange {
+    /// For a tunnel to this host. [`ConnectExchange::begin`] has it ask.
+    pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
             if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
         let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
-        let conn = h1::Conn::new(h1::Config { is_proxy: true, liberties, ..h1::Config::default() });
-        let speaks = Speaks::Http1 { conn: Box::new(conn), tail: Vec::new() };
+        let conn = h1::H1Machine::new(h1::H1Config { is_proxy: true, liberties, ..h1::H1Config::default() });
+        let speaks = ProxyMachine::Http1 { conn: Box::new(conn), tail: Vec::new() };
         Ok(Self {
             speaks,
             hop,
@@ -90,7 +90,8 @@ impl Exchange {
     /// What cannot be asked.
     pub(super) fn begin(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
         if protocol == Some(b"h2") {
-            self.speaks = Speaks::Http2 { conn: Box::new(h2::Conn::new(tunnel::config())), id: RequestId(0) };
+            self.speaks =
+                ProxyMachine::Http2 { conn: Box::new(h2::H2Machine::new(http2_tunnel::config())), id: RequestId(0) };
         }
         self.ask()?;
         Ok(self.take_output())
@@ -106,18 +107,18 @@ impl Exchange {
         hop.leave_out(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         self.again = false;
-        let request = Request {
+        let request = RequestHead {
             method: "CONNECT",
             authority: &authority,
             target: &authority,
             fields: &fields,
-            ..Request::default()
+            ..RequestHead::default()
         };
         let taken = match &mut self.speaks {
-            Speaks::Http1 { conn, .. } => conn.enqueue(Time(0), &request).map(drop),
-            Speaks::Http2 { conn, id } => {
+            ProxyMachine::Http1 { conn, .. } => conn.enqueue(Timestamp(0), &request).map(drop),
+            ProxyMachine::Http2 { conn, id } => {
                 // The body is the bytes in the tunnel.
-                let request = Request { body: BodyLength::Chunked, ..request };
+                let request = RequestHead { body: BodyLength::Chunked, ..request };
                 conn.enqueue(clock::time(Instant::now()), &request).map(|asked| *id = asked)
             }
         };
@@ -127,12 +128,12 @@ impl Exchange {
     /// Takes the bytes to send.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         match &mut self.speaks {
-            Speaks::Http1 { conn, .. } => {
+            ProxyMachine::Http1 { conn, .. } => {
                 let output = conn.output().to_vec();
                 conn.advance_output(output.len());
                 output
             }
-            Speaks::Http2 { conn, .. } => {
+            ProxyMachine::Http2 { conn, .. } => {
                 let output = conn.output().to_vec();
                 conn.advance_output(output.len());
                 output
@@ -141,63 +142,63 @@ impl Exchange {
     }
 
     /// Processes input from the proxy.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Verdict> {
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
-            Speaks::Http1 { .. } => self.feed_http1(bytes),
-            Speaks::Http2 { .. } => self.feed_http2(bytes),
+            ProxyMachine::Http1 { .. } => self.feed_http1(bytes),
+            ProxyMachine::Http2 { .. } => self.feed_http2(bytes),
         }
     }
 
-    fn feed_http1(&mut self, bytes: &[u8]) -> Result<Verdict> {
-        let Speaks::Http1 { tail, .. } = &mut self.speaks else { return Ok(Verdict::More) };
+    fn feed_http1(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
+        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(ConnectResult::More) };
         tail.extend_from_slice(bytes);
         let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
-            let Speaks::Http1 { conn, tail } = &mut self.speaks else { return Ok(Verdict::More) };
-            let step = conn.step(Time(0), &mut input[at..]).map_err(|error| broken(kind_of(error), error))?;
+            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectResult::More) };
+            let step = conn.step(Timestamp(0), &mut input[at..]).map_err(|error| broken(kind_of(error), error))?;
             at += step.consumed;
             match step.event {
-                Event::NeedInput => {
+                H1Event::NeedInput => {
                     *tail = input.split_off(at);
-                    return Ok(Verdict::More);
+                    return Ok(ConnectResult::More);
                 }
-                Event::Interim { .. } | Event::Body { .. } => {}
-                Event::Tunnel { head, .. } => {
+                H1Event::Interim { .. } | H1Event::Body { .. } => {}
+                H1Event::Tunnel { head, .. } => {
                     self.status = head.status();
                     self.heads.push(head);
                     return match self.status {
-                        200..300 => Ok(Verdict::Open(input.split_off(at), None)),
+                        200..300 => Ok(ConnectResult::Open(input.split_off(at), None)),
                         // A 101 switches to a protocol that no request asked for.
                         _ => Err(self.refused()),
                     };
                 }
-                Event::Head { head, .. } => self.hear_refusal(head)?,
-                Event::Complete { reuse, .. } => {
+                H1Event::Head { head, .. } => self.hear_refusal(head)?,
+                H1Event::Complete { reuse, .. } => {
                     if !self.again || reuse.is_err() {
                         return Err(self.refused());
                     }
                     *tail = input.split_off(at);
                     self.ask()?;
-                    return Ok(Verdict::Again);
+                    return Ok(ConnectResult::Again);
                 }
             }
         }
     }
 
-    fn feed_http2(&mut self, bytes: &[u8]) -> Result<Verdict> {
+    fn feed_http2(&mut self, bytes: &[u8]) -> Result<ConnectResult> {
         let now = clock::time(Instant::now());
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
-            let Speaks::Http2 { conn, id } = &mut self.speaks else { return Ok(Verdict::More) };
+            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(ConnectResult::More) };
             let step = conn.step(now, &mut input[at..]).map_err(|error| broken(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
                 // The peer's settings have to be acknowledged, for one.
-                h2::Event::NeedInput if !conn.output().is_empty() => return Ok(Verdict::Again),
-                h2::Event::NeedInput => return Ok(Verdict::More),
-                h2::Event::Head { head, id: of, .. } if of == *id => {
+                h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(ConnectResult::Again),
+                h2::H2Event::NeedInput => return Ok(ConnectResult::More),
+                h2::H2Event::Head { head, id: of, .. } if of == *id => {
                     if matches!(head.status(), 200..300) {
                         self.status = head.status();
                         self.heads.push(head);
@@ -208,22 +209,23 @@ impl Exchange {
                     self.hear_refusal(head)?;
                     self.ask()?;
                 }
-                h2::Event::Reset { reason, id: of, .. } if of == *id => {
+                h2::H2Event::Reset { reason, id: of, .. } if of == *id => {
                     let message = format!("the proxy did not open a tunnel: {reason}");
                     return Err(Error::new(ErrorKind::Receive, message));
                 }
-                h2::Event::Body { id: of, range } => conn.release(now, of, range.len() as u64),
+                h2::H2Event::Body { id: of, range } => conn.release(now, of, range.len() as u64),
                 _ => {}
             }
         }
     }
 
     /// Hands the connection and the bytes received so far to the tunnel.
-    fn opened(&mut self, ahead: Vec<u8>) -> Verdict {
-        let none = Speaks::Http1 { conn: Box::new(h1::Conn::new(h1::Config::default())), tail: Vec::new() };
+    fn opened(&mut self, ahead: Vec<u8>) -> ConnectResult {
+        let none =
+            ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
-            Speaks::Http2 { conn, id } => Verdict::Open(ahead, Some(Tunnel::new(conn, id))),
-            Speaks::Http1 { .. } => Verdict::Open(ahead, None),
+            ProxyMachine::Http2 { conn, id } => ConnectResult::Open(ahead, Some(Http2Tunnel::new(conn, id))),
+            ProxyMachine::Http1 { .. } => ConnectResult::Open(ahead, None),
         }
     }
 
@@ -232,7 +234,7 @@ impl Exchange {
     /// # Errors
     /// The refusal, unless it is a challenge that can be answered: then the request is to be sent
     /// again.
-    fn hear_refusal(&mut self, head: Head) -> Result<()> {
+    fn hear_refusal(&mut self, head: ResponseHead) -> Result<()> {
         self.status = head.status();
         let hop = &self.hop;
         self.again = self.status == 407
@@ -265,9 +267,9 @@ impl Exchange {
 
 /// The kind of an error of the protocol machine. A malformed head has its own exit code, from a
 /// proxy as from a server.
-fn kind_of(error: h1::Error) -> ErrorKind {
+fn kind_of(error: h1::H1Error) -> ErrorKind {
     match error {
-        h1::Error::Field(_) | h1::Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,
+        h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,
         _ => ErrorKind::Receive,
     }
 }

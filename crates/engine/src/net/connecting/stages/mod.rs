@@ -4,33 +4,33 @@
 //! [TLS with the proxy] ─▶ [SOCKS or CONNECT] ─▶ … next proxy … ─▶ [PROXY protocol] ─▶ [TLS with the origin]
 //! ```
 //!
-//! Each stage is one file and one [`Stage`]. A new kind of stage needs only its file and a place
+//! Each stage is one file and one [`ConnectionStage`]. A new kind of stage needs only its file and a place
 //! in [`list`].
 
-mod connect;
 mod connect_exchange;
+mod http_tunnel;
 mod proxy_protocol;
 mod socks;
+mod stage_io;
 mod tls;
-mod wire;
 
 use std::collections::VecDeque;
 
 use haul_policy::proxy::ProxyKind;
-use haul_policy::proxy::socks::Destination;
+use haul_policy::proxy::socks::SocksDestination;
 
-use self::connect::ConnectStage;
+use self::http_tunnel::HttpTunnelStage;
 use self::proxy_protocol::ProxyProtocolStage;
 use self::socks::SocksStage;
+pub(super) use self::stage_io::StageIo;
 use self::tls::TlsStage;
-pub(super) use self::wire::Wire;
 
-use super::route::{Route, proxies};
+use super::resolved_route::{ResolvedRoute, proxies};
 use crate::Result;
-use crate::net::pool::Key;
+use crate::net::pool::ConnectionKey;
 use crate::net::tls::TlsContexts;
 
-/// The result of one [`Stage::step`].
+/// The result of one [`ConnectionStage::step`].
 pub(super) enum StageOutcome {
     /// The stage is complete.
     Done,
@@ -39,12 +39,12 @@ pub(super) enum StageOutcome {
 }
 
 /// An exchange that has to end before requests can be sent.
-pub(super) trait Stage: Send {
+pub(super) trait ConnectionStage: Send {
     /// Sends and receives as far as the socket allows. `buffer` is scratch space.
     ///
     /// # Errors
     /// The peer refused, broke the protocol, or closed the connection.
-    fn step(&mut self, wire: &mut Wire, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
+    fn step(&mut self, wire: &mut StageIo, tls: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome>;
 
     /// The stage's name in a message, such as `the TLS handshake with example.org`.
     fn name(&self) -> String;
@@ -55,8 +55,8 @@ pub(super) trait Stage: Send {
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,
 /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) for fields that cannot be sent.
-pub(super) fn list(key: &Key, route: &Route) -> Result<VecDeque<Box<dyn Stage>>> {
-    let mut stages: VecDeque<Box<dyn Stage>> = VecDeque::new();
+pub(super) fn list(key: &ConnectionKey, route: &ResolvedRoute) -> Result<VecDeque<Box<dyn ConnectionStage>>> {
+    let mut stages: VecDeque<Box<dyn ConnectionStage>> = VecDeque::new();
     let proxies = proxies(key);
     for (index, proxy) in proxies.iter().enumerate() {
         let Some(hop) = key.via.hop() else { break };
@@ -70,10 +70,10 @@ pub(super) fn list(key: &Key, route: &Route) -> Result<VecDeque<Box<dyn Stage>>>
             None => (key.dial.0.as_str(), key.dial.1),
         };
         stages.push_back(if proxy.kind().is_socks() {
-            let destination = address.map_or(Destination::Name(host), Destination::Address);
+            let destination = address.map_or(SocksDestination::Name(host), SocksDestination::Address);
             Box::new(SocksStage::new(proxy, destination, port)?)
         } else {
-            Box::new(ConnectStage::new(hop, host, port)?)
+            Box::new(HttpTunnelStage::new(hop, host, port)?)
         });
     }
     if key.connect.haproxy_protocol {

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::{Stage, StageOutcome, Wire};
+use super::{ConnectionStage, StageIo, StageOutcome};
 use crate::Result;
-use crate::net::stream::Stream;
+use crate::net::stream::ConnectionStream;
 use crate::net::tls::TlsContexts;
 
 /// The line of the PROXY protocol.
@@ -21,8 +21,8 @@ impl ProxyProtocolStage {
     }
 }
 
-impl Stage for ProxyProtocolStage {
-    fn step(&mut self, wire: &mut Wire, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
+impl ConnectionStage for ProxyProtocolStage {
+    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, _: &mut [u8]) -> Result<StageOutcome> {
         if !std::mem::replace(&mut self.is_queued, true) {
             wire.queue(line(&wire.stream, self.client));
         }
@@ -34,7 +34,7 @@ impl Stage for ProxyProtocolStage {
     }
 }
 
-fn line(stream: &Stream, client: Option<IpAddr>) -> Vec<u8> {
+fn line(stream: &ConnectionStream, client: Option<IpAddr>) -> Vec<u8> {
     let Some((local, peer)) = stream.socket().local_addr().ok().zip(stream.peer) else {
         return b"PROXY UNKNOWN\r\n".to_vec();
     };

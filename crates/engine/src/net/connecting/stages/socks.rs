@@ -1,28 +1,28 @@
 //! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a).
 
 use haul_policy::proxy::Proxy;
-use haul_policy::proxy::socks::{Destination, Handshake, HandshakeStep, SocksError};
+use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 
-use super::{Stage, StageOutcome, Wire};
+use super::{ConnectionStage, StageIo, StageOutcome};
 use crate::net::tls::TlsContexts;
 use crate::{Error, ErrorKind, Result};
 
 /// The SOCKS handshake.
 pub(super) struct SocksStage {
-    handshake: Handshake,
+    handshake: SocksHandshake,
     has_begun: bool,
 }
 
 impl SocksStage {
     /// Asks `proxy` for `destination`.
-    pub(super) fn new(proxy: &Proxy, destination: Destination<'_>, port: u16) -> Result<Self> {
-        let handshake = Handshake::new(proxy.kind(), destination, port, proxy.credentials());
+    pub(super) fn new(proxy: &Proxy, destination: SocksDestination<'_>, port: u16) -> Result<Self> {
+        let handshake = SocksHandshake::new(proxy.kind(), destination, port, proxy.credentials());
         Ok(Self { handshake: handshake.map_err(socks_error)?, has_begun: false })
     }
 }
 
-impl Stage for SocksStage {
-    fn step(&mut self, wire: &mut Wire, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+impl ConnectionStage for SocksStage {
+    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !std::mem::replace(&mut self.has_begun, true) {
             wire.queue(self.handshake.start().to_vec());
         }
@@ -37,9 +37,9 @@ impl Stage for SocksStage {
                 return Err(Error::new(ErrorKind::Proxy, "the SOCKS proxy closed the connection in the handshake"));
             }
             match self.handshake.feed(&buffer[..filled]).map_err(socks_error)?.1 {
-                HandshakeStep::NeedMore => {}
-                HandshakeStep::Done => return Ok(StageOutcome::Done),
-                HandshakeStep::Send(bytes) => wire.queue(bytes),
+                SocksStep::NeedMore => {}
+                SocksStep::Done => return Ok(StageOutcome::Done),
+                SocksStep::Send(bytes) => wire.queue(bytes),
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The TLS handshake with an origin or a proxy.
 
-use super::{Stage, StageOutcome, Wire};
+use super::{ConnectionStage, StageIo, StageOutcome};
 use crate::Result;
-use crate::net::tls::{Place, Tls, TlsContexts, TlsOptions};
+use crate::net::tls::{SessionKey, TlsConnection, TlsContexts, TlsOptions};
 
 /// The TLS handshake.
 pub(super) struct TlsStage {
     options: TlsOptions,
-    place: Place,
+    place: SessionKey,
     host: String,
     is_proxy: bool,
     has_begun: bool,
@@ -15,21 +15,21 @@ pub(super) struct TlsStage {
 
 impl TlsStage {
     /// A handshake with the origin `host`.
-    pub(super) fn with_origin(options: &TlsOptions, place: Place, host: &str) -> Self {
+    pub(super) fn with_origin(options: &TlsOptions, place: SessionKey, host: &str) -> Self {
         Self { options: options.clone(), place, host: host.to_owned(), is_proxy: false, has_begun: false }
     }
 
     /// A handshake with the https proxy `host`.
-    pub(super) fn with_proxy(options: &TlsOptions, place: Place, host: &str) -> Self {
+    pub(super) fn with_proxy(options: &TlsOptions, place: SessionKey, host: &str) -> Self {
         Self { is_proxy: true, ..Self::with_origin(options, place, host) }
     }
 }
 
-impl Stage for TlsStage {
-    fn step(&mut self, wire: &mut Wire, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+impl ConnectionStage for TlsStage {
+    fn step(&mut self, wire: &mut StageIo, contexts: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
         if !self.has_begun {
             let context = contexts.context(&self.options)?.at(&self.place);
-            wire.stream.secure(Tls::new(&context, &self.host)?);
+            wire.stream.secure(TlsConnection::new(&context, &self.host)?);
             self.has_begun = true;
         }
         match wire.stream.handshake(buffer) {

@@ -1,0 +1,140 @@
+//! The name to resolve for a connection, and the destination given to each proxy on the way.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::proxy::Proxy;
+
+use crate::net::connect::{ConnectOptions, ConnectRace, with_port};
+use crate::net::dns::AddressFamily;
+use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
+use crate::net::pool::ConnectionKey;
+use crate::{Error, ErrorKind, Result};
+
+/// A route to the server whose names are resolved.
+#[derive(Debug)]
+pub(super) struct ResolvedRoute {
+    /// The peer of the connection, for messages.
+    entry: String,
+    to: RouteEntry,
+    bind: LocalBinding,
+    /// For each proxy on the way, the address of the server to request from it; `None` leaves the
+    /// name's resolution to the proxy.
+    pub(super) asked: Vec<Option<IpAddr>>,
+}
+
+#[derive(Debug)]
+enum RouteEntry {
+    Addresses(Vec<SocketAddr>),
+    Local(UnixSocketAddress),
+}
+
+impl ResolvedRoute {
+    /// Finds a key's way. `ask` looks a name up and answers with `None` while that is under way; then so does this, and is
+    /// to be called again.
+    ///
+    /// # Errors
+    /// A name without an address, or a proxy that cannot be used.
+    pub(super) fn find(
+        key: &ConnectionKey,
+        mut ask: impl FnMut(&str, u16, AddressFamily) -> Result<Option<Arc<[IpAddr]>>>,
+    ) -> Result<Option<Self>> {
+        key.via.check()?;
+        let mut resolve = |host: &str, port, family, kind| match literal(host) {
+            Some(address) => Ok(Some(Arc::from([address]))),
+            None => ask(host, port, family).map_err(|error| of_kind(error, kind)),
+        };
+        let mut bind = LocalBinding::of(&key.connect);
+        if let Some(interface) = &key.connect.interface {
+            bind.device.clone_from(&interface.device);
+            if let Some(host) = &interface.host {
+                let Some(addresses) = resolve(host, 0, AddressFamily::Any, ErrorKind::Interface)? else {
+                    return Ok(None);
+                };
+                bind.addresses = Some(addresses.to_vec());
+            }
+        }
+        let local = |socket: UnixSocketAddress, asked, bind| Self {
+            entry: socket.to_string(),
+            to: RouteEntry::Local(socket),
+            bind,
+            asked,
+        };
+        if let Some(socket) = &key.connect.unix_socket {
+            return Ok(Some(local(socket.clone(), Vec::new(), bind)));
+        }
+        let proxies = proxies(key);
+        let mut asked = Vec::with_capacity(proxies.len());
+        for (place, proxy) in proxies.iter().enumerate() {
+            // Each proxy is asked for the next one, the last for the origin; one that forwards is asked for nothing.
+            let (host, port, kind) = match proxies.get(place + 1) {
+                Some(next) => (next.host_text(), next.port(), ErrorKind::ProxyResolve),
+                None if key.via.forwards().is_some() => break,
+                None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
+            };
+            asked.push(match literal(host) {
+                Some(address) => Some(address),
+                None if proxy.kind().resolves_names() => None,
+                None => {
+                    let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
+                    // One is all that can be asked for, and IPv4 is what more proxies reach (SOCKS 4 nothing else).
+                    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+                    first.copied()
+                }
+            });
+        }
+        if let Some(path) = proxies.first().and_then(|proxy| proxy.socket_path()) {
+            return Ok(Some(local(UnixSocketAddress::Path(path.into()), asked, bind)));
+        }
+        let (host, port, kind) = match proxies.first() {
+            Some(proxy) => (proxy.host_text(), proxy.port(), ErrorKind::ProxyResolve),
+            None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
+        };
+        let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
+        let mut addresses = with_port(&addresses, port);
+        if let (Some(zone), true) = (&key.zone, proxies.is_empty()) {
+            let scope = zone_index(zone).ok_or_else(|| {
+                Error::new(ErrorKind::Resolve, format!("there is no interface {zone} for the address"))
+            })?;
+            for address in &mut addresses {
+                if let SocketAddr::V6(address) = address {
+                    address.set_scope_id(scope);
+                }
+            }
+        }
+        Ok(Some(Self { entry: host.to_owned(), to: RouteEntry::Addresses(addresses), bind, asked }))
+    }
+
+    /// The race to its first address; `spread` is which of them begins.
+    #[must_use]
+    pub(super) fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> ConnectRace {
+        match &self.to {
+            RouteEntry::Local(socket) => ConnectRace::local(socket.clone(), options, now),
+            RouteEntry::Addresses(addresses) => {
+                let mut addresses = addresses.clone();
+                let others = spread % addresses.len().max(1);
+                addresses.rotate_left(others);
+                ConnectRace::new(&self.entry, addresses, options, now).from(self.bind.clone())
+            }
+        }
+    }
+}
+
+/// The proxies of a key's way, in their order.
+pub(super) fn proxies(key: &ConnectionKey) -> Vec<&Proxy> {
+    key.via.hop().map(|hop| hop.preproxy.iter().chain([&hop.proxy]).collect()).unwrap_or_default()
+}
+
+/// The address that a host is.
+pub(super) fn literal(host: &str) -> Option<IpAddr> {
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+fn of_kind(error: Error, kind: ErrorKind) -> Error {
+    if error.kind() == ErrorKind::Resolve && kind != ErrorKind::Resolve {
+        let what = if kind == ErrorKind::ProxyResolve { "the proxy's name" } else { "the name to leave from" };
+        return error.into_kind(kind, what);
+    }
+    error
+}

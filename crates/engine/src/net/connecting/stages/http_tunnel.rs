@@ -1,0 +1,68 @@
+//! A CONNECT request to an HTTP proxy, over HTTP/1.1 or HTTP/2.
+
+use std::sync::Arc;
+
+use super::connect_exchange::{ConnectExchange, ConnectResult};
+use super::{ConnectionStage, StageIo, StageOutcome};
+use crate::Result;
+use crate::net::proxy::ProxyHop;
+use crate::net::tls::TlsContexts;
+
+/// The CONNECT exchange on its connection.
+pub(super) struct HttpTunnelStage {
+    exchange: Box<ConnectExchange>,
+    has_begun: bool,
+}
+
+impl HttpTunnelStage {
+    /// Asks the proxy of `hop` for a tunnel to `host`.
+    pub(super) fn new(hop: &Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
+        Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
+    }
+
+    fn converse(&mut self, wire: &mut StageIo, buffer: &mut [u8]) -> Result<StageOutcome> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            wire.queue(self.exchange.begin(wire.stream.alpn())?);
+        }
+        loop {
+            if !wire.flush()? {
+                return Ok(StageOutcome::Blocked);
+            }
+            let Some(filled) = wire.receive(buffer)? else { return Ok(StageOutcome::Blocked) };
+            if filled == 0 {
+                return Err(self.exchange.ended());
+            }
+            let mut plain = Vec::new();
+            let mut at = 0;
+            let is_over = loop {
+                match wire.stream.open(buffer, &mut at, filled)? {
+                    (Some(range), _) => plain.extend_from_slice(&buffer[range]),
+                    (None, is_over) => break is_over,
+                }
+            };
+            match self.exchange.feed(&plain)? {
+                ConnectResult::More if is_over => return Err(self.exchange.ended()),
+                ConnectResult::More => {}
+                ConnectResult::Again => wire.queue(self.exchange.take_output()),
+                ConnectResult::Open(ahead, tunnel) => {
+                    wire.stream.nest(ahead, tunnel);
+                    return Ok(StageOutcome::Done);
+                }
+            }
+        }
+    }
+}
+
+impl ConnectionStage for HttpTunnelStage {
+    fn step(&mut self, wire: &mut StageIo, _: &TlsContexts, buffer: &mut [u8]) -> Result<StageOutcome> {
+        let outcome = self.converse(wire, buffer);
+        wire.connect_status = self.exchange.status;
+        wire.connect_heads.append(&mut self.exchange.heads);
+        wire.wants_another = outcome.is_err() && self.exchange.wants_another();
+        outcome
+    }
+
+    fn name(&self) -> String {
+        "the CONNECT request to the proxy".to_owned()
+    }
+}

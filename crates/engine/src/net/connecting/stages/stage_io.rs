@@ -1,0 +1,76 @@
+//! The connection as stages use it: queued output, one receive at a time, answers to CONNECT.
+
+use std::io;
+
+use haul_proto::head::ResponseHead;
+
+use crate::net::stream::{ConnectionStream, ReceiveOutcome};
+use crate::{Error, ErrorKind, Result};
+
+/// The connection that the stages share.
+pub(in crate::net::connecting) struct StageIo {
+    /// The stream, with the TLS layers that earlier stages added.
+    pub stream: ConnectionStream,
+    /// The status of the last response to a CONNECT; 0 if there is none.
+    pub connect_status: u16,
+    /// Heads of responses to CONNECT that were not reported yet.
+    pub connect_heads: Vec<ResponseHead>,
+    /// The proxy asked for credentials and closed: another connection may succeed.
+    pub wants_another: bool,
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+impl StageIo {
+    /// Wraps a new connection.
+    pub(crate) fn new(stream: ConnectionStream) -> Self {
+        Self {
+            stream,
+            connect_status: 0,
+            connect_heads: Vec::new(),
+            wants_another: false,
+            outgoing: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Returns true if queued or encrypted bytes wait for room in the socket.
+    pub(crate) fn has_output(&self) -> bool {
+        self.sent < self.outgoing.len() || self.stream.has_output()
+    }
+
+    /// Replaces the queue, whose bytes were all sent.
+    pub(super) fn queue(&mut self, bytes: Vec<u8>) {
+        self.outgoing = bytes;
+        self.sent = 0;
+    }
+
+    /// Sends queued bytes. Returns whether all of them were sent.
+    pub(super) fn flush(&mut self) -> Result<bool> {
+        let broke = |error| Error::with_source(ErrorKind::Send, "the connection to the proxy broke", error);
+        while self.sent < self.outgoing.len() {
+            match self.stream.send(&self.outgoing[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(broke(error)),
+            }
+        }
+        self.stream.flush().map_err(broke)
+    }
+
+    /// Receives once into `buffer`. Returns `None` if nothing came yet and `Some(0)` at the end.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
+        loop {
+            match self.stream.receive(buffer) {
+                Ok(ReceiveOutcome::Bytes { filled, .. }) => return Ok(Some(filled)),
+                Ok(ReceiveOutcome::WouldBlock) => return Ok(None),
+                Ok(ReceiveOutcome::End) => return Ok(Some(0)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(Error::with_source(ErrorKind::Receive, "the connection to the proxy broke", error));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The near end of a connection: by which interface, from which address and ports it leaves; and sockets of the local
+//! machine, which have no far end elsewhere.
+//!
+//! ```
+//! use haul::net::local_address::{LocalInterface, PortRange};
+//! assert_eq!(LocalInterface::parse("if!eth0")?, LocalInterface { device: Some("eth0".into()), host: None });
+//! assert_eq!(LocalInterface::parse("host!10.0.0.2")?, LocalInterface { device: None, host: Some("10.0.0.2".into()) });
+//! assert_eq!(PortRange::parse("5000-5009")?, PortRange { first: 5000, last: 5009 });
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::net::SocketAddrUnix;
+use socket2::SockRef;
+
+use super::connect::ConnectOptions;
+use super::socket::Socket;
+use crate::{Error, ErrorKind, Result};
+
+/// The interface or address that connections leave from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LocalInterface {
+    /// A network interface by its name.
+    pub device: Option<String>,
+    /// An address, or a name that has one.
+    pub host: Option<String>,
+}
+
+impl LocalInterface {
+    /// Reads curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`, `ifhost!NAME!ADDRESS_OR_NAME`, or one without a mark:
+    /// the interface of that name if there is one, else an address or a name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] when a part is empty.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (device, host) = if let Some(both) = text.strip_prefix("ifhost!") {
+            let (device, host) = both.split_once('!').ok_or_else(no_interface)?;
+            (Some(device), Some(host))
+        } else if let Some(device) = text.strip_prefix("if!") {
+            (Some(device), None)
+        } else if let Some(host) = text.strip_prefix("host!") {
+            (None, Some(host))
+        } else if text.parse::<IpAddr>().is_err() && addresses_of(text).next().is_some() {
+            (Some(text), None)
+        } else {
+            (None, Some(text))
+        };
+        if device.is_some_and(str::is_empty) || host.is_some_and(str::is_empty) {
+            return Err(no_interface());
+        }
+        Ok(Self { device: device.map(str::to_owned), host: host.map(str::to_owned) })
+    }
+}
+
+fn no_interface() -> Error {
+    Error::new(ErrorKind::Setup, "not an interface, address or host name to leave from")
+}
+
+/// Ports to leave from, tried from the first on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PortRange {
+    /// The first.
+    pub first: u16,
+    /// The last that is tried.
+    pub last: u16,
+}
+
+impl PortRange {
+    /// Reads curl's `--local-port`: `PORT` or `FIRST-LAST`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] if it is not valid: port 0, or a range that ends before it begins.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        match (port(first), port(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
+            _ => Err(Error::new(ErrorKind::Setup, "not a range of local ports")),
+        }
+    }
+}
+
+/// The local settings of a socket: the address and ports to bind before connecting, and the marks
+/// of its packets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LocalBinding {
+    /// The interface.
+    pub device: Option<String>,
+    /// Addresses: that of the peer's family is used.
+    pub addresses: Option<Vec<IpAddr>>,
+    /// Ports.
+    pub ports: Option<PortRange>,
+    /// The type of service.
+    pub type_of_service: Option<u8>,
+    /// The priority.
+    pub priority: Option<u8>,
+}
+
+impl LocalBinding {
+    /// The settings of these options except for the interface, whose addresses have to be looked
+    /// up.
+    #[must_use]
+    pub fn of(options: &ConnectOptions) -> Self {
+        Self {
+            ports: options.local_ports,
+            type_of_service: options.type_of_service,
+            priority: options.priority,
+            ..Self::default()
+        }
+    }
+
+    /// Binds a socket that will connect to `peer`.
+    ///
+    /// # Errors
+    /// The system's; `AddrNotAvailable` where there is no address of the peer's family.
+    pub fn apply(&self, socket: &Socket, peer: &SocketAddr) -> io::Result<()> {
+        self.mark(socket, peer);
+        let mut address =
+            self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
+        if let Some(device) = &self.device {
+            // Without the right to bind to it (older kernels, other systems), its address is used instead.
+            if bind_device(socket, device).is_err() && address.is_none() {
+                address = Some(fitting(addresses_of(device), peer)?);
+            }
+        }
+        if address.is_none() && self.ports.is_none() {
+            return Ok(());
+        }
+        let any = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        let ip = address.unwrap_or(any);
+        let PortRange { first, last } = self.ports.unwrap_or(PortRange { first: 0, last: 0 });
+        for port in first..=last {
+            match rustix::net::bind(socket, &with_scope(ip, port, peer)) {
+                Ok(()) => return Ok(()),
+                Err(rustix::io::Errno::ADDRINUSE) if port < last => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+
+    /// If the system does not allow the mark, packets go unmarked, as in curl.
+    fn mark(&self, socket: &Socket, peer: &SocketAddr) {
+        let socket = SockRef::from(socket);
+        if let Some(service) = self.type_of_service.map(u32::from) {
+            let _ = if peer.is_ipv4() { socket.set_tos_v4(service) } else { socket.set_tclass_v6(service) };
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(priority) = self.priority {
+            let _ = socket.set_priority(priority.into());
+        }
+    }
+
+    /// The error of a connection that could not leave from here.
+    pub(super) fn failed(&self, peer: SocketAddr, error: io::Error) -> Error {
+        let from = match (&self.device, &self.addresses, self.ports) {
+            (Some(device), _, _) => format!("by {device}"),
+            (None, Some(addresses), _) => match addresses.first() {
+                Some(address) => format!("from {address}"),
+                None => "from there".to_owned(),
+            },
+            (None, None, Some(PortRange { first, last })) => format!("from ports {first} to {last}"),
+            (None, None, None) => "from here".to_owned(),
+        };
+        Error::with_source(ErrorKind::Interface, format!("cannot connect to {} {from}", peer.ip()), error)
+    }
+}
+
+/// The address of the peer's family; for a link-local peer a link-local one.
+fn fitting(addresses: impl Iterator<Item = IpAddr>, peer: &SocketAddr) -> io::Result<IpAddr> {
+    let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let peer_is_local = is_local(&peer.ip());
+    let fitting = addresses.filter(|ip| ip.is_ipv4() == peer.is_ipv4());
+    fitting.min_by_key(|ip| is_local(ip) != peer_is_local).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+fn with_scope(ip: IpAddr, port: u16, peer: &SocketAddr) -> SocketAddr {
+    match (ip, peer) {
+        (IpAddr::V6(ip), SocketAddr::V6(peer)) if ip.is_unicast_link_local() => {
+            SocketAddr::V6(SocketAddrV6::new(ip, port, 0, peer.scope_id()))
+        }
+        _ => SocketAddr::new(ip, port),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn bind_device(socket: &Socket, device: &str) -> io::Result<()> {
+    SockRef::from(socket).bind_device(Some(device.as_bytes()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_device(_socket: &Socket, _device: &str) -> io::Result<()> {
+    let _ = SockRef::from(_socket);
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns the number of a zone, given as the name of an interface or as a number (RFC 4007 section
+/// 11.2).
+pub(super) fn zone_index(zone: &str) -> Option<u32> {
+    let number = zone.parse().ok().filter(|&number| number != 0);
+    number.or_else(|| if_addrs::get_if_addrs().ok()?.into_iter().find(|found| found.name == zone)?.index)
+}
+
+fn addresses_of(device: &str) -> impl Iterator<Item = IpAddr> {
+    let device = device.to_owned();
+    let all = if_addrs::get_if_addrs().unwrap_or_default().into_iter();
+    all.filter(move |interface| interface.name == device).map(|interface| interface.ip())
+}
+
+/// A socket of the local machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum UnixSocketAddress {
+    /// A path (`--unix-socket`).
+    Path(PathBuf),
+    /// A name in Linux's abstract namespace (`--abstract-unix-socket`), without the leading NUL.
+    Abstract(Vec<u8>),
+}
+
+impl UnixSocketAddress {
+    fn address(&self) -> io::Result<SocketAddrUnix> {
+        match self {
+            Self::Path(path) => Ok(SocketAddrUnix::new(path.as_os_str().as_bytes())?),
+            #[cfg(target_os = "linux")]
+            Self::Abstract(name) => Ok(SocketAddrUnix::new_abstract_name(name)?),
+            #[cfg(not(target_os = "linux"))]
+            Self::Abstract(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// A connection to it.
+    pub(super) fn connect(&self, nonblocking: bool) -> io::Result<Socket> {
+        let address = self.address()?;
+        let socket = Socket::open_local(nonblocking)?;
+        socket.connect_local(&address)?;
+        Ok(socket)
+    }
+
+    pub(super) fn failed(&self, error: io::Error) -> Error {
+        Error::with_source(ErrorKind::Connect, format!("failed to connect to the socket {self}"), error)
+    }
+}
+
+impl fmt::Display for UnixSocketAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Abstract(name) => write!(f, "@{}", name.escape_ascii()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_sent_is_marked() {
+        let options = ConnectOptions { type_of_service: Some(0xb8), priority: Some(5), ..ConnectOptions::default() };
+        for peer in ["127.0.0.1:9", "[::1]:9"] {
+            let peer = peer.parse().unwrap();
+            let socket = Socket::open(&peer, false).unwrap();
+            LocalBinding::of(&options).apply(&socket, &peer).unwrap();
+            let socket = SockRef::from(&socket);
+            let service = if peer.is_ipv4() { socket.tos_v4() } else { socket.tclass_v6() };
+            assert_eq!((service.unwrap(), socket.priority().unwrap()), (0xb8, 5), "{peer}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Through whom a connection goes: the part of the pool's key that proxies bring.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haul_policy::proxy::{Fields, Proxy, ProxyError, ProxyKind, ProxyMode as Manner, absolute_form, forward_fields};
+use haul_policy::target::Target;
+use haul_proto::head::ResponseHead;
+
+use super::{ProxyAuth, ProxyAuthCache, ProxyOptions};
+use crate::net::tls::TlsOptions;
+use crate::request::RequestOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// Through whom a connection goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum ProxyRoute {
+    /// A direct connection to the server.
+    #[default]
+    Direct,
+    /// A proxy that is sent requests for any origin.
+    Forward(Arc<ProxyHop>),
+    /// A proxy that opens a tunnel to one origin.
+    Tunnel(Arc<ProxyHop>),
+    /// The proxy that should be used cannot be: an error, and not a way round it.
+    Unusable(ErrorKind, String),
+}
+
+/// A proxy, with every setting that tells its connections apart. `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ProxyHop {
+    /// The proxy, with the credentials to send to it.
+    pub proxy: Proxy,
+    /// The SOCKS proxy before it.
+    pub preproxy: Option<Proxy>,
+    /// The TLS options for an https proxy.
+    pub tls: Option<TlsOptions>,
+    /// The authentication scheme for the proxy.
+    pub auth: ProxyAuth,
+    /// CONNECT says HTTP/1.0.
+    pub http10: bool,
+    /// The fields to send to the proxy.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// Names of fields that it is not sent.
+    pub without: Vec<String>,
+    /// The User-Agent of a CONNECT.
+    pub user_agent: Option<Vec<u8>>,
+    /// The challenges that the proxy has sent.
+    pub memory: ProxyAuthCache,
+}
+
+impl ProxyRoute {
+    /// The way of a request.
+    #[must_use]
+    pub fn of(target: &Target, options: &RequestOptions) -> Self {
+        let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
+            return Self::Direct;
+        };
+        let proxy = match chosen(given, target) {
+            Ok(proxy) => proxy,
+            Err(error) => {
+                let kind = if error.exit_code() == 7 { ErrorKind::Connect } else { ErrorKind::ProxyResolve };
+                return Self::Unusable(kind, error.to_string());
+            }
+        };
+        let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
+        let preproxy = given.preproxy.clone().filter(|_| !no_proxy.matches(target));
+        if preproxy.as_ref().is_some_and(|proxy| !proxy.kind().is_socks()) {
+            return Self::Unusable(ErrorKind::Setup, "a proxy before the proxy has to be a SOCKS proxy".into());
+        }
+        let (proxy, preproxy) = match (proxy, preproxy) {
+            (None, None) => return Self::Direct,
+            (Some(proxy), preproxy) => (proxy, preproxy),
+            (None, Some(preproxy)) => (preproxy, None),
+        };
+        // A destination other than the URL's cannot be given to a proxy that sees only the URL.
+        let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
+        let manner = proxy.route(target, given.tunnel || elsewhere);
+        let hop = Arc::new(ProxyHop {
+            tls: (proxy.kind() == ProxyKind::Https).then(|| tls_with(given)),
+            proxy,
+            preproxy,
+            auth: given.auth,
+            http10: given.http10,
+            fields: given.fields.clone(),
+            without: given.without.clone(),
+            user_agent: options.user_agent.clone(),
+            memory: given.memory.clone(),
+        });
+        match manner {
+            Manner::Forward => Self::Forward(hop),
+            Manner::Tunnel | Manner::Socks => Self::Tunnel(hop),
+        }
+    }
+
+    /// The proxy that is sent requests itself.
+    #[must_use]
+    pub fn forwards(&self) -> Option<&Arc<ProxyHop>> {
+        match self {
+            Self::Forward(hop) => Some(hop),
+            _ => None,
+        }
+    }
+
+    /// The proxy, if there is one.
+    #[must_use]
+    pub fn hop(&self) -> Option<&Arc<ProxyHop>> {
+        match self {
+            Self::Forward(hop) | Self::Tunnel(hop) => Some(hop),
+            Self::Direct | Self::Unusable(..) => None,
+        }
+    }
+
+    /// Checks that the proxy can be used.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Unusable(kind, why) => Err(Error::new(*kind, why.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// TLS with an https proxy.
+fn tls_with(given: &ProxyOptions) -> TlsOptions {
+    let mut tls = given.tls.clone();
+    if given.http2 {
+        tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    }
+    tls
+}
+
+fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyError> {
+    let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
+    let proxy = match &given.proxy {
+        Some(_) if no_proxy.matches(target) => None,
+        Some(proxy) => Some(proxy.clone()),
+        None => given.environment.proxy_unless(target, no_proxy).map(Proxy::parse).transpose()?,
+    };
+    // As in curl: those in the proxy's URL go first.
+    Ok(proxy.map(|proxy| match &given.credentials {
+        Some(credentials) if proxy.credentials().is_none() => proxy.with_credentials(Some(credentials.clone())),
+        _ => proxy,
+    }))
+}
+
+impl ProxyHop {
+    /// Returns the request target of a forwarded request, and the fields for the proxy.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
+    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Fields)> {
+        let uri = absolute_form(target);
+        let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
+        let mut fields = forward_fields(authorization.as_deref(), &self.fields);
+        self.leave_out(&mut fields);
+        // The request has its own: another Host is that of a CONNECT.
+        fields.retain(|(name, _)| !name.eq_ignore_ascii_case("Host"));
+        Ok((uri, fields))
+    }
+
+    /// Removes the generated fields that are not to be sent to the proxy.
+    pub(in crate::net) fn leave_out(&self, fields: &mut Fields) {
+        let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
+        let is_given = |name: &str| self.fields.iter().any(|(field, _)| is(name, field));
+        fields.retain(|(name, _)| !is_left_out(name) || is_given(name));
+    }
+
+    /// Returns true if the credentials can be sent only after a challenge of the proxy.
+    #[must_use]
+    pub fn is_to_ask(&self) -> bool {
+        self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
+    }
+
+    /// Handles a 407 to a forwarded request. Returns true if the request is to be repeated with
+    /// another answer.
+    #[must_use]
+    pub fn may_answer(&self, head: &ResponseHead, answered: bool) -> bool {
+        head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)
+    }
+}
+
+impl fmt::Debug for ProxyHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyHop")
+            .field("proxy", &self.proxy)
+            .field("preproxy", &self.preproxy)
+            .field("tls", &self.tls)
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,238 @@
+//! Client identity for a server that requests one (RFC 8446 section 4.3.2): a certificate with its
+//! chain, and its key.
+//!
+//! ```no_run
+//! use haul::RequestOptions;
+//! use haul::net::tls::ClientIdentity;
+//!
+//! let mut options = RequestOptions::default();
+//! options.tls.identity = Some(ClientIdentity { certificate: "me.pem".into(), key: Some("me.key".into()) });
+//! ```
+//!
+//! Files are PEM or DER, whichever they are. A key with a passphrase ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is
+//! one of PKCS#8 (RFC 5958), encrypted by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what openssl writes today.
+//!
+//! Left out: the older encryption within PEM (RFC 1421), PKCS#12, engines. `openssl pkey` makes PKCS#8 of any of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pkcs8::EncryptedPrivateKeyInfoRef;
+use rustls::InconsistentKeys;
+use rustls::crypto::CryptoProvider;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A client's certificate and key, by their files. Read when first used, and again by new connections once a file was replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClientIdentity {
+    /// The certificate (`--cert`). A PEM file may continue with intermediate certificates up to an
+    /// authority that the server knows.
+    pub certificate: PathBuf,
+    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. `None`: the key is in the
+    /// certificate's file.
+    pub key: Option<PathBuf>,
+}
+
+/// The passphrase of an encrypted key. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Passphrase(Vec<u8>);
+
+impl Passphrase {
+    /// Of these bytes, which are taken as they are.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+/// PEM (RFC 7468) held in memory. `Debug` does not show it, since it may contain a key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pem(Arc<[u8]>);
+
+impl Pem {
+    /// Wraps this text, which is checked at its first use.
+    #[must_use]
+    pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
+        Self(pem.into())
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Loads a client's certificate and key.
+    pub(super) fn load(
+        &self,
+        provider: &CryptoProvider,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<Arc<SingleCertAndKey>> {
+        let certificate = IdentityPart { what: CERTIFICATE, place: "memory".to_owned() };
+        let key = IdentityPart { what: KEY, ..certificate.clone() };
+        resolver(provider, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
+    }
+}
+
+impl fmt::Debug for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pem(..)")
+    }
+}
+
+const CERTIFICATE: &str = "client certificate";
+const KEY: &str = "client key";
+
+impl ClientIdentity {
+    /// Loads the certificate and the key.
+    pub(super) fn load(
+        &self,
+        provider: &CryptoProvider,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<Arc<SingleCertAndKey>> {
+        let part = |what, path: &Path| IdentityPart { what, place: path.display().to_string() };
+        let read = |path: &Path, part: &IdentityPart| {
+            fs::read(path).map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable(), error))
+        };
+        let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
+        let (of_certificate, of_key) = (part(CERTIFICATE, certificate), part(KEY, key));
+        let (chain, key) = (read(certificate, &of_certificate)?, read(key, &of_key)?);
+        resolver(provider, (chain, &of_certificate), (key, &of_key), passphrase)
+    }
+}
+
+/// A part of an identity and its origin, for error messages.
+#[derive(Clone)]
+struct IdentityPart {
+    what: &'static str,
+    place: String,
+}
+
+impl IdentityPart {
+    fn unusable(&self) -> String {
+        format!("cannot use the {} in {}", self.what, self.place)
+    }
+
+    fn fails(&self, why: &str) -> Error {
+        Error::new(ErrorKind::ClientCertificate, format!("{}: {why}", self.unusable()))
+    }
+}
+
+/// Makes the resolver that answers a server's request for a certificate with this chain and this
+/// key.
+fn resolver(
+    provider: &CryptoProvider,
+    (chain, of_chain): (Vec<u8>, &IdentityPart),
+    (key, of_key): (Vec<u8>, &IdentityPart),
+    passphrase: Option<&Passphrase>,
+) -> Result<Arc<SingleCertAndKey>> {
+    let chain = chain_of(chain).map_err(|why| of_chain.fails(&why))?;
+    let parsed = key_of(key, passphrase).map_err(|why| of_key.fails(&why))?;
+    let signer = provider.key_provider.load_private_key(parsed).map_err(|error| of_key.fails(&error.to_string()))?;
+    let known = CertifiedKey::new(chain, signer);
+    let is_anothers = match known.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
+        Err(rustls::Error::InconsistentKeys(_)) => true,
+        // One that rustls does not read, such as one of version 1: openssl makes these where no extension is asked for,
+        // and servers take them. Its public key stands in it as in any other.
+        Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
+    };
+    if is_anothers {
+        return Err(of_chain.fails("the key is another's"));
+    }
+    Ok(Arc::new(SingleCertAndKey::from(known)))
+}
+
+fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {
+    if !is_pem(&bytes) && !bytes.is_empty() {
+        return Ok(vec![CertificateDer::from(bytes)]);
+    }
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err("there is none".to_owned()),
+        chain => chain.map_err(|error| error.to_string()),
+    }
+}
+
+/// Reads the key from a file. A passphrase for an unencrypted key is ignored.
+fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    if !is_pem(&bytes) {
+        return match EncryptedPrivateKeyInfoRef::try_from(bytes.as_slice()) {
+            Ok(sealed) => opened(&sealed, passphrase),
+            Err(_) => PrivateKeyDer::try_from(bytes).map_err(str::to_owned),
+        };
+    }
+    if has(&bytes, b"Proc-Type: 4,ENCRYPTED") {
+        return Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned());
+    }
+    match section(&bytes, "ENCRYPTED PRIVATE KEY") {
+        Some(_) if passphrase.is_none() => Err(UNOPENED.to_owned()),
+        Some(text) => {
+            let text: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let der = STANDARD.decode(text).map_err(|error| error.to_string())?;
+            let sealed = EncryptedPrivateKeyInfoRef::try_from(der.as_slice()).map_err(|error| error.to_string())?;
+            opened(&sealed, passphrase)
+        }
+        None => PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| error.to_string()),
+    }
+}
+
+const UNOPENED: &str = "it needs a passphrase";
+
+fn opened(
+    sealed: &EncryptedPrivateKeyInfoRef<'_>,
+    passphrase: Option<&Passphrase>,
+) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
+    // The error does not show reliably whether the passphrase is wrong or the cipher unknown.
+    let key = sealed.decrypt(passphrase).map_err(|error| format!("the passphrase does not open it ({error})"))?;
+    Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
+}
+
+/// Returns the content of PEM's first section with this label (RFC 7468), without its marks.
+fn section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
+    let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
+    let from = position(pem, begin.as_bytes())? + begin.len();
+    let length = position(&pem[from..], end.as_bytes())?;
+    Some(&pem[from..from + length])
+}
+
+fn is_pem(bytes: &[u8]) -> bool {
+    has(bytes, b"-----BEGIN ")
+}
+
+fn has(bytes: &[u8], mark: &[u8]) -> bool {
+    position(bytes, mark).is_some()
+}
+
+fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_key_is_refused_wherever_it_breaks() {
+        let pem = b"text\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0w\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        assert_eq!(section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
+        let passphrase = Passphrase::new("x");
+        for end in 0..pem.len() {
+            assert!(key_of(pem[..end].to_vec(), Some(&passphrase)).is_err(), "{end}");
+        }
+        assert!(key_of(vec![0x30, 0x82], None).is_err());
+        assert_eq!(format!("{passphrase:?}"), "Passphrase(..)");
+    }
+}

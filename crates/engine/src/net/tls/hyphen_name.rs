@@ -1,0 +1,314 @@
+//! Host names that rustls does not take: those with a label that begins or ends in a hyphen. They are
+//! no host names by RFC 952, but they exist in DNS, and browsers and curl fetch from them.
+//!
+//! rustls gets a stand-in of the same length, in which such a hyphen is an `x`. Where the ClientHello
+//! leaves and where it is hashed, the real name takes the place of the stand-in, so that both sides
+//! have the same transcript. The certificate is held to the real name here, since webpki does not know
+//! such names either.
+//!
+//! ```text
+//!  rustls ── ClientHello, stand-in ─┬─▶ output ──▶ real name ──▶ server
+//!                                   └─▶ hash ────▶ real name
+//! ```
+//!
+//! rustls calls a hash without its connection, so the name is in a variable of the thread while rustls
+//! works. Rejected: to send no name, after which servers of many hosts show the wrong certificate.
+//!
+//! Left out: a client certificate by TLS 1.2, whose signature rustls makes over its own copy of the
+//! handshake.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+
+use memchr::memmem;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::hash::{Context, Hash, HashAlgorithm, Output};
+use rustls::{
+    CertificateError, CipherSuiteCommon, DigitallySignedStruct, Error, SignatureScheme, SupportedCipherSuite,
+    Tls12CipherSuite, Tls13CipherSuite,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
+use super::verify::is_of_the_name;
+
+thread_local! {
+    /// The name of the connection that rustls works on.
+    static CURRENT: RefCell<Option<Arc<HyphenName>>> = const { RefCell::new(None) };
+}
+
+/// A name that rustls does not take.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HyphenName {
+    real: String,
+    stand_in: String,
+}
+
+impl HyphenName {
+    /// The name of this host, if hyphens alone make it odd.
+    pub(super) fn of(host: &str) -> Option<Self> {
+        let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
+        for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
+            let last = label.len() - 1;
+            for at in [0, last] {
+                if label.as_bytes()[at] == b'-' {
+                    label.replace_range(at..=at, "x");
+                }
+            }
+        }
+        let stand_in = labels.join(".");
+        let is_odd = stand_in != host && ServerName::try_from(&*stand_in).is_ok();
+        is_odd.then(|| Self { real: host.to_owned(), stand_in })
+    }
+
+    /// The name that rustls is given.
+    pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
+        ServerName::try_from(self.stand_in.clone()).ok()
+    }
+
+    /// Returns an encoded ClientHello with the server's name as it is to be sent. Only the first
+    /// message of a handshake has a name.
+    pub(super) fn spell<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut extension = server_name(&self.stand_in);
+        match memmem::find(bytes, &extension) {
+            Some(at) => {
+                let mut spelled = bytes.to_vec();
+                extension = server_name(&self.real);
+                spelled[at..at + extension.len()].copy_from_slice(&extension);
+                Cow::Owned(spelled)
+            }
+            None => Cow::Borrowed(bytes),
+        }
+    }
+
+    /// Returns true if the certificate has this name among its alternative names, or a wildcard for
+    /// its first label.
+    fn is_named_by(&self, certificate: &CertificateDer<'_>) -> bool {
+        let Ok(certificate) = Certificate::from_der(certificate) else { return false };
+        let Ok(Some((_, names))) = certificate.tbs_certificate().get_extension::<SubjectAltName>() else {
+            return false;
+        };
+        names.0.iter().any(|name| matches!(name, GeneralName::DnsName(name) if self.is_named(name.as_str())))
+    }
+
+    fn is_named(&self, presented: &str) -> bool {
+        let is_below = |parent: &str| {
+            // Not `*.example`: no certificate covers all of a top-level domain.
+            let rest = self.real.split_once('.').map(|(_, rest)| rest);
+            parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
+        };
+        presented.eq_ignore_ascii_case(&self.real) || presented.strip_prefix("*.").is_some_and(is_below)
+    }
+}
+
+/// The extension `server_name` of one host name (RFC 6066 section 3).
+fn server_name(name: &str) -> Vec<u8> {
+    let length = |more: usize| u16::try_from(name.len() + more).unwrap_or(u16::MAX).to_be_bytes();
+    let mut extension = vec![0, 0];
+    extension.extend(length(5));
+    extension.extend(length(3));
+    extension.push(0);
+    extension.extend(length(0));
+    extension.extend_from_slice(name.as_bytes());
+    extension
+}
+
+/// Lets rustls work on the connection of this name.
+pub(super) fn within<R>(name: Option<&Arc<HyphenName>>, work: impl FnOnce() -> R) -> R {
+    struct CurrentNameGuard;
+    impl Drop for CurrentNameGuard {
+        fn drop(&mut self) {
+            CURRENT.set(None);
+        }
+    }
+    let Some(name) = name else { return work() };
+    CURRENT.set(Some(Arc::clone(name)));
+    let _ended = CurrentNameGuard;
+    work()
+}
+
+fn current() -> Option<Arc<HyphenName>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The default provider, whose hashes see the real name.
+pub(super) fn provider() -> CryptoProvider {
+    static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let suites = SUITES.get_or_init(|| provider.cipher_suites.iter().map(|suite| spelling(*suite)).collect());
+    CryptoProvider { cipher_suites: suites.clone(), ..provider }
+}
+
+/// A suite of that hash. There are as many as the provider has, made once.
+fn spelling(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
+        suite: common.suite,
+        hash_provider: Box::leak(Box::new(RealNameHash(common.hash_provider))),
+        confidentiality_limit: common.confidentiality_limit,
+    };
+    match suite {
+        SupportedCipherSuite::Tls12(suite) => SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite {
+            common: common(&suite.common),
+            prf_provider: suite.prf_provider,
+            kx: suite.kx,
+            sign: suite.sign,
+            aead_alg: suite.aead_alg,
+        }))),
+        SupportedCipherSuite::Tls13(suite) => SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
+            common: common(&suite.common),
+            hkdf_provider: suite.hkdf_provider,
+            aead_alg: suite.aead_alg,
+            quic: suite.quic,
+        }))),
+    }
+}
+
+/// A hash of handshakes that sees the real name.
+struct RealNameHash(&'static dyn Hash);
+
+impl Hash for RealNameHash {
+    fn start(&self) -> Box<dyn Context> {
+        Box::new(RealNameContext(self.0.start()))
+    }
+
+    fn hash(&self, data: &[u8]) -> Output {
+        self.0.hash(data)
+    }
+
+    fn output_len(&self) -> usize {
+        self.0.output_len()
+    }
+
+    fn algorithm(&self) -> HashAlgorithm {
+        self.0.algorithm()
+    }
+}
+
+struct RealNameContext(Box<dyn Context>);
+
+impl Context for RealNameContext {
+    fn fork_finish(&self) -> Output {
+        self.0.fork_finish()
+    }
+
+    fn fork(&self) -> Box<dyn Context> {
+        Box::new(Self(self.0.fork()))
+    }
+
+    fn finish(self: Box<Self>) -> Output {
+        self.0.finish()
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        match current() {
+            Some(name) => self.0.update(&name.spell(data)),
+            None => self.0.update(data),
+        }
+    }
+}
+
+/// Holds the certificate of a connection of an odd name to that name, and leaves all others alone.
+#[derive(Debug)]
+pub(super) struct HyphenNameVerifier {
+    /// Has to look at the name last.
+    pub(super) verifier: Arc<dyn ServerCertVerifier>,
+}
+
+impl ServerCertVerifier for HyphenNameVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let Some(name) = current() else { return verified };
+        match verified {
+            Err(Error::InvalidCertificate(refusal)) if is_of_the_name(&refusal) => {}
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        if name.is_named_by(end_entity) {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::NotValidForName))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stand_in_differs_in_hyphens_at_the_ends_of_labels() {
+        for (host, stand_in) in [
+            ("-a.example", Some("xa.example")),
+            ("a-.example", Some("ax.example")),
+            ("-.--.b-c.example", Some("x.xx.b-c.example")),
+            ("a-b.example", None),
+            ("a_b.example", None),
+            ("-a~.example", None),
+            ("-", Some("x")),
+            ("", None),
+        ] {
+            assert_eq!(HyphenName::of(host).map(|name| name.stand_in).as_deref(), stand_in, "{host}");
+        }
+    }
+
+    #[test]
+    fn real_name_takes_the_place_of_the_stand_in() {
+        let name = HyphenName::of("-a.example").unwrap();
+        let hello = [&b"\x01xa.example"[..], &server_name("xa.example"), b"rest"].concat();
+        let spelled = [&b"\x01xa.example"[..], &server_name("-a.example"), b"rest"].concat();
+        assert_eq!(*name.spell(&hello), *spelled);
+        assert_eq!(*name.spell(b"xa.example"), *b"xa.example", "elsewhere it is another text");
+    }
+
+    #[test]
+    fn certificate_names_the_real_name_or_its_parent() {
+        let name = HyphenName::of("-a.b.example").unwrap();
+        for (presented, is_named) in [
+            ("-a.b.example", true),
+            ("-A.B.Example", true),
+            ("*.b.example", true),
+            ("xa.b.example", false),
+            ("*.example", false),
+            ("*", false),
+            ("b.example", false),
+            ("-*.b.example", false),
+        ] {
+            assert_eq!(name.is_named(presented), is_named, "{presented}");
+        }
+        assert!(!HyphenName::of("-a.example").unwrap().is_named("*.example"));
+    }
+}

@@ -1,0 +1,188 @@
+//! One direction's key: nonces, additional data and the AEAD, for TLS 1.3 and for the AEAD suites of TLS 1.2 (the only
+//! ones rustls agrees to).
+//!
+//! | | nonce | additional data | inside |
+//! |---|---|---|---|
+//! | 1.3 (RFC 8446 §5.2, §5.3) | iv xor sequence | the record's header | content, type, zeros |
+//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 bytes sent along | sequence, type, version, length | content |
+//! | 1.2 ChaCha20 (RFC 7905 §2) | iv xor sequence | sequence, type, version, length | content |
+
+use std::ops::Range;
+
+use rustls::ConnectionTrafficSecrets;
+
+use super::TlsVersion;
+use super::aead::{RecordAead, RecordCipher, TAG};
+
+/// A record's header: type, version, length (RFC 8446 §5.1).
+pub(super) const HEADER: usize = 5;
+/// The most plain text a record may hold (RFC 8446 §5.1).
+pub(super) const MAX_PLAIN: usize = 1 << 14;
+const EXPLICIT: usize = 8;
+/// `legacy_record_version`, and the version of TLS 1.2.
+const VERSION: [u8; 2] = [3, 3];
+
+/// Content types (RFC 8446 §5.1).
+pub(super) mod content {
+    pub(in super::super) const ALERT: u8 = 21;
+    pub(in super::super) const HANDSHAKE: u8 = 22;
+    pub(in super::super) const APPLICATION_DATA: u8 = 23;
+}
+
+/// The reason why a record could not be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RecordKeyError {
+    /// The record is not authentic, or too short to be.
+    Authentication,
+    /// The record holds more than the protocol allows.
+    Overflow,
+    /// A TLS 1.3 record with nothing but padding.
+    NoType,
+    /// The key may not be used for more records.
+    Exhausted,
+}
+
+/// One direction's key and place in its stream of records.
+pub(super) struct RecordKey {
+    aead: RecordAead,
+    iv: [u8; 12],
+    sequence: u64,
+    layout: RecordLayout,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RecordLayout {
+    V13,
+    V12Gcm,
+    V12ChaCha,
+}
+
+/// An opened record: its content type, and where in the record its content lies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RecordContent {
+    pub(super) kind: u8,
+    pub(super) range: Range<usize>,
+}
+
+impl RecordKey {
+    /// None for a cipher that is not known here.
+    pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
+        let (cipher, key, iv) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (RecordCipher::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (RecordCipher::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (RecordCipher::ChaCha20Poly1305, key, iv),
+            _ => return None,
+        };
+        let layout = match version {
+            TlsVersion::V1_3 => RecordLayout::V13,
+            TlsVersion::V1_2 if cipher == RecordCipher::ChaCha20Poly1305 => RecordLayout::V12ChaCha,
+            TlsVersion::V1_2 => RecordLayout::V12Gcm,
+        };
+        Some(Self { aead: RecordAead::new(cipher, key.as_ref())?, iv: iv.as_ref().try_into().ok()?, sequence, layout })
+    }
+
+    /// Records sealed or opened so far.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Opens one whole record in place.
+    pub(super) fn open(&mut self, record: &mut [u8]) -> Result<RecordContent, RecordKeyError> {
+        let (header, body) = record.split_at_mut_checked(HEADER).ok_or(RecordKeyError::Authentication)?;
+        let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
+        let explicit = if self.layout == RecordLayout::V12Gcm { EXPLICIT } else { 0 };
+        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(RecordKeyError::Authentication)?;
+        let len = sealed.len().checked_sub(TAG).ok_or(RecordKeyError::Authentication)?;
+        let nonce = match self.layout {
+            RecordLayout::V12Gcm => {
+                let mut nonce = self.iv;
+                nonce[4..].copy_from_slice(nonce_sent);
+                nonce
+            }
+            RecordLayout::V13 | RecordLayout::V12ChaCha => self.xored(),
+        };
+        let opened = match self.layout {
+            RecordLayout::V13 => self.aead.open(nonce, header, sealed),
+            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => {
+                let aad = self.aad_v12([header[0], header[1], header[2]], len);
+                self.aead.open(nonce, &aad, sealed)
+            }
+        };
+        let plain = opened.ok_or(RecordKeyError::Authentication)?;
+        self.sequence = next;
+        let (kind, len) = match self.layout {
+            RecordLayout::V13 => {
+                // The content type is the last byte that is not padding (RFC 8446 §5.4).
+                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(RecordKeyError::NoType)?;
+                (plain[end], end)
+            }
+            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => (header[0], plain.len()),
+        };
+        if len > MAX_PLAIN {
+            return Err(RecordKeyError::Overflow);
+        }
+        let start = HEADER + explicit;
+        Ok(RecordContent { kind, range: start..start + len })
+    }
+
+    /// Appends one sealed record with this content (at most [`MAX_PLAIN`] bytes).
+    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), RecordKeyError> {
+        let next = self.sequence.checked_add(1).ok_or(RecordKeyError::Exhausted)?;
+        let nonce = self.xored();
+        let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
+            RecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
+            // The explicit part may be anything unique; a counter is (RFC 5288 §3).
+            RecordLayout::V12Gcm => (kind, &nonce[4..], &[]),
+            RecordLayout::V12ChaCha => (kind, &[], &[]),
+        };
+        let length = explicit.len() + content.len() + inner_kind.len() + TAG;
+        let Ok(length) = u16::try_from(length) else { return Err(RecordKeyError::Overflow) };
+        let start = out.len();
+        out.reserve(HEADER + usize::from(length));
+        out.push(outer);
+        out.extend_from_slice(&VERSION);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(explicit);
+        let plain = out.len();
+        out.extend_from_slice(content);
+        out.extend_from_slice(inner_kind);
+        let (before, in_out) = out.split_at_mut(plain);
+        let sealed = match self.layout {
+            RecordLayout::V13 => self.aead.seal(nonce, &before[start..], in_out),
+            RecordLayout::V12Gcm | RecordLayout::V12ChaCha => {
+                let aad = self.aad_v12([kind, VERSION[0], VERSION[1]], content.len());
+                self.aead.seal(nonce, &aad, in_out)
+            }
+        };
+        match sealed {
+            Some(tag) => {
+                out.extend_from_slice(&tag);
+                self.sequence = next;
+                Ok(())
+            }
+            None => {
+                // What lies there may be plain text still.
+                out.truncate(start);
+                Err(RecordKeyError::Exhausted)
+            }
+        }
+    }
+
+    fn xored(&self) -> [u8; 12] {
+        let mut nonce = self.iv;
+        for (byte, sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= sequence;
+        }
+        nonce
+    }
+
+    /// RFC 5246 §6.2.3.3.
+    fn aad_v12(&self, kind_and_version: [u8; 3], len: usize) -> [u8; 13] {
+        let mut aad = [0; 13];
+        aad[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        aad[8..11].copy_from_slice(&kind_and_version);
+        // A record's length field has two bytes, and its content is shorter.
+        aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
+        aad
+    }
+}

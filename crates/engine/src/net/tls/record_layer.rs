@@ -1,0 +1,313 @@
+//! The record layer of an established connection: data out of records and into them, and the few messages that may
+//! still come (RFC 8446 §4.6, §6): tickets, key updates, alerts.
+
+use std::ops::Range;
+
+use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConnection};
+
+use super::alert::TlsAlert;
+use super::{
+    MAX_RECORD, TlsVersion,
+    record_key::{HEADER, MAX_PLAIN, RecordContent, RecordKey, RecordKeyError, content},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// Records in a row that carry no data (tickets, key updates, warnings, empty ones) before the peer is taken for
+/// hostile. Servers send a handful of tickets.
+const MAX_IDLE_RECORDS: u8 = 64;
+/// The longest message after the handshake, all its records together.
+const MAX_MESSAGE: usize = 1 << 16;
+
+/// The result of [`Tls::open`](super::TlsConnection::open) for the bytes at the front of the buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedRecord {
+    /// Bytes of the buffer that are done with, once the payload in them has been used.
+    pub consumed: usize,
+    /// The range of the plain text in the buffer (never empty, never past `consumed`); `None` if
+    /// the record carried no data.
+    pub payload: Option<Range<usize>>,
+    /// The state of the stream after these bytes.
+    pub state: TlsStreamState,
+}
+
+/// The state of an incoming stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsStreamState {
+    /// A record was opened; there may be more.
+    Open,
+    /// The buffer holds no whole record: receive more after it.
+    NeedMore,
+    /// The peer said `close_notify`: a true end. Whatever follows is ignored (RFC 8446 §6.1).
+    PeerClosed,
+}
+
+pub(super) struct RecordLayer {
+    version: TlsVersion,
+    kernel: KernelConnection<ClientConnectionData>,
+    receive: RecordKey,
+    transmit: RecordKey,
+    /// Records one key may seal.
+    seal_limit: u64,
+    /// A message whose last record has not arrived yet.
+    message: Vec<u8>,
+    /// Encrypted answers to the peer's messages, to be sent with or before our next data.
+    output: Vec<u8>,
+    /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
+    update_waits: bool,
+    idle_records: u8,
+    peer_closed: bool,
+    we_closed: bool,
+}
+
+/// The effect of a record that is not data.
+enum ControlEffect {
+    Nothing,
+    PeerClosed,
+}
+
+impl RecordLayer {
+    pub(super) fn new(
+        version: TlsVersion,
+        kernel: KernelConnection<ClientConnectionData>,
+        receive: RecordKey,
+        transmit: RecordKey,
+        seal_limit: u64,
+    ) -> Self {
+        Self {
+            version,
+            kernel,
+            receive,
+            transmit,
+            seal_limit,
+            message: Vec::new(),
+            output: Vec::new(),
+            update_waits: false,
+            idle_records: 0,
+            peer_closed: false,
+            we_closed: false,
+        }
+    }
+
+    pub(super) fn open(&mut self, buf: &mut [u8]) -> Result<OpenedRecord> {
+        if self.peer_closed {
+            return Ok(OpenedRecord { consumed: buf.len(), payload: None, state: TlsStreamState::PeerClosed });
+        }
+        let Some(len) = record_len(buf) else {
+            return Ok(OpenedRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+        };
+        let longest = match self.version {
+            TlsVersion::V1_3 => HEADER + MAX_PLAIN + 256,
+            TlsVersion::V1_2 => MAX_RECORD,
+        };
+        if len > longest {
+            return Err(self.refuse(AlertDescription::RecordOverflow, "a record longer than allowed"));
+        }
+        let Some(record) = buf.get_mut(..len) else {
+            return Ok(OpenedRecord { consumed: 0, payload: None, state: TlsStreamState::NeedMore });
+        };
+        let kind = record[0];
+        let known = match self.version {
+            TlsVersion::V1_3 => kind == content::APPLICATION_DATA,
+            TlsVersion::V1_2 => (content::ALERT..=content::APPLICATION_DATA).contains(&kind),
+        };
+        if !known {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here"));
+        }
+        let RecordContent { kind, range } = match self.receive.open(record) {
+            Ok(content) => content,
+            Err(RecordKeyError::Authentication) => {
+                return Err(self.refuse(AlertDescription::BadRecordMac, "a record is not authentic"));
+            }
+            Err(RecordKeyError::Overflow) => {
+                return Err(self.refuse(AlertDescription::RecordOverflow, "a record holds more than allowed"));
+            }
+            Err(RecordKeyError::NoType | RecordKeyError::Exhausted) => {
+                return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record without a content type"));
+            }
+        };
+        if kind == content::APPLICATION_DATA && !range.is_empty() {
+            if !self.message.is_empty() {
+                return Err(self.interleaved());
+            }
+            self.idle_records = 0;
+            return Ok(OpenedRecord { consumed: len, payload: Some(range), state: TlsStreamState::Open });
+        }
+        self.idle_records += 1;
+        if self.idle_records > MAX_IDLE_RECORDS {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "too many records without data"));
+        }
+        let state = match self.control(kind, &record[range])? {
+            ControlEffect::Nothing => TlsStreamState::Open,
+            ControlEffect::PeerClosed => {
+                self.peer_closed = true;
+                TlsStreamState::PeerClosed
+            }
+        };
+        Ok(OpenedRecord { consumed: len, payload: None, state })
+    }
+
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.take_output(out);
+        for piece in plain.chunks(MAX_PLAIN) {
+            if self.transmit.sequence() >= self.seal_limit {
+                self.renew_transmit_key()?;
+                self.take_output(out);
+            }
+            self.transmit.seal(content::APPLICATION_DATA, piece, out).map_err(|_| worn_out())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_output(&mut self, out: &mut Vec<u8>) {
+        self.update_waits = false;
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.output);
+        } else {
+            out.append(&mut self.output);
+        }
+    }
+
+    pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        self.take_output(out);
+        if !self.we_closed {
+            self.alert(AlertDescription::CloseNotify);
+            self.take_output(out);
+        }
+    }
+
+    /// An alert, an empty data record, or a message.
+    fn control(&mut self, kind: u8, plain: &[u8]) -> Result<ControlEffect> {
+        if kind == content::HANDSHAKE {
+            return self.handshake(plain);
+        }
+        if !self.message.is_empty() {
+            return Err(self.interleaved());
+        }
+        match (kind, plain) {
+            (content::APPLICATION_DATA, []) => Ok(ControlEffect::Nothing),
+            (content::ALERT, &[level, description]) => self.peer_alert(level, description),
+            (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "a malformed alert")),
+            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")),
+        }
+    }
+
+    fn peer_alert(&mut self, level: u8, description: u8) -> Result<ControlEffect> {
+        const WARNING: u8 = 1;
+        match AlertDescription::from(description) {
+            AlertDescription::CloseNotify => Ok(ControlEffect::PeerClosed),
+            // In TLS 1.3 only these two do not end the connection, whatever the level says (RFC 8446 §6).
+            AlertDescription::UserCanceled => Ok(ControlEffect::Nothing),
+            _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(ControlEffect::Nothing),
+            description => {
+                self.we_closed = true;
+                let alert = TlsAlert(description);
+                let is_refusal = alert.is_refusal();
+                let error = Error::with_source(ErrorKind::Receive, "the server ended TLS by an alert", alert);
+                Err(if is_refusal { error.as_tls_rejection() } else { error })
+            }
+        }
+    }
+
+    /// Messages after the handshake; one may span records, one record may hold several.
+    fn handshake(&mut self, plain: &[u8]) -> Result<ControlEffect> {
+        if plain.is_empty() {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
+        }
+        if self.message.len() + plain.len() > MAX_MESSAGE {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a handshake message longer than allowed"));
+        }
+        let mut bytes = std::mem::take(&mut self.message);
+        bytes.extend_from_slice(plain);
+        let mut rest = &bytes[..];
+        while let [kind, a, b, c, after @ ..] = rest {
+            let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+            let Some((body, after)) = after.split_at_checked(len) else { break };
+            self.message(*kind, body, after.is_empty())?;
+            rest = after;
+        }
+        self.message = rest.to_vec();
+        Ok(ControlEffect::Nothing)
+    }
+
+    fn message(&mut self, kind: u8, body: &[u8], last_of_record: bool) -> Result<()> {
+        const HELLO_REQUEST: u8 = 0;
+        const NEW_SESSION_TICKET: u8 = 4;
+        const KEY_UPDATE: u8 = 24;
+        match (self.version, kind, body) {
+            (TlsVersion::V1_3, NEW_SESSION_TICKET, _) => match self.kernel.handle_new_session_ticket(body) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    self.alert(AlertDescription::DecodeError);
+                    Err(Error::with_source(ErrorKind::Receive, "the server sent a bad session ticket", error))
+                }
+            },
+            // The new key begins with a new record (RFC 8446 §5.1).
+            (TlsVersion::V1_3, KEY_UPDATE, &[wants @ 0..=1]) if last_of_record => {
+                let secrets = self.kernel.update_rx_secret().map_err(no_key)?;
+                self.receive = RecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+                if wants == 1 && !self.update_waits {
+                    self.renew_transmit_key()?;
+                    self.update_waits = true;
+                }
+                Ok(())
+            }
+            (TlsVersion::V1_2, HELLO_REQUEST, []) => {
+                self.seal_alert(1, AlertDescription::NoRenegotiation);
+                Ok(())
+            }
+            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a message that has no place here")),
+        }
+    }
+
+    /// Announces a new key under the old one, and uses the new one from then on (RFC 8446 §4.6.3).
+    fn renew_transmit_key(&mut self) -> Result<()> {
+        const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
+        if self.version != TlsVersion::V1_3 {
+            return Err(worn_out());
+        }
+        self.transmit.seal(content::HANDSHAKE, &UPDATE_NOT_REQUESTED, &mut self.output).map_err(|_| worn_out())?;
+        let secrets = self.kernel.update_tx_secret().map_err(no_key)?;
+        self.transmit = RecordKey::new(self.version, secrets).ok_or_else(worn_out)?;
+        Ok(())
+    }
+
+    fn interleaved(&mut self) -> Error {
+        self.refuse(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
+    }
+
+    /// The peer broke the rules: the alert goes to the output, the sentence to the user.
+    fn refuse(&mut self, alert: AlertDescription, why: &str) -> Error {
+        self.alert(alert);
+        Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))
+    }
+
+    /// Our last word on this connection.
+    fn alert(&mut self, description: AlertDescription) {
+        const WARNING: u8 = 1;
+        const FATAL: u8 = 2;
+        if !self.we_closed {
+            let level = if description == AlertDescription::CloseNotify { WARNING } else { FATAL };
+            self.seal_alert(level, description);
+            self.we_closed = true;
+        }
+    }
+
+    fn seal_alert(&mut self, level: u8, description: AlertDescription) {
+        // A key that cannot seal any more cannot say so either; the connection just closes then.
+        let _ = self.transmit.seal(content::ALERT, &[level, description.into()], &mut self.output);
+    }
+}
+
+/// Returns the length of the record at the front, including its header, once that is complete.
+pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
+    let &[_, _, _, high, low, ..] = bytes else { return None };
+    Some(HEADER + usize::from(u16::from_be_bytes([high, low])))
+}
+
+fn worn_out() -> Error {
+    Error::new(ErrorKind::Send, "the TLS key cannot be used any longer")
+}
+
+fn no_key(error: rustls::Error) -> Error {
+    Error::with_source(ErrorKind::Receive, "cannot renew the TLS key", error)
+}

@@ -1,0 +1,286 @@
+//! The certificates to trust, read fast: a bundle of 150 of them is most of what a short call by TLS would do.
+//!
+//! ```text
+//!  the system's   bundle ──▶ verifier ── no issuer known ──▶ the rest: directories of single files
+//! ```
+//!
+//! The directories say the same as the bundle on most systems, in 300 names of 150 files. OpenSSL looks up one name in them when
+//! the bundle does not know an issuer; here they are read then, and only then.
+//!
+//! Rejected: a copy of the system's certificates in the program, as some clients have it. The
+//! administrator decides which authorities to trust.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime, pem, pem::PemObject};
+
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+const END: &[u8] = b"-----END CERTIFICATE-----";
+const SECTION: &[u8] = b"-----BEGIN ";
+
+/// Returns the file with all of the system's certificates: the one that `SSL_CERT_FILE` names, or
+/// one of the usual paths.
+///
+/// An agent, which keeps connections for others, checks by this file whether the system still trusts the same certificates.
+#[must_use]
+pub fn system_bundle() -> Option<PathBuf> {
+    openssl_probe::probe().cert_file
+}
+
+/// The system's bundle alone, if that can be said: where the environment names directories and no file, it cannot.
+pub(super) fn of_bundle() -> Option<Vec<CertificateDer<'static>>> {
+    let path = match std::env::var_os("SSL_CERT_FILE") {
+        Some(file) => file.into(),
+        None if std::env::var_os("SSL_CERT_DIR").is_some() => return None,
+        None => system_bundle()?,
+    };
+    quickly(&fs::read(path).ok()?)
+}
+
+/// The certificates in a file.
+pub(super) fn of_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    of_pem(&fs::read(path).map_err(pem::Error::Io)?)
+}
+
+/// The certificates in PEM.
+pub(super) fn of_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    match quickly(bytes) {
+        Some(certificates) => Ok(certificates),
+        None => CertificateDer::pem_slice_iter(bytes).collect(),
+    }
+}
+
+/// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them; anything else is left to a full parser, which takes ten
+/// times as long.
+fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
+    let mut certificates = Vec::new();
+    let mut text = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = begin.find(rest) {
+        let (before, behind) = rest.split_at(at);
+        let stands_alone = before.last().is_none_or(|byte| *byte == b'\n') && !holds_a_section(before);
+        let length = end.find(behind)?;
+        let body = behind.get(BEGIN.len()..length).filter(|_| stands_alone)?;
+        if !matches!(body.first(), Some(b'\r' | b'\n')) || body.last() != Some(&b'\n') {
+            return None;
+        }
+        text.clear();
+        let mut start = 0;
+        for line_end in memchr::memchr_iter(b'\n', body) {
+            let line = &body[start..line_end];
+            text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+            start = line_end + 1;
+        }
+        certificates.push(STANDARD.decode(&text).ok()?.into());
+        rest = &behind[length + END.len()..];
+    }
+    (!certificates.is_empty() && !holds_a_section(rest)).then_some(certificates)
+}
+
+fn holds_a_section(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, SECTION).is_some()
+}
+
+/// Makes the verifier of all that the system trusts. Returns `None` if the system trusts no more
+/// than the bundle.
+type Whole = dyn Fn() -> Option<Arc<dyn ServerCertVerifier>> + Send + Sync;
+
+/// Asks the bundle's verifier, and when that knows no issuer, the one by all of the system's certificates.
+pub(super) struct LazyRootsVerifier {
+    bundle: Arc<dyn ServerCertVerifier>,
+    make: Box<Whole>,
+    whole: OnceLock<Option<Arc<dyn ServerCertVerifier>>>,
+}
+
+impl LazyRootsVerifier {
+    pub(super) fn new(bundle: Arc<dyn ServerCertVerifier>, make: Box<Whole>) -> Self {
+        Self { bundle, make, whole: OnceLock::new() }
+    }
+}
+
+impl std::fmt::Debug for LazyRootsVerifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LazyRootsVerifier").finish_non_exhaustive()
+    }
+}
+
+impl ServerCertVerifier for LazyRootsVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let by = |verifier: &Arc<dyn ServerCertVerifier>| {
+            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        };
+        match by(&self.bundle) {
+            // A self-signed certificate that is its own issuer, listed by itself in a directory, ends here too.
+            Err(Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::Other(_))) => {}
+            judged => return judged,
+        }
+        match self.whole.get_or_init(|| (self.make)()) {
+            Some(whole) => by(whole),
+            None => by(&self.bundle),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.bundle.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.bundle.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.bundle.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Judges all alike.
+    #[derive(Debug)]
+    struct FixedVerifier(Option<CertificateError>);
+
+    impl ServerCertVerifier for FixedVerifier {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            self.0.clone().map_or(Ok(ServerCertVerified::assertion()), |error| Err(error.into()))
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            Vec::new()
+        }
+    }
+
+    /// Returns whether both of two servers are accepted, and how often the remaining certificates
+    /// were read for them.
+    fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&reads);
+        let make = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            by_rest.clone().map(|says| Arc::new(FixedVerifier(says)) as Arc<dyn ServerCertVerifier>)
+        };
+        let lazily = LazyRootsVerifier::new(Arc::new(FixedVerifier(by_bundle)), Box::new(make));
+        let verify = || {
+            let name = ServerName::try_from("h").unwrap();
+            lazily.verify_server_cert(&CertificateDer::from(vec![0]), &[], &name, &[], UnixTime::now()).is_ok()
+        };
+        let both = [verify(), verify()];
+        assert_eq!(both[0], both[1]);
+        (both[0], reads.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn the_rest_is_read_once_and_only_where_no_issuer_is_known() {
+        let unknown = || Some(CertificateError::UnknownIssuer);
+        assert_eq!(judged(None, Some(None)), (true, 0));
+        assert_eq!(judged(Some(CertificateError::Expired), Some(None)), (false, 0));
+        assert_eq!(judged(Some(CertificateError::NotValidForName), Some(None)), (false, 0));
+        assert_eq!(judged(unknown(), Some(None)), (true, 1));
+        assert_eq!(judged(unknown(), Some(unknown())), (false, 1));
+        assert_eq!(judged(unknown(), None), (false, 1));
+    }
+
+    fn patiently(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+        CertificateDer::pem_slice_iter(bytes).collect::<Result<_, _>>().ok()
+    }
+
+    /// Certificates as they look: lengths of every remainder by three, text between them.
+    fn bundle(line_end: &str) -> Vec<u8> {
+        let mut text = String::new();
+        for length in [0_usize, 1, 2, 3, 100, 101, 1000] {
+            text.push_str(&format!("# a name{line_end}-----BEGIN CERTIFICATE-----{line_end}"));
+            let der: Vec<u8> = (0..length).map(|at| (at * 7) as u8).collect();
+            for line in STANDARD.encode(der).as_bytes().chunks(64) {
+                text.push_str(std::str::from_utf8(line).unwrap());
+                text.push_str(line_end);
+            }
+            text.push_str(&format!("-----END CERTIFICATE-----{line_end}"));
+        }
+        text.into_bytes()
+    }
+
+    #[test]
+    fn what_is_read_quickly_is_what_is_read_patiently() {
+        for line_end in ["\n", "\r\n"] {
+            let bytes = bundle(line_end);
+            assert_eq!(quickly(&bytes).expect("it is plain").len(), 7);
+            assert_eq!(quickly(&bytes), patiently(&bytes));
+        }
+        let whole = bundle("\n");
+        for end in 0..whole.len() {
+            if let Some(read) = quickly(&whole[..end]) {
+                assert_eq!(Some(read), patiently(&whole[..end]), "the first {end} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_broken_is_left_to_patience() {
+        let whole = bundle("\n");
+        for at in 0..whole.len() {
+            for byte in [b'\n', b'-', b'=', b' ', b'!', 0, b'A'] {
+                let mut broken = whole.clone();
+                broken[at] = byte;
+                if let Some(read) = quickly(&broken) {
+                    assert_eq!(Some(read), patiently(&broken), "{byte} at {at}");
+                }
+            }
+        }
+        for other in [&b""[..], b"text", b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"] {
+            assert!(quickly(other).is_none());
+            assert!(quickly(&[&whole, other].concat()).is_none() || !holds_a_section(other));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Files that settings of TLS name, watched for replacement: certificates are renewed under
+//! programs that run for months.
+//!
+//! ```text
+//!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
+//!                                                          └────────────── no ─▶ read again, a new context, no old tickets
+//! ```
+//!
+//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread for what a
+//! `stat` a second finds.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::context::TlsOptions;
+
+/// The time for which a context's files are assumed unchanged.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The metadata that shows that a file was replaced or written to. Of a directory, it shows that an
+/// entry was added, removed or renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The files of some options, as they were at a time. A file that is missing has no stamp.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct FileStamps(Vec<Option<FileStamp>>);
+
+impl FileStamps {
+    /// Looks at the files now.
+    pub(super) fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self(paths.into_iter().map(FileStamp::of).collect())
+    }
+
+    /// Returns true if a file was replaced or written to since. A missing file does not count as
+    /// changed: its last content stays in use.
+    pub(super) fn differ_from(&self, now: &Self) -> bool {
+        self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
+    }
+
+    /// Returns these stamps, followed by the others.
+    pub(super) fn followed_by(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
+/// Returns the files that decide about trust; none if the system's certificates are used.
+pub(super) fn of_trust(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let is_used = options.verify || options.examine;
+    [&options.ca_file, &options.ca_path, &options.crl_file]
+        .into_iter()
+        .flatten()
+        .filter(move |_| is_used)
+        .map(|path| &**path)
+}
+
+/// The files of the client's certificate.
+pub(super) fn of_identity(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
+    identity
+        .into_iter()
+        .flat_map(|identity| [Some(&identity.certificate), identity.key.as_ref()])
+        .flatten()
+        .map(|path| &**path)
+}
+
+/// A value made from files, with their stamps at that time.
+#[derive(Debug)]
+pub(super) struct FileBacked<T> {
+    pub(super) value: T,
+    pub(super) stamps: FileStamps,
+    /// The time of the last check of the files.
+    looked: Instant,
+}
+
+impl<T> FileBacked<T> {
+    pub(super) fn new(value: T, stamps: FileStamps) -> Self {
+        Self { value, stamps, looked: Instant::now() }
+    }
+
+    /// Returns true if the files are unchanged. Checks them at most once in [`LOOK_AGAIN`].
+    pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
+        if self.stamps.0.is_empty() || self.looked.elapsed() < LOOK_AGAIN {
+            return true;
+        }
+        self.looked = Instant::now();
+        !self.stamps.differ_from(&FileStamps::of(paths))
+    }
+}

@@ -1,0 +1,102 @@
+//! The test vectors of C2SP's x509-limbo, where a copy of its `limbo.json` is at hand:
+//! `scripts/x509-limbo.sh` runs this.
+//!
+//! A chain that it says to reject must be rejected, or be listed with a reason in
+//! `scripts/x509-limbo/accepted`. Chains that it says to accept and that are rejected are listed
+//! only: being strict is no hole.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::aws_lc_rs;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
+use serde_json::Value;
+use webpki::{CertRevocationList, OwnedCertRevocationList};
+use x509_cert::der::DateTime;
+
+use super::verify::ChainVerifier;
+
+/// The suite's answer for a chain, and ours.
+struct LimboVerdict {
+    id: String,
+    is_good: bool,
+    answer: Result<(), String>,
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn certificates(value: &Value) -> Result<Vec<CertificateDer<'static>>, String> {
+    texts(value).map(|pem| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())).collect()
+}
+
+fn answer(case: &Value) -> Result<(), String> {
+    let name = case["expected_peer_name"]["value"].as_str().ok_or("no name")?;
+    let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
+    let time = match case["validation_time"].as_str() {
+        // To the second, in UTC whichever way that is written.
+        Some(text) => {
+            let time = format!("{}Z", text.get(..19).unwrap_or_default());
+            time.parse::<DateTime>().map_err(|error| error.to_string())?.unix_duration()
+        }
+        None => Duration::from_secs(UnixTime::now().as_secs()),
+    };
+    let lists = texts(&case["crls"]).map(|pem| {
+        let der = CertificateRevocationListDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
+        OwnedCertRevocationList::from_der(&der).map(CertRevocationList::from).map_err(|error| error.to_string())
+    });
+    let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+    let verifier =
+        ChainVerifier::new(certificates(&case["trusted_certs"])?, lists.collect::<Result<_, _>>()?, algorithms);
+    let verifier = verifier.ok_or("no trusted certificate can be read")?.with_common_name(true);
+    let end_entity = CertificateDer::from_pem_slice(case["peer_certificate"].as_str().unwrap_or_default().as_bytes());
+    let end_entity = end_entity.map_err(|error| error.to_string())?;
+    let intermediates = certificates(&case["untrusted_intermediates"])?;
+    let judged = verifier.verify_server_cert(&end_entity, &intermediates, &name, &[], UnixTime::since_unix_epoch(time));
+    judged.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Returns true if the case resembles an HTTPS client: it has a server, the server's name, and no
+/// limit on the length of chains. `scripts/bettertls.sh` runs the cases of BetterTLS with real
+/// servers.
+fn is_ours(case: &Value) -> bool {
+    case["validation_kind"] == "SERVER"
+        && !case["id"].as_str().unwrap_or_default().starts_with("bettertls::")
+        && matches!(case["expected_peer_name"]["kind"].as_str(), Some("DNS" | "IP"))
+        && case["max_chain_depth"].is_null()
+        && texts(&case["signature_algorithms"]).next().is_none()
+        && texts(&case["key_usage"]).next().is_none()
+        && texts(&case["extended_key_usage"]).all(|purpose| purpose == "serverAuth")
+}
+
+#[test]
+#[ignore = "needs limbo.json of x509-limbo: LIMBO=FILE sh scripts/x509-limbo.sh"]
+fn x509_limbo_accepts_no_chain_that_it_must_reject() {
+    let read = |variable: &str| {
+        let path = std::env::var(variable).unwrap_or_else(|_| panic!("{variable} names no file"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let suite: Value = serde_json::from_str(&read("LIMBO")).expect("JSON");
+    let documented = read("LIMBO_ACCEPTED");
+    let documented: BTreeSet<_> = documented.lines().filter(|line| !line.starts_with('#')).collect();
+    let cases = suite["testcases"].as_array().expect("cases");
+    let judged = cases.iter().filter(|case| is_ours(case)).map(|case| LimboVerdict {
+        id: case["id"].as_str().unwrap_or_default().to_owned(),
+        is_good: case["expected_result"] == "SUCCESS",
+        answer: answer(case),
+    });
+    let judged: Vec<_> = judged.collect();
+    assert!(judged.len() > 100, "{} cases", judged.len());
+    for each in judged.iter().filter(|each| each.is_good && each.answer.is_err()) {
+        println!("rejected, to be accepted: {} ({})", each.id, each.answer.as_ref().unwrap_err());
+    }
+    let accepted: Vec<_> = judged.iter().filter(|each| !each.is_good && each.answer.is_ok()).collect();
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        accepted.into_iter().partition(|each| documented.contains(each.id.as_str()));
+    unknown.iter().for_each(|each| println!("accepted, to be rejected: {}", each.id));
+    println!("{} of {} cases run; {} accepted as documented", judged.len(), cases.len(), known.len());
+    assert!(unknown.is_empty(), "{} chains are accepted that are to be rejected", unknown.len());
+}

@@ -1,0 +1,344 @@
+//! Transport below a stream's own TLS: a socket and, for a tunnel through a proxy that speaks TLS
+//! itself, that TLS and the HTTP/2 of the proxy. The layers above use it like a plain socket.
+//!
+//! ```text
+//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
+//! ```
+//!
+//! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is copied once into the
+//! reader's buffer. Opening it there would need room for a partial record of each layer in front of every read, and who
+//! goes through an https proxy pays for two encryptions anyway.
+
+use std::io;
+use std::ops::Range;
+
+use super::http2_tunnel::{Http2Tunnel, TunnelInput};
+use super::socket::Socket;
+use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
+
+/// The size of one read of the outer layer's ciphertext.
+const WIRE: usize = 4 * MAX_RECORD;
+
+/// TLS and its bytes on their way.
+#[derive(Debug)]
+pub(super) struct TlsLayer {
+    pub(super) tls: TlsConnection,
+    /// Ciphertext that waits for the rest of its record.
+    pub(super) partial: Vec<u8>,
+    /// Ciphertext that waits for room below.
+    pub(super) outgoing: Vec<u8>,
+    pub(super) sent: usize,
+}
+
+impl TlsLayer {
+    pub(super) fn new(tls: TlsConnection) -> Self {
+        Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
+    }
+
+    /// Returns true if encrypted bytes wait for room in the socket.
+    pub(super) fn has_output(&self) -> bool {
+        self.sent < self.outgoing.len()
+    }
+
+    /// Adds the closing alert, if there is one: not after a truncated record, where it would not be a record.
+    pub(super) fn close(&mut self) {
+        if !self.has_output() {
+            self.tls.take_output(&mut self.outgoing);
+            self.tls.close_notify(&mut self.outgoing);
+        }
+    }
+
+    /// Sends waiting encrypted bytes by `send`. Returns true when none are left.
+    pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
+        while self.sent < self.outgoing.len() {
+            match send(&self.outgoing[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.outgoing.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+}
+
+/// A connection below the stream's own TLS.
+#[derive(Debug)]
+pub(super) struct Transport {
+    pub(super) socket: Socket,
+    /// Bytes that followed a proxy's answer and belong to the tunnel, and how many of them were taken.
+    ahead: (Vec<u8>, usize),
+    outer: Option<Box<ProxyTls>>,
+    /// The last receive asked the socket, and had room for more than there was.
+    is_drained: bool,
+}
+
+#[derive(Debug)]
+struct ProxyTls {
+    secured: TlsLayer,
+    /// The stream that is ours, where the proxy speaks HTTP/2.
+    tunnel: Option<Http2Tunnel>,
+    wire: Box<[u8]>,
+    /// Received and not opened yet.
+    sealed: Range<usize>,
+    /// The range of decrypted bytes that a tunnel has not taken yet.
+    opened: Range<usize>,
+    /// For the reader.
+    plain: Range<usize>,
+    /// The proxy closed its side, or its bytes could not be decrypted.
+    over: Option<ProxyTlsEnd>,
+}
+
+#[derive(Debug)]
+enum ProxyTlsEnd {
+    /// `is_said`: by a `close_notify` or the end of the tunnel's stream, and not only by that of the connection.
+    Ended {
+        is_said: bool,
+    },
+    Broken(String),
+}
+
+impl Transport {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
+    }
+
+    /// Makes later input come through `outer`, if there is one, and start with the bytes `ahead`.
+    /// The bytes are plain text, or, with a tunnel, input for the tunnel.
+    pub(super) fn nest(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
+        let Some(mut secured) = outer else {
+            self.ahead = (ahead, 0);
+            return;
+        };
+        let first = if tunnel.is_some() { ahead.len() } else { 0 };
+        let partial = std::mem::take(&mut secured.partial);
+        let mut wire = vec![0; WIRE.max(first + 2 * partial.len())].into_boxed_slice();
+        wire[..first].copy_from_slice(&ahead[..first]);
+        let sealed = first..first + partial.len();
+        wire[sealed.clone()].copy_from_slice(&partial);
+        let mut outer = ProxyTls { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
+        // Bytes after the answer are processed now: no socket event would do it.
+        while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
+        self.outer = Some(Box::new(outer));
+        if first == 0 {
+            self.ahead = (ahead, 0);
+        }
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.outer.is_some()
+    }
+
+    /// Returns true if a receive yields something without a read from the socket. Do not wait for
+    /// the socket then.
+    pub(super) fn has_ahead(&self) -> bool {
+        self.ahead.1 < self.ahead.0.len()
+            || self
+                .outer
+                .as_ref()
+                .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
+    }
+
+    /// Returns true if the socket may hold more input although a receive did not fill its buffer. A
+    /// wait for further input would last for ever then.
+    pub(super) fn leaves_some(&self) -> bool {
+        self.has_ahead() || !self.is_drained
+    }
+
+    /// Returns true if the peer that opened the tunnel announced the end of the stream.
+    pub(super) fn end_is_said(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
+    }
+
+    /// Returns true if a tunnel accepts no output although the socket has room: the proxy has to
+    /// respond first.
+    pub(super) fn is_held(&self) -> bool {
+        self.outer
+            .as_ref()
+            .is_some_and(|outer| !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::is_held))
+    }
+
+    /// Receives; 0 is the end.
+    pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.is_drained = false;
+        let (bytes, taken) = &mut self.ahead;
+        if *taken < bytes.len() {
+            let n = buffer.len().min(bytes.len() - *taken);
+            buffer[..n].copy_from_slice(&bytes[*taken..*taken + n]);
+            *taken += n;
+            if *taken == bytes.len() {
+                self.ahead = (Vec::new(), 0);
+            }
+            return Ok(n);
+        }
+        match &mut self.outer {
+            None => {
+                self.is_drained = true;
+                self.socket.recv(buffer)
+            }
+            Some(outer) => outer.recv(&self.socket, buffer, &mut self.is_drained),
+        }
+    }
+
+    /// Sends as much as there is room for. Through an outer layer, all bytes are encrypted, and the
+    /// rest is kept.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
+        let socket = &self.socket;
+        if !outer.say(socket)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        match &mut outer.tunnel {
+            None => outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?,
+            Some(tunnel) => tunnel.send(bytes)?,
+        }
+        outer.say(socket)?;
+        Ok(bytes.len())
+    }
+
+    /// Sends the kept bytes. Returns true when none are left.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        let Some(outer) = &mut self.outer else { return Ok(true) };
+        outer.say(&self.socket)
+    }
+
+    pub(super) fn has_output(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
+    }
+
+    /// The last words: of the TLS above, and of the one here. It does not wait.
+    pub(super) fn close(&mut self, above: Option<Box<TlsLayer>>) -> io::Result<()> {
+        if self.outer.is_some() {
+            self.socket.set_nonblocking(true)?;
+        }
+        if let Some(mut above) = above {
+            above.close();
+            above.flush(|sealed| match self.outer.is_some() {
+                true => self.send(sealed),
+                false => self.socket.send_nonblocking(sealed),
+            })?;
+        }
+        if let Some(outer) = &mut self.outer {
+            outer.secured.close();
+            outer.secured.flush(|sealed| self.socket.send(sealed))?;
+        }
+        Ok(())
+    }
+}
+
+impl ProxyTls {
+    /// Fills the buffer from bytes already received, and reads from the socket only if there are
+    /// none.
+    fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
+        let mut filled = 0;
+        loop {
+            let n = self.plain.len().min(buffer.len() - filled);
+            buffer[filled..filled + n].copy_from_slice(&self.wire[self.plain.start..self.plain.start + n]);
+            self.plain.start += n;
+            filled += n;
+            if let Some(tunnel) = &mut self.tunnel
+                && n > 0
+            {
+                tunnel.release(n);
+            }
+            if filled == buffer.len() {
+                break;
+            }
+            match &self.over {
+                Some(_) if filled > 0 => break,
+                // Not taken: the end is reported again.
+                Some(ProxyTlsEnd::Ended { .. }) => return Ok(0),
+                Some(ProxyTlsEnd::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
+                None => {}
+            }
+            if self.pass() || self.open() {
+                continue;
+            }
+            if filled > 0 {
+                break;
+            }
+            self.say(socket)?;
+            self.wire.copy_within(self.sealed.clone(), 0);
+            self.sealed = 0..self.sealed.len();
+            match socket.recv(&mut self.wire[self.sealed.end..])? {
+                // Whether that was an end or a cut is for what is inside to tell.
+                0 => self.over = Some(ProxyTlsEnd::Ended { is_said: false }),
+                n => self.sealed.end += n,
+            }
+            *is_drained = self.sealed.end < self.wire.len();
+        }
+        // A proxy that waits for its window must hear of it now. If it cannot, the next call finds out why.
+        if self.tunnel.is_some() {
+            let _ = self.say(socket);
+        }
+        Ok(filled)
+    }
+
+    /// Sends kept bytes, answers to key updates, and the tunnel's output. Returns true when none
+    /// are left.
+    fn say(&mut self, socket: &Socket) -> io::Result<bool> {
+        self.secured.tls.take_output(&mut self.secured.outgoing);
+        loop {
+            if !self.secured.flush(|sealed| socket.send(sealed))? {
+                return Ok(false);
+            }
+            let Some(tunnel) = &mut self.tunnel else { return Ok(true) };
+            let Some(output) = tunnel.output() else { return Ok(true) };
+            self.secured.tls.seal(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
+            // A closed tunnel reports it to the reader.
+            let _ = tunnel.sent();
+        }
+    }
+
+    /// Passes the next part of the decrypted bytes to the tunnel. Returns false if it needs more.
+    fn pass(&mut self) -> bool {
+        let Some(tunnel) = &mut self.tunnel else { return false };
+        let base = self.opened.start;
+        match tunnel.take(&mut self.wire[self.opened.clone()]) {
+            Ok(TunnelInput::Bytes(consumed, range)) => {
+                self.opened.start += consumed;
+                self.plain = base + range.start..base + range.end;
+            }
+            Ok(TunnelInput::Nothing) => {
+                self.opened = 0..0;
+                return false;
+            }
+            Ok(TunnelInput::End) => self.over = Some(ProxyTlsEnd::Ended { is_said: true }),
+            Err(error) => self.over = Some(ProxyTlsEnd::Broken(error.to_string())),
+        }
+        true
+    }
+
+    /// Opens the next record. `false` where more has to come first.
+    fn open(&mut self) -> bool {
+        if self.sealed.is_empty() {
+            return false;
+        }
+        match self.secured.tls.open(&mut self.wire[self.sealed.clone()]) {
+            Ok(opened) => {
+                let base = self.sealed.start;
+                self.sealed.start += opened.consumed;
+                let range = opened.payload.map(|range| base + range.start..base + range.end);
+                let has_any = range.is_some();
+                if let Some(range) = range {
+                    *if self.tunnel.is_some() { &mut self.opened } else { &mut self.plain } = range;
+                }
+                match opened.state {
+                    TlsStreamState::Open => true,
+                    TlsStreamState::NeedMore => has_any,
+                    TlsStreamState::PeerClosed => {
+                        self.over = Some(ProxyTlsEnd::Ended { is_said: true });
+                        true
+                    }
+                }
+            }
+            Err(error) => {
+                self.over = Some(ProxyTlsEnd::Broken(error.cause()));
+                self.secured.tls.take_output(&mut self.secured.outgoing);
+                true
+            }
+        }
+    }
+}

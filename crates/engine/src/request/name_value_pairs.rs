@@ -1,0 +1,52 @@
+//! Names and values for queries and forms.
+//!
+//! ```
+//! let client = haul::Client::new();
+//! let kept = vec![("a".to_owned(), "1".to_owned())];
+//! let request = client.post("http://h.test/").query(&kept).query([("b", "2 3")]).form(&[("c", "4")]).build()?;
+//! assert_eq!(request.target().path_and_query(), "/?a=1&b=2+3");
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use haul_policy::urlencode;
+
+/// A name and a value, as a pair or a reference to one.
+pub trait NameValuePair {
+    /// Returns the name.
+    fn name(&self) -> &str;
+
+    /// Returns the value.
+    fn value(&self) -> &str;
+}
+
+impl<N: AsRef<str>, V: AsRef<str>> NameValuePair for (N, V) {
+    fn name(&self) -> &str {
+        self.0.as_ref()
+    }
+
+    fn value(&self) -> &str {
+        self.1.as_ref()
+    }
+}
+
+impl<P: NameValuePair> NameValuePair for &P {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn value(&self) -> &str {
+        (**self).value()
+    }
+}
+
+/// Appends pairs to existing ones, encoded as in forms.
+pub(super) fn add<P: NameValuePair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
+    for pair in pairs {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(&urlencode::form(pair.name().as_bytes()));
+        text.push('=');
+        text.push_str(&urlencode::form(pair.value().as_bytes()));
+    }
+}

@@ -1,0 +1,294 @@
+//! Responses for programs that must not wait: futures and streams for any runtime.
+//!
+//! The exchange runs on a thread of the client, which wakes the task when something has arrived. If
+//! the program does not read a body, the client stops its server: it buffers at most 256 KiB.
+//!
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let url = origin.url("/bytes/1000000");
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
+//! let client = haul::Client::new();
+//! let mut response = client.get(&url).send_async().await?;
+//! let mut length = 0;
+//! while let Some(piece) = response.chunk().await? {
+//!     length += piece.len();
+//! }
+//! assert_eq!(length, 1_000_000);
+//! # Ok::<(), haul::Error>(())
+//! # }).unwrap();
+//! ```
+
+use std::future::{Future, poll_fn};
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use super::ResponseInfo;
+use super::body_buffer::{self, BodyBufferReader, NextChunk};
+use super::charset::{self, charset};
+use super::response_decoder::ResponseDecoder;
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::batch::executor::Executor;
+use crate::body::upload::{Feeder, RequestBody};
+use crate::body::{BodyDecoder, DecodeLimits};
+use crate::request::Request;
+use crate::{Client, Error, Result};
+
+/// A request being sent: the future of its response. Dropping the future before the response has
+/// arrived cancels the request.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct ResponseFuture {
+    client: Client,
+    state: ResponseFutureState,
+}
+
+enum ResponseFutureState {
+    /// The request was not submitted yet.
+    New(Result<Request>),
+    /// The request is under way.
+    Waiting(RunningExchange, DecodeLimits),
+    /// The response was returned.
+    Over,
+}
+
+/// An exchange on the client's thread. Dropping it cancels the exchange.
+struct RunningExchange {
+    executor: Arc<Executor>,
+    id: u64,
+    outlet: BodyBufferReader,
+    is_over: bool,
+    /// The streams that the request sends.
+    feeders: Vec<Feeder>,
+}
+
+impl RunningExchange {
+    /// Sends as much content as is possible now.
+    fn feed(&mut self, context: &mut Context<'_>) {
+        self.feeders.retain_mut(|feeder| !feeder.feed(context));
+    }
+}
+
+impl Drop for RunningExchange {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.outlet.give_up();
+            self.executor.cancel(self.id);
+        }
+    }
+}
+
+impl ResponseFuture {
+    pub(crate) fn new(client: &Client, request: Result<Request>) -> Self {
+        Self { client: client.clone(), state: ResponseFutureState::New(request) }
+    }
+}
+
+impl Future for ResponseFuture {
+    type Output = Result<AsyncResponse>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match std::mem::replace(&mut self.state, ResponseFutureState::Over) {
+                ResponseFutureState::New(request) => {
+                    let request = request?;
+                    let limits = request.options.decode_limits;
+                    let (intake, outlet) = body_buffer::pair();
+                    let at_end = outlet.at_end();
+                    let body = request.own.content(&request.options);
+                    let feeders = body.map(RequestBody::feeders).unwrap_or_default();
+                    let executor = Arc::clone(self.client.executor());
+                    let id = executor.submit(&self.client, request, |_| {
+                        (Box::new(intake), Box::new(move |outcome, _| at_end(outcome)))
+                    });
+                    self.state = ResponseFutureState::Waiting(
+                        RunningExchange { executor, id, outlet, is_over: false, feeders },
+                        limits,
+                    );
+                }
+                ResponseFutureState::Waiting(mut under_way, limits) => {
+                    under_way.feed(context);
+                    let Some(begun) = under_way.outlet.begun_or(context.waker()) else {
+                        self.state = ResponseFutureState::Waiting(under_way, limits);
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(match begun {
+                        Ok(about) => {
+                            let decoder = BodyDecoder::new(&under_way.outlet.show(), limits)
+                                .map_err(|error| error.with_url(about.url()))?;
+                            let unpacker = ResponseDecoder::new(decoder);
+                            Ok(AsyncResponse { about: *about, under_way, unpacker, broken: None })
+                        }
+                        Err(end) => {
+                            under_way.is_over = true;
+                            Err(end.result.err().unwrap_or_else(super::no_head))
+                        }
+                    });
+                }
+                ResponseFutureState::Over => panic!("a future that is done was polled again"),
+            }
+        }
+    }
+}
+
+/// A response whose head has arrived. Its body is received as the program awaits it. The response
+/// is also a [`Stream`] of pieces.
+///
+/// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection,
+/// or the HTTP/2 stream.
+pub struct AsyncResponse {
+    about: ResponseInfo,
+    under_way: RunningExchange,
+    unpacker: ResponseDecoder,
+    /// The error that ended the body. Every further read reports it again.
+    broken: Option<Error>,
+}
+
+impl AsyncResponse {
+    /// Returns the response, unless its status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] if it is.
+    pub fn error_for_status(self) -> Result<Self> {
+        self.about.check_status().map(|()| self)
+    }
+
+    /// Waits for bytes to take ([`ready`](Self::ready)); `false` at the end of the body.
+    ///
+    /// # Errors
+    /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends behind it.)
+    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        if let Some(error) = &self.broken {
+            return Poll::Ready(Err(error.again()));
+        }
+        self.poll_bring(context).map_err(|error| {
+            let error = error.with_url(self.url());
+            self.broken = Some(error.again());
+            error
+        })
+    }
+
+    /// Polls for bytes like [`poll_fill`](Self::poll_fill), without recording failures.
+    fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        self.under_way.feed(context);
+        loop {
+            if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
+                return Poll::Ready(Ok(true));
+            }
+            if self.under_way.is_over {
+                return Poll::Ready(Ok(false));
+            }
+            match self.under_way.outlet.next_or(context.waker()) {
+                NextChunk::Piece(piece) => self.unpacker.put(piece),
+                NextChunk::End(outcome) => {
+                    self.under_way.is_over = true;
+                    self.under_way.feeders.clear();
+                    self.about.complete(*outcome)?;
+                    self.unpacker.finish()?;
+                }
+                NextChunk::Later => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Returns the bytes that were filled in and not consumed.
+    #[must_use]
+    pub fn ready(&self) -> &[u8] {
+        self.unpacker.ready()
+    }
+
+    /// Marks `amount` of the [`ready`](Self::ready) bytes as used.
+    pub fn consume(&mut self, amount: usize) {
+        self.unpacker.consume(amount);
+    }
+
+    /// Reads what is available into `buffer`; 0 is the end.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize>> {
+        ready!(self.poll_fill(context))?;
+        let ready = self.unpacker.ready();
+        let n = ready.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&ready[..n]);
+        self.consume(n);
+        Poll::Ready(Ok(n))
+    }
+
+    /// Waits for the next piece of the body. Returns `None` at its end.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        poll_fn(|context| self.poll_chunk(context)).await
+    }
+
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>>> {
+        let is_there = ready!(self.poll_fill(context))?;
+        let piece = is_there.then(|| self.ready().to_vec());
+        self.consume(piece.as_ref().map_or(0, Vec::len));
+        Poll::Ready(Ok(piece))
+    }
+
+    /// Waits for the rest of the body.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn bytes(mut self) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        while poll_fn(|context| self.poll_fill(context)).await? {
+            all.extend_from_slice(self.ready());
+            self.consume(self.ready().len());
+        }
+        Ok(all)
+    }
+
+    /// Waits for the rest of the body, and returns it as text like
+    /// [`Response::text`](super::Response::text).
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn text(self) -> Result<String> {
+        let charset = self.head().get("content-type").and_then(charset);
+        Ok(charset::decode(self.bytes().await?, charset.as_deref()))
+    }
+
+    /// Waits for the rest of the body, and parses it as JSON.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    #[cfg(feature = "json")]
+    pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
+        let url = self.url();
+        super::from_json(&self.bytes().await?, url)
+    }
+}
+
+impl Deref for AsyncResponse {
+    type Target = ResponseInfo;
+
+    fn deref(&self) -> &ResponseInfo {
+        &self.about
+    }
+}
+
+impl Stream for AsyncResponse {
+    type Item = Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.broken.is_some() {
+            return Poll::Ready(None);
+        }
+        self.poll_chunk(context).map(Result::transpose)
+    }
+}
+
+impl std::fmt::Debug for AsyncResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AsyncResponse").field("about", &self.about).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,250 @@
+//! The buffer of a [`Response`](super::Response)'s body between the driver, which fills it, and the
+//! program, which reads it.
+//!
+//! The driver's side is a sink ([`BodyBufferSink`]); the program's is an [`BodyBufferReader`]. Bodies whose content is coded lie here as they
+//! came, and are decoded as they are taken: what 100 KiB decode to may be 100 MiB.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+
+use super::ResponseInfo;
+use crate::buffer::{Chunk, Lease};
+use crate::sink::memory::receive_into;
+use crate::sink::{BodyInfo, Sink, TransferWaker};
+use crate::sync::IgnorePoison;
+use crate::transfer::TransferOutcome;
+use crate::{Error, ErrorKind, Result};
+
+/// Maximum number of bytes in the buffer: two receives of a driver that does not wait for the
+/// program.
+pub(crate) const ROOM: u64 = 256 << 10;
+
+/// Maximum size up to which the announced length determines the initial memory of a whole body.
+const TRUSTED: u64 = 4 << 20;
+
+#[derive(Default)]
+struct BodyBufferState {
+    pieces: VecDeque<Chunk>,
+    bytes: u64,
+    has_begun: bool,
+    /// The program has seen the response, so that it cannot be discarded for a retry.
+    is_shown: bool,
+    coding: Vec<u8>,
+    length: Option<u64>,
+    /// The whole body in one piece, if the program wants it so.
+    whole: Option<Vec<u8>>,
+    /// The program does not want the rest of the body.
+    is_given_up: bool,
+    /// The driver that waits for room.
+    driver: Option<(Arc<dyn TransferWaker>, usize)>,
+    /// The reader that waits for bytes.
+    reader: Option<Waker>,
+    /// The program runs on another thread than the driver; the metadata for it is kept here.
+    is_remote: bool,
+    about: Option<Box<ResponseInfo>>,
+    end: Option<Box<TransferOutcome>>,
+}
+
+/// The result of a look for bytes without waiting.
+pub(crate) enum NextChunk {
+    /// Bytes of the body.
+    Piece(Chunk),
+    /// The exchange is over, with this result.
+    End(Box<TransferOutcome>),
+    /// No bytes yet. The reader will be woken.
+    Later,
+}
+
+/// The driver's side of the buffer.
+pub(crate) struct BodyBufferSink(Arc<Mutex<BodyBufferState>>);
+
+/// The program's side of the buffer.
+pub(crate) struct BodyBufferReader(Arc<Mutex<BodyBufferState>>);
+
+/// Makes both sides of a buffer.
+pub(crate) fn pair() -> (BodyBufferSink, BodyBufferReader) {
+    let held = Arc::new(Mutex::new(BodyBufferState::default()));
+    (BodyBufferSink(Arc::clone(&held)), BodyBufferReader(held))
+}
+
+fn lock(held: &Mutex<BodyBufferState>) -> MutexGuard<'_, BodyBufferState> {
+    held.lock().ignore_poison()
+}
+
+/// Wakes the waiter for bytes, after the lock is released, since this may run the program.
+fn wake(mut held: MutexGuard<'_, BodyBufferState>) {
+    let reader = held.reader.take();
+    drop(held);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+impl Sink for BodyBufferSink {
+    fn takes_coded(&mut self, coding: &[u8]) -> bool {
+        lock(&self.0).coding = coding.to_vec();
+        true
+    }
+
+    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+        let mut held = lock(&self.0);
+        held.has_begun = true;
+        held.length = begin.length;
+        if held.is_remote {
+            let (head, target) = (begin.head.clone(), begin.place.clone());
+            let (facts, history) = (Box::new(begin.facts.clone()), begin.history.to_vec());
+            held.about = Some(Box::new(ResponseInfo { head, target, facts, history, trailers: None }));
+        }
+        wake(held);
+        Ok(())
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        let mut held = lock(&self.0);
+        // A waiting driver stops by itself as soon as there are bytes.
+        let Some(waker) = waker.filter(|_| held.whole.is_none() && !held.is_given_up) else { return u64::MAX };
+        let room = ROOM.saturating_sub(held.bytes);
+        if room == 0 {
+            held.driver = Some((Arc::clone(waker), token));
+        }
+        room
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        let mut held = lock(&self.0);
+        if held.is_given_up {
+            return Err(Error::new(ErrorKind::Write, "the response is not wanted any more"));
+        }
+        match &mut held.whole {
+            Some(whole) => whole.extend_from_slice(lease.bytes()),
+            None => {
+                let piece = lease.keep();
+                held.bytes += piece.bytes().len() as u64;
+                held.pieces.push_back(piece);
+                wake(held);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        receive_into(lock(&self.0).whole.as_mut()?, socket, most)
+    }
+
+    fn restart(&mut self) -> bool {
+        let mut held = lock(&self.0);
+        if held.is_shown {
+            return false;
+        }
+        let (driver, reader, is_remote) = (held.driver.take(), held.reader.take(), held.is_remote);
+        *held = BodyBufferState { driver, reader, is_remote, ..BodyBufferState::default() };
+        true
+    }
+}
+
+impl BodyBufferReader {
+    /// The driver is on another thread, and this is what it says at the end.
+    pub(crate) fn at_end(&self) -> impl FnOnce(TransferOutcome) + Send + 'static {
+        lock(&self.0).is_remote = true;
+        let held = Arc::clone(&self.0);
+        move |outcome| {
+            let mut held = lock(&held);
+            held.end = Some(Box::new(outcome));
+            wake(held);
+        }
+    }
+
+    /// Returns the response once it has begun, or its failure. Otherwise keeps the waker.
+    pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
+        let mut held = lock(&self.0);
+        if let Some(about) = held.about.take() {
+            // The response cannot be discarded for a retry from now on.
+            held.is_shown = true;
+            return Some(Ok(about));
+        }
+        if let Some(end) = held.end.take() {
+            return Some(Err(end));
+        }
+        held.reader = Some(waker.clone());
+        None
+    }
+
+    /// Returns the next bytes or the end. Otherwise keeps the waker.
+    pub(crate) fn next_or(&self, waker: &Waker) -> NextChunk {
+        if let Some(piece) = self.take() {
+            return NextChunk::Piece(piece);
+        }
+        let mut held = lock(&self.0);
+        if !held.pieces.is_empty() {
+            drop(held);
+            return self.next_or(waker);
+        }
+        if let Some(end) = held.end.take() {
+            return NextChunk::End(end);
+        }
+        held.reader = Some(waker.clone());
+        NextChunk::Later
+    }
+
+    /// Records that the program does not want the rest.
+    pub(crate) fn give_up(&self) {
+        lock(&self.0).is_given_up = true;
+    }
+
+    /// Returns whether the response has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        lock(&self.0).has_begun
+    }
+
+    /// Records that the program has seen the response, so that it cannot be discarded for a retry.
+    /// Returns the codings of the content.
+    pub(crate) fn show(&self) -> Vec<u8> {
+        let mut held = lock(&self.0);
+        held.is_shown = true;
+        std::mem::take(&mut held.coding)
+    }
+
+    /// Returns whether there are bytes to take.
+    pub(crate) fn has_bytes(&self) -> bool {
+        !lock(&self.0).pieces.is_empty()
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn take(&self) -> Option<Chunk> {
+        let mut held = lock(&self.0);
+        let piece = held.pieces.pop_front()?;
+        held.bytes -= piece.bytes().len() as u64;
+        let driver = held.driver.take();
+        drop(held);
+        if let Some((driver, token)) = driver {
+            driver.wake(token);
+        }
+        Some(piece)
+    }
+
+    /// Collects the rest of the body in one piece, behind the bytes of `first`.
+    pub(crate) fn gather(&self, first: &[u8]) {
+        let mut held = lock(&self.0);
+        let there = first.len() as u64 + held.bytes;
+        let mut whole = Vec::with_capacity(held.length.unwrap_or(0).min(TRUSTED).max(there) as usize);
+        whole.extend_from_slice(first);
+        for piece in held.pieces.drain(..) {
+            whole.extend_from_slice(piece.bytes());
+        }
+        held.bytes = 0;
+        held.whole = Some(whole);
+        let driver = held.driver.take();
+        drop(held);
+        if let Some((driver, token)) = driver {
+            driver.wake(token);
+        }
+    }
+
+    /// Takes the gathered body.
+    pub(crate) fn gathered(&self) -> Vec<u8> {
+        lock(&self.0).whole.take().unwrap_or_default()
+    }
+}

@@ -1,0 +1,107 @@
+//! Responses with their whole bodies, for programs that want both at once.
+
+use std::time::Instant;
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, ResponseHead};
+
+use super::charset::{self, charset};
+use super::no_head;
+use super::response_info::check_status;
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::body::delivery::BodyDelivery;
+use crate::drive::blocking;
+use crate::facts::Facts;
+use crate::request::Request;
+use crate::sink::Sink;
+use crate::sink::memory::MemorySink;
+use crate::transfer::{FollowedRedirect, Transfer, TransferOutcome};
+use crate::{Client, Result};
+
+/// A response and its body, read to its end.
+///
+/// ```
+/// # let origin = testkit::origin::Origin::builder().start().unwrap();
+/// # let url = origin.url("/small");
+/// let client = haul::Client::new();
+/// let reply = client.call(client.get(&url).build()?)?;
+/// assert_eq!((reply.status(), &reply.body[..]), (200, &b"small\n"[..]));
+/// assert_eq!(reply.into_text(), "small\n");
+/// # Ok::<(), haul::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BufferedResponse {
+    /// The head of the response.
+    pub head: ResponseHead,
+    /// The target of the response, after redirects.
+    pub target: Target,
+    /// Sizes, times and addresses.
+    pub facts: Box<Facts>,
+    /// The redirects that were followed, if they are kept.
+    pub history: Vec<FollowedRedirect>,
+    /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
+    pub trailers: Option<Fields>,
+    /// The body, decoded if decoding was requested.
+    pub body: Vec<u8>,
+}
+
+impl BufferedResponse {
+    /// Returns the status code (RFC 9110 section 15).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.status()
+    }
+
+    /// Returns the response, unless its status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] if it is.
+    pub fn error_for_status(self) -> Result<Self> {
+        check_status(&self.head, &self.target).map(|()| self)
+    }
+
+    /// Returns the body as text, like [`Response::text`](super::Response::text).
+    #[must_use]
+    pub fn into_text(self) -> String {
+        let charset = self.head.get("content-type").and_then(charset);
+        charset::decode(self.body, charset.as_deref())
+    }
+
+    /// Returns the body, parsed as JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        super::from_json(&self.body, self.target.to_url())
+    }
+
+    /// Makes a reply of an outcome and the body received.
+    ///
+    /// # Errors
+    /// The outcome's.
+    pub(crate) fn of(outcome: TransferOutcome, body: Vec<u8>) -> Result<Self> {
+        let TransferOutcome { result, target, head, facts, history, trailers, .. } = outcome;
+        result?;
+        Ok(Self { head: head.ok_or_else(no_head)?, target, facts, history, trailers, body })
+    }
+}
+
+/// Sends a request, and waits for all of its response.
+pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse> {
+    let (outcome, memory) = perform(client, request, MemorySink::default());
+    BufferedResponse::of(outcome, memory.into_bytes())
+}
+
+/// Sends a request, and receives the body into a sink, which is returned.
+pub(crate) fn perform<S: Sink>(client: &Client, request: Request, sink: S) -> (TransferOutcome, S) {
+    let Request { target, options, own } = request;
+    let path = BodyDelivery::new(Box::new(sink));
+    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
+    let (outcome, path) = blocking::run_to_end(client, transfer).into_outcome();
+    let sink: Box<dyn std::any::Any> = path.into_sink();
+    let sink = sink.downcast::<S>().unwrap_or_else(|_| unreachable!("a path gives back the sink that it was made of"));
+    (outcome, *sink)
+}

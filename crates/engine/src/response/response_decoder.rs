@@ -1,0 +1,93 @@
+//! Decodes content as the program reads it.
+
+use crate::Result;
+use crate::body::BodyDecoder;
+use crate::buffer::Chunk;
+
+/// Number of bytes decoded at once in the first step. Later steps adapt to how much the content
+/// expands.
+const FIRST: usize = 4 << 10;
+const LEAST: usize = 256;
+const MOST: usize = 64 << 10;
+/// Number of decoded bytes that one step should produce at most.
+const WANTED: usize = 128 << 10;
+
+/// A piece of a body on its way to the program, and the decoder of coded content.
+pub(super) struct ResponseDecoder {
+    decoder: Option<BodyDecoder>,
+    piece: Option<Chunk>,
+    /// Number of bytes of the piece already taken, or decoded.
+    at: usize,
+    plain: Vec<u8>,
+    /// Number of decoded bytes already taken.
+    taken: usize,
+    step: usize,
+}
+
+impl ResponseDecoder {
+    pub(super) fn new(decoder: Option<BodyDecoder>) -> Self {
+        Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
+    }
+
+    /// Returns whether the program gets the bytes as they were received.
+    pub(super) fn is_plain(&self) -> bool {
+        self.decoder.is_none()
+    }
+
+    /// Returns the bytes that can be taken now.
+    pub(super) fn ready(&self) -> &[u8] {
+        match (&self.decoder, &self.piece) {
+            (None, Some(piece)) => &piece.bytes()[self.at..],
+            (None, None) => &[],
+            (Some(_), _) => &self.plain[self.taken..],
+        }
+    }
+
+    /// Marks `n` bytes as taken.
+    pub(super) fn consume(&mut self, n: usize) {
+        let at = if self.decoder.is_none() { &mut self.at } else { &mut self.taken };
+        *at += n;
+    }
+
+    /// Decodes more of the piece. Returns `false` if another piece is needed, or if this one gives
+    /// nothing more.
+    ///
+    /// # Errors
+    /// Those of the decoder.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let Some(decoder) = &mut self.decoder else { return Ok(!self.ready().is_empty()) };
+        while self.taken == self.plain.len() {
+            let rest = self.piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.at..]);
+            if rest.is_empty() {
+                return Ok(false);
+            }
+            let step = rest.len().min(self.step);
+            self.plain.clear();
+            self.taken = 0;
+            let plain = &mut self.plain;
+            decoder.push(&rest[..step], &mut |bytes| {
+                plain.extend_from_slice(bytes);
+                Ok(())
+            })?;
+            self.at += step;
+            self.step = if self.plain.len() > WANTED { (self.step / 2).max(LEAST) } else { (self.step * 2).min(MOST) };
+        }
+        Ok(true)
+    }
+
+    /// Adds the next piece, once everything from the last one was taken.
+    pub(super) fn put(&mut self, piece: Chunk) {
+        self.piece = Some(piece);
+        self.at = 0;
+    }
+
+    /// Ends the body.
+    ///
+    /// # Errors
+    /// Coded content that ended too early.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.piece = None;
+        self.at = 0;
+        self.decoder.as_mut().map_or(Ok(()), BodyDecoder::finish)
+    }
+}

@@ -1,0 +1,113 @@
+//! The metadata of a response.
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
+
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::Result;
+use crate::facts::Facts;
+use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
+
+/// The head of a response and the facts of its transfer, common to [`Response`](crate::Response)
+/// and [`AsyncResponse`](crate::AsyncResponse).
+#[derive(Debug, Clone)]
+pub struct ResponseInfo {
+    pub(super) head: ResponseHead,
+    pub(super) target: Target,
+    pub(super) facts: Box<Facts>,
+    pub(super) history: Vec<FollowedRedirect>,
+    pub(super) trailers: Option<Fields>,
+}
+
+impl ResponseInfo {
+    /// Returns the status code (RFC 9110 section 15).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.status()
+    }
+
+    /// Returns whether the status is from 200 to 299.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status())
+    }
+
+    /// Returns the HTTP version of the server's answer.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.head.version()
+    }
+
+    /// Returns the head: the reason phrase, and all fields in their order and spelling, including
+    /// repeated ones.
+    #[must_use]
+    pub fn head(&self) -> &ResponseHead {
+        &self.head
+    }
+
+    /// Returns the first value under this name (case-insensitive), if it is text (visible ASCII or
+    /// UTF-8).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.head.get(name)?).ok()
+    }
+
+    /// Returns the target of the response, after redirects.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Returns the URL of the response as text, without user and password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.target.to_url()
+    }
+
+    /// Returns times, addresses and sizes, as far as they are known. They are complete once the
+    /// body was read.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Returns the redirects that were followed, the first one first.
+    #[must_use]
+    pub fn history(&self) -> &[FollowedRedirect] {
+        &self.history
+    }
+
+    /// Returns the trailer section (RFC 9110 section 6.5), if the body was read to its end and has
+    /// one.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&Fields> {
+        self.trailers.as_ref()
+    }
+
+    /// Returns the announced length of the body, before decoding.
+    #[must_use]
+    pub fn content_length(&self) -> Option<u64> {
+        std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
+    }
+
+    /// Fails if the status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] then.
+    pub(super) fn check_status(&self) -> Result<()> {
+        check_status(&self.head, &self.target)
+    }
+
+    /// The exchange has ended: all facts are known now. Returns the previous state.
+    pub(super) fn complete(&mut self, outcome: TransferOutcome) -> Result<()> {
+        self.facts = outcome.facts;
+        self.trailers = outcome.trailers;
+        outcome.result
+    }
+}
+
+/// As [`ResponseInfo::check_status`].
+pub(super) fn check_status(head: &ResponseHead, target: &Target) -> Result<()> {
+    if head.status() < 400 { Ok(()) } else { Err(bad_status(head).with_url(target.to_url())) }
+}

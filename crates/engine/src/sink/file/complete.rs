@@ -1,0 +1,118 @@
+//! Completes a file: checks its content against the checksum, syncs it if wanted, and gives it its
+//! name.
+
+use std::fs::{self, File};
+use std::io::{self, Seek};
+
+use rustix::io::Errno;
+
+use super::naming::{self, Clobber};
+use super::open_file::OpenFile;
+use super::partial::PartialFile;
+use super::{AppendPosition, FileSink};
+use crate::Result;
+
+impl FileSink {
+    pub(super) fn give_name(&mut self, state: OpenFile) -> io::Result<()> {
+        let clobber = self.clobber;
+        let target = self.target.clone().unwrap_or_else(|| self.path.clone());
+        let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.give_to(file));
+        let named = match state {
+            #[cfg(target_os = "linux")]
+            OpenFile::Unnamed(file) => {
+                give_ownership(&file);
+                self.sync_content(&file)?;
+                naming::unnamed::give_name(&file, &target, clobber, self.options.sync)
+                    .or_else(|why| self.copy_over(&file, why))
+            }
+            OpenFile::Beside(file, beside) => {
+                give_ownership(&file);
+                self.sync_content(&file)?;
+                naming::give_name(&beside, &target, clobber).or_else(|why| self.copy_over(&file, why))
+            }
+            OpenFile::Partial(writer) => {
+                let partial = writer.partial();
+                give_ownership(partial.file());
+                naming::give_name(partial.path(), &target, clobber).or_else(|why| {
+                    let copied = self.copy_over(partial.file(), why);
+                    // Without its note no later run can use the file.
+                    partial.remove();
+                    copied
+                })
+            }
+            OpenFile::Elsewhere(file) => return self.copy_over(&file, Errno::BUSY.into()).map(drop),
+            OpenFile::InPlace(file) => {
+                self.cut_behind(&file)?;
+                return self.sync_content(&file);
+            }
+            OpenFile::Null(file) => return self.sync_content(&file),
+            OpenFile::Due | OpenFile::Closed => return Ok(()),
+        }?;
+        if self.options.sync {
+            File::open(naming::directory_of(&named))?.sync_all()?;
+        }
+        if named != target {
+            self.path = named;
+        }
+        Ok(())
+    }
+
+    /// Truncates a file that was continued before its end and received less than it had there, so
+    /// that no old bytes remain behind the new ones.
+    fn cut_behind(&self, mut file: &File) -> io::Result<()> {
+        if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.adds_to_file() {
+            return Ok(());
+        }
+        let end = file.stream_position()?;
+        if end < file.metadata()?.len() { file.set_len(end) } else { Ok(()) }
+    }
+
+    pub(super) fn sync_content(&self, file: &File) -> io::Result<()> {
+        // A file that cannot be synced (a device, a pipe) fails with EINVAL.
+        match if self.options.sync { file.sync_all() } else { Ok(()) } {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+
+    /// Returns whether the body is appended to an existing regular file.
+    pub(super) fn adds_to_file(&self) -> bool {
+        self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Checks the content against its checksum.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let Some(checksum) = &self.options.checksum else { return Ok(()) };
+        let found = match (self.hasher.take(), &self.state) {
+            (Some(hasher), _) => Ok(hasher.finish()),
+            (None, OpenFile::Partial(writer)) => checksum.of(writer.partial().file()),
+            // Nothing was missing: no response has begun.
+            (None, OpenFile::Closed) if self.adds_to_file() => {
+                File::open(&self.path).and_then(|file| checksum.of(&file))
+            }
+            (None, state) => match state.file() {
+                Some(file) => checksum.of(file),
+                None => return Ok(()),
+            },
+        };
+        let found = found.map_err(|error| self.error(error))?;
+        checksum.agrees(&found).inspect_err(|_| {
+            // The partial content is kept for inspection, but not under its final name.
+            let Some(beside) =
+                self.target.as_deref().and_then(PartialFile::beside).filter(|_| !self.options.remove_on_error)
+            else {
+                return;
+            };
+            match &self.state {
+                #[cfg(target_os = "linux")]
+                OpenFile::Unnamed(file) => {
+                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace, false);
+                }
+                OpenFile::Beside(_, path) => {
+                    let _ = fs::rename(path, beside);
+                }
+                _ => {}
+            }
+        })
+    }
+}

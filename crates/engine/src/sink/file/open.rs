@@ -1,0 +1,136 @@
+//! Opens the file that a body is written to: one without a name, one beside the target, a partial
+//! one, or the target in place.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::naming::{self, Clobber, is_in_the_way};
+use super::open_file::{DeviceFile, OpenFile};
+use super::partial::{PartWriter, PartialFile};
+use super::reservation::{WORTH_RESERVING, is_full};
+use super::{BodyInfo, File, FileSink, directory_mode};
+
+impl FileSink {
+    pub(super) fn open(&mut self, begin: Option<&BodyInfo<'_>>) -> io::Result<OpenFile> {
+        if let Some(device) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
+            return Ok(OpenFile::of(device));
+        }
+        let renames = !self.options.in_place && self.options.append.is_none();
+        let metadata = self.look(renames)?;
+        if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
+            // The kernel refuses other users' FIFOs in directories such as /tmp, but only to an open that may create.
+            let device = DeviceFile::new(OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?);
+            if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
+                devices.keep(&self.path, &device);
+            }
+            return Ok(OpenFile::of(device));
+        }
+        if self.options.in_place && self.options.append.is_none() {
+            if begin.is_some() {
+                return Ok(OpenFile::Due);
+            }
+            return self.open_in_place().map(|file| OpenFile::InPlace(Arc::new(file)));
+        }
+        if self.options.create_dirs {
+            self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
+        }
+        // As a plain creation would give (the umask applies), or no more than the replaced file has.
+        let asked = self.options.mode.unwrap_or(0o666);
+        let mode = metadata.as_ref().map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
+        if self.options.append.is_some() {
+            let mut options = OpenOptions::new();
+            // Read where the whole of it is to be held against a checksum.
+            options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
+            let mut file = options.open(&self.path)?;
+            let length = file.metadata()?.len();
+            self.was_long.get_or_insert(length);
+            // curl adds to the end whatever the offset; haul puts each byte at its place.
+            file.seek(match self.options.in_place {
+                true => SeekFrom::End(0),
+                false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
+            })?;
+            return Ok(OpenFile::InPlace(Arc::new(file)));
+        }
+        let length = begin.and_then(|begin| begin.length);
+        let Some(target) = self.target.clone() else { return self.open_elsewhere(length, Errno::BUSY.into()) };
+        let parent = naming::directory_of(&target);
+        if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
+            return partial.map(OpenFile::Partial);
+        }
+        // Whatever speaks against it, the other way says why if it matters there too.
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = naming::unnamed::create(parent, mode) {
+            return Ok(OpenFile::Unnamed(file));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(mode);
+        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
+        match naming::with_temporary_name(parent, |path| options.open(path)) {
+            Ok((file, path)) => Ok(OpenFile::Beside(file, path)),
+            Err(error) if self.replaced.is_some() && is_in_the_way(&error) => self.open_elsewhere(length, error),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create_directories(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(directory_mode(self.options.in_place)).create(path)
+    }
+
+    pub(super) fn open_in_place(&mut self) -> io::Result<File> {
+        if self.options.create_dirs {
+            self.create_directories(naming::directory_of(&self.path))?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
+        // A second try writes the file that the first one has made.
+        let is_own = self.is_begun || matches!(self.clobber, Clobber::Own | Clobber::Replace);
+        if is_own {
+            options.create(true).truncate(true);
+        } else {
+            options.create_new(true);
+        }
+        for name in naming::names(&self.path.clone(), self.clobber) {
+            let opened = if self.is_guarded { Self::open_guarded(&mut options, &name) } else { options.open(&name) };
+            match opened {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => {
+                    self.path = name;
+                    self.is_begun = opened.is_ok();
+                    return opened;
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// The partial file for this response, if it is worth one.
+    fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
+        if let Some(left) = self.left.take() {
+            // By the status: the first gap may well begin at the first byte.
+            if begin.head.status() == 206 {
+                let end = left.gap(begin.offset).map_or(begin.offset, |gap| gap.end);
+                return left.writer(begin.offset..end).map(Some);
+            }
+            left.remove();
+        }
+        let (Some(total), Some(validator), Some(path)) =
+            (begin.total.filter(|&total| total >= WORTH_RESERVING), begin.validator, PartialFile::beside(target))
+        else {
+            return Ok(None);
+        };
+        if begin.length != Some(total) {
+            return Ok(None);
+        }
+        match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
+            Ok(partial) => Arc::new(partial).writer(0..total).map(Some),
+            Err(error) if is_full(&error) => Err(error),
+            // Whatever the reason, the file can still be written.
+            Err(_) => Ok(None),
+        }
+    }
+}

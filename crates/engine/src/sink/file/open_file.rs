@@ -1,0 +1,78 @@
+//! The open file, and its temporary name.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempPath;
+
+use super::super::null::is_null;
+use super::super::partial::PartWriter;
+use crate::sync::IgnorePoison;
+
+/// Caches the character device that was opened last, so that thousands of bodies for `/dev/null`
+/// open it once. (A FIFO is not cached: its reader waits for the end, which only closing gives.)
+#[derive(Debug, Default)]
+pub struct DeviceCache {
+    last: Mutex<Option<(PathBuf, DeviceFile)>>,
+}
+
+/// A file other than a regular one, and its kind.
+#[derive(Debug, Clone)]
+pub(super) struct DeviceFile {
+    file: Arc<File>,
+    is_null: bool,
+}
+
+impl DeviceFile {
+    pub(super) fn new(file: File) -> Self {
+        Self { is_null: is_null(&file), file: Arc::new(file) }
+    }
+}
+
+impl DeviceCache {
+    pub(super) fn find(&self, path: &Path) -> Option<DeviceFile> {
+        let last = self.last.lock().ignore_poison();
+        // As text: it is the very name that comes again, and paths are compared part by part.
+        last.as_ref().filter(|(name, _)| name.as_os_str() == path.as_os_str()).map(|(_, device)| device.clone())
+    }
+
+    pub(super) fn keep(&self, path: &Path, device: &DeviceFile) {
+        *self.last.lock().ignore_poison() = Some((path.to_owned(), device.clone()));
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum OpenFile {
+    Closed,
+    /// Opened in place once there is something to write. A response without content therefore keeps
+    /// the old file.
+    Due,
+    /// A file without a name. It vanishes unless it is given one.
+    #[cfg(target_os = "linux")]
+    Unnamed(File),
+    Beside(File, TempPath),
+    Partial(PartWriter),
+    /// A file without a name outside the target's directory. The complete content is copied into
+    /// the target.
+    Elsewhere(File),
+    InPlace(Arc<File>),
+    /// Open, but what is written to it is lost.
+    Null(Arc<File>),
+}
+
+impl OpenFile {
+    pub(super) fn of(device: DeviceFile) -> Self {
+        if device.is_null { Self::Null(device.file) } else { Self::InPlace(device.file) }
+    }
+
+    pub(super) fn file(&self) -> Option<&File> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(file) => Some(file),
+            Self::Beside(file, _) | Self::Elsewhere(file) => Some(file),
+            Self::InPlace(file) | Self::Null(file) => Some(file),
+            Self::Partial(_) | Self::Due | Self::Closed => None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Extracted matches on their way: many short values in one allocation, with their ends.
+//!
+//! ```
+//! use haul::sink::match_list::MatchList;
+//! let mut records = MatchList::default();
+//! records.push(b"AS1");
+//! records.push(b"AS22");
+//! assert_eq!(records.to_lines(), b"AS1\nAS22\n");
+//! ```
+
+use std::sync::Arc;
+
+/// Values in the order in which they were found.
+#[derive(Debug, Default, Clone)]
+pub struct MatchList {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Place in the input that the records come from, if it is wanted.
+    pub place: Option<MatchRange>,
+}
+
+/// A place in the order of a run's input: the numbers of the transfers that led to the value, first
+/// stage first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchRange {
+    /// The numbers of the transfers up to the one whose body contains the values.
+    pub order: Arc<[u64]>,
+    /// Number of values found in it before.
+    pub before: u64,
+}
+
+impl MatchRange {
+    /// Returns the place of the value with this index.
+    #[must_use]
+    pub fn order_of(&self, index: usize) -> Vec<u64> {
+        let mut order = self.order.to_vec();
+        order.push(self.before + index as u64);
+        order
+    }
+}
+
+impl MatchList {
+    /// Adds a value.
+    pub fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Moves all values of `other` to the end of this list.
+    pub fn append(&mut self, other: &mut Self) {
+        let base = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        self.ends.extend(other.ends.drain(..).map(|end| end + base));
+    }
+
+    /// Returns the values.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let value = &self.bytes[start..end];
+            start = end;
+            value
+        })
+    }
+
+    /// Returns the number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the memory that the list holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    /// Returns the values as lines, each ended by a line feed.
+    #[must_use]
+    pub fn to_lines(&self) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(self.bytes.len() + self.ends.len());
+        for value in self.iter() {
+            lines.extend_from_slice(value);
+            lines.push(b'\n');
+        }
+        lines
+    }
+
+    /// Empties the list and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appending_keeps_the_borders() {
+        let (mut a, mut b) = (MatchList::default(), MatchList::default());
+        a.push(b"x");
+        b.push(b"yy");
+        b.push(b"");
+        a.append(&mut b);
+        assert!(b.is_empty());
+        assert_eq!(a.iter().collect::<Vec<_>>(), [&b"x"[..], b"yy", b""]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Selects the credentials of a request: the user's, the URL's or netrc's.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::auth::{Credentials, UserCredentials, NetrcLookup, identity_for};
+//! use haul_policy::redirect::SecretHandling;
+//!
+//! let file = b"machine a.example login ann password secret";
+//! let given = UserCredentials { netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
+//! let a = identity_for(&given, &Target::parse("https://a.example/")?, SecretHandling::Keep, false)?;
+//! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
+//! let b = identity_for(&given, &Target::parse("https://b.example/")?, SecretHandling::Drop, false)?;
+//! assert_eq!(b.credentials, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+
+use super::{AuthError, Credentials};
+use crate::netrc::{self, NetrcError};
+use crate::redirect::SecretHandling;
+use crate::target::Target;
+
+/// The credentials that the user gave. `Debug` shows no secret.
+#[derive(Clone, Copy, Default)]
+pub struct UserCredentials<'g> {
+    /// `-u`. Bound to the first origin; replaces netrc, as in curl.
+    pub user: Option<&'g Credentials>,
+    /// `--oauth2-bearer`. Bound to the first origin.
+    pub bearer: Option<&'g [u8]>,
+    /// `-n`, `--netrc-optional`.
+    pub netrc: NetrcLookup<'g>,
+}
+
+/// The use of netrc, with the file's text.
+#[derive(Clone, Copy, Default)]
+pub enum NetrcLookup<'g> {
+    /// Do not use netrc.
+    #[default]
+    Off,
+    /// `--netrc-optional`: credentials in the URL take precedence; for a URL with only a user, the
+    /// file supplies the password.
+    Optional(&'g [u8]),
+    /// `--netrc`: the file takes precedence over a password in the URL, for the URL's user.
+    Required(&'g [u8]),
+}
+
+/// The credentials with which a request may answer a challenge, or which it may send unasked.
+/// `Debug` shows no secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RequestCredentials {
+    /// Credentials for Basic and Digest.
+    pub credentials: Option<Credentials>,
+    /// The token for Bearer.
+    pub bearer: Option<Vec<u8>>,
+}
+
+/// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
+/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there ([`SecretHandling::Keep`] and `false` for the first
+/// request).
+///
+/// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
+/// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
+pub fn identity_for(
+    given: &UserCredentials<'_>,
+    target: &Target,
+    secrets: SecretHandling,
+    downgraded: bool,
+) -> Result<RequestCredentials, CredentialsError> {
+    let mut identity = RequestCredentials::default();
+    if downgraded {
+        return Ok(identity);
+    }
+    if secrets == SecretHandling::Keep {
+        identity.bearer = given.bearer.map(<[u8]>::to_vec);
+    }
+    if let Some(user) = given.user {
+        identity.credentials = Some(user.clone()).filter(|_| secrets == SecretHandling::Keep);
+        return Ok(identity);
+    }
+    // `@host` and `:@host` name no user, as in curl and browsers.
+    let names_one = |(user, password): &(Vec<u8>, Vec<u8>)| !(user.is_empty() && password.is_empty());
+    let of_url = target.userinfo_bytes().filter(names_one).filter(|_| secrets == SecretHandling::Keep);
+    let (text, goes_first) = match given.netrc {
+        NetrcLookup::Off => (None, false),
+        NetrcLookup::Optional(text) => (Some(text), false),
+        NetrcLookup::Required(text) => (Some(text), true),
+    };
+    // `user@host` leaves the password to the file, `user:@host` does not. Neither uses another
+    // user's (CVE-2026-8926).
+    let has_password = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
+    let is_whole = has_password && !goes_first;
+    if let (Some(text), false) = (text, is_whole) {
+        let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
+        // An entry with neither user nor password does not identify us (CVE-2025-0167).
+        let says = |entry: &netrc::NetrcEntry| entry.login.is_some() || entry.password.is_some();
+        if let Some(entry) = netrc::find(text, target.host_text(), login)?.filter(says) {
+            let user = login.map(<[u8]>::to_vec).or(entry.login).unwrap_or_default();
+            identity.credentials = Some(Credentials::new(user, entry.password.unwrap_or_default())?);
+            return Ok(identity);
+        }
+    }
+    identity.credentials = of_url.map(|(user, password)| Credentials::new(user, password)).transpose()?;
+    Ok(identity)
+}
+
+/// The reason why the credentials cannot be determined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CredentialsError {
+    /// The netrc text is malformed.
+    Netrc(NetrcError),
+    /// The credentials cannot be sent.
+    Auth(AuthError),
+}
+
+impl From<NetrcError> for CredentialsError {
+    fn from(error: NetrcError) -> Self {
+        CredentialsError::Netrc(error)
+    }
+}
+
+impl From<AuthError> for CredentialsError {
+    fn from(error: AuthError) -> Self {
+        CredentialsError::Auth(error)
+    }
+}
+
+impl fmt::Display for CredentialsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CredentialsError::Netrc(error) => error.fmt(f),
+            CredentialsError::Auth(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for CredentialsError {}
+
+impl fmt::Debug for UserCredentials<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserCredentials")
+            .field("user", &self.user.is_some())
+            .field("bearer", &self.bearer.is_some())
+            .field("netrc", &self.netrc)
+            .finish()
+    }
+}
+
+impl fmt::Debug for NetrcLookup<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NetrcLookup::Off => "Off",
+            NetrcLookup::Optional(_) => "Optional(..)",
+            NetrcLookup::Required(_) => "Required(..)",
+        })
+    }
+}
+
+impl fmt::Debug for RequestCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RequestCredentials { credentials, bearer } = self;
+        write!(f, "Identity {{ credentials: {credentials:?}, bearer: {} }}", bearer.is_some())
+    }
+}

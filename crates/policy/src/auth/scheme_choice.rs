@@ -1,0 +1,71 @@
+//! Selects the challenge to answer.
+
+use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
+
+/// The schemes that the user allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllowedSchemes {
+    /// `--basic`. Basic sends the password unprotected.
+    pub basic: bool,
+    /// `--digest`.
+    pub digest: bool,
+    /// `--oauth2-bearer`, if there is a token.
+    pub bearer: bool,
+}
+
+impl AllowedSchemes {
+    /// `--anyauth` with a user and password.
+    pub const ANY: AllowedSchemes = AllowedSchemes { basic: true, digest: true, bearer: false };
+    /// `--basic`.
+    pub const BASIC: AllowedSchemes = AllowedSchemes { basic: true, digest: false, bearer: false };
+    /// `--digest`.
+    pub const DIGEST: AllowedSchemes = AllowedSchemes { basic: false, digest: true, bearer: false };
+}
+
+/// The challenge to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChosenScheme {
+    /// Answer with the bearer token.
+    Bearer,
+    /// Answer with [`Digest::new`](super::DigestSession::new).
+    Digest(DigestChallenge),
+    /// Answer with [`Credentials::basic`](super::Credentials::basic).
+    Basic,
+    /// Do not answer: deliver the response.
+    Nothing,
+}
+
+/// Selects the strongest allowed scheme among the challenges, in curl's order: Bearer, Digest,
+/// Basic. Of several Digest challenges, the first supported one is chosen, since the server lists
+/// them by preference (RFC 7616 §3.7).
+///
+/// Fails if no challenge can be answered: NTLM or Negotiate alone, or an unknown or malformed
+/// Digest without Basic.
+pub fn choose(challenges: &[Challenge], allowed: AllowedSchemes) -> Result<ChosenScheme, AuthError> {
+    let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
+    if allowed.bearer && offered(AuthScheme::Bearer) {
+        return Ok(ChosenScheme::Bearer);
+    }
+    let mut trouble = None;
+    if allowed.digest {
+        for challenge in challenges.iter().filter(|challenge| challenge.scheme == AuthScheme::Digest) {
+            match DigestChallenge::new(challenge) {
+                Ok(challenge) => return Ok(ChosenScheme::Digest(challenge)),
+                Err(error) => trouble = trouble.or(Some(error)),
+            }
+        }
+    }
+    if allowed.basic && offered(AuthScheme::Basic) {
+        return Ok(ChosenScheme::Basic);
+    }
+    if let Some(error) = trouble {
+        return Err(error);
+    }
+    if challenges.is_empty() || !challenges.iter().all(|challenge| challenge.scheme.is_of_connection()) {
+        return Ok(ChosenScheme::Nothing);
+    }
+    let mut names: Vec<String> = challenges.iter().map(|challenge| challenge.scheme.to_string()).collect();
+    names.sort();
+    names.dedup();
+    Err(AuthError::Unsupported(names))
+}

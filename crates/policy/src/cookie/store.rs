@@ -1,0 +1,373 @@
+//! The store: RFC 6265bis §5.7 (storing) and §5.8.3 (retrieval).
+
+use core::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::scope::{self, MaxScope};
+use super::set_cookie::{self, SetCookie};
+use super::{
+    Cookie, CookieChanges, CookieError, CookieKey, CookieParts, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT,
+};
+use crate::target::Target;
+
+/// A store for cookies of any number of hosts, at most [`MAX_COOKIES`].
+///
+/// Reading takes `&self`, so that many requests can read a shared jar at once. Eviction therefore
+/// depends on the time a cookie was last *set*, not on the time it was last sent.
+#[derive(Clone, Debug, Default)]
+pub struct CookieStore {
+    /// Cookies by site; sorted, so that eviction and files do not depend on a hash.
+    sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
+    len: usize,
+    /// The change counter.
+    clock: u64,
+    saved: u64,
+    /// Removed cookies that the file had, each with the counter at its removal.
+    removed: BTreeMap<CookieKey, u64>,
+    style: StateFileStyle,
+}
+
+/// The conventions for order and files: the order in which cookies are sent and written, and the
+/// heading of the files of cookies, [`HstsStore`](crate::hsts::HstsStore) and
+/// [`AltSvcStore`](crate::alt_svc::AltSvcStore).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateFileStyle {
+    /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
+    #[default]
+    Standard,
+    /// curl's: the longest paths, domains and names first, then the newest. Files list the newest
+    /// first, under curl's heading. Paths have no trailing slash.
+    Curl,
+}
+
+#[derive(Clone, Debug)]
+struct StoredCookie {
+    cookie: Cookie,
+    /// The order of creation; replacing the value keeps it (§5.7, step 23).
+    born: u64,
+    /// The change counter when the cookie was last set.
+    changed: u64,
+    in_file: bool,
+}
+
+/// The effect of setting a cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetCookieOutcome {
+    /// The cookie is new.
+    Added,
+    /// The cookie replaced one with another value or other attributes.
+    Replaced,
+    /// The cookie had expired and removed the stored one.
+    Removed,
+    /// The cookie had expired, and none was stored.
+    Nothing,
+}
+
+impl CookieStore {
+    /// Creates an empty jar.
+    pub fn new() -> CookieStore {
+        CookieStore::default()
+    }
+
+    /// Creates an empty jar with the given conventions.
+    pub fn of(style: StateFileStyle) -> CookieStore {
+        CookieStore { style, ..CookieStore::default() }
+    }
+
+    /// Returns the conventions for order and files.
+    pub fn style(&self) -> StateFileStyle {
+        self.style
+    }
+
+    /// Returns the number of cookies, expired ones included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns `true` if the jar holds no cookies.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Processes the Set-Cookie field of a response to a request to `target`. `now` is in seconds
+    /// since 1970.
+    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<SetCookieOutcome, CookieError> {
+        let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
+            set_cookie::parse(set_cookie, now)?;
+        let host = scope::host_of(target);
+        let own_domain = scope::from_attribute(domain, &host)?;
+        let is_secure = scope::is_secure(target);
+        if secure && !is_secure {
+            return Err(CookieError::Insecure);
+        }
+        let written_path = path.filter(|path| path.first() == Some(&b'/'));
+        // A Domain equal to a host-only host is dropped, but __Host- forbids any Domain attribute.
+        let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
+        if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
+            return Err(CookieError::HostPrefix);
+        }
+        let expires = match self.style {
+            StateFileStyle::Standard => expires,
+            // The latest possible end is rounded to the nearest minute.
+            StateFileStyle::Curl => {
+                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
+            }
+        };
+        let cookie = self.in_manner(Cookie::new(CookieParts {
+            name: name.to_vec(),
+            value: value.to_vec(),
+            host_only: own_domain.is_none(),
+            domain: own_domain.unwrap_or_else(|| host.into_owned()),
+            path: written_path.unwrap_or(scope::default_path(target.path()).as_bytes()).to_vec(),
+            secure,
+            http_only,
+            same_site,
+            expires,
+        })?);
+        if !is_secure && self.hides_secure(&cookie) {
+            return Err(CookieError::HidesSecure);
+        }
+        if cookie.is_expired(now) {
+            return Ok(if self.remove(&cookie.key()) { SetCookieOutcome::Removed } else { SetCookieOutcome::Nothing });
+        }
+        Ok(self.put(cookie, Some(now), false))
+    }
+
+    /// Adds a cookie that a program made, as a change to save. Does not check the expiry.
+    pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
+        self.put(self.in_manner(cookie), None, false)
+    }
+
+    /// Adds the cookies of the jar's file; they are no changes to save. Cookies of another file go
+    /// through [`insert`](CookieStore::insert).
+    pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
+        for cookie in cookies {
+            self.put(self.in_manner(cookie), None, true);
+        }
+    }
+
+    /// Returns the Cookie field for a request to `target`, or `None` without matching cookies. The
+    /// cookies are in the order of the jar's [`StateFileStyle`], at most [`MAX_SENT`] cookies and
+    /// [`MAX_FIELD`] bytes.
+    pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
+        if self.len == 0 {
+            return None;
+        }
+        let mut field = Vec::new();
+        for cookie in self.matching(target, now).into_iter().take(MAX_SENT) {
+            let separator = if field.is_empty() { 0 } else { 2 };
+            if field.len() + separator + cookie.name().len() + 1 + cookie.value().len() > MAX_FIELD {
+                break;
+            }
+            if separator > 0 {
+                field.extend_from_slice(b"; ");
+            }
+            field.extend_from_slice(cookie.name());
+            field.push(b'=');
+            field.extend_from_slice(cookie.value());
+        }
+        Some(field).filter(|field| !field.is_empty())
+    }
+
+    /// Returns all cookies for a request to `target`, in the order in which they are sent.
+    pub fn matching(&self, target: &Target, now: u64) -> Vec<&Cookie> {
+        let host = scope::host_of(target);
+        let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
+        let (is_secure, path) = (scope::is_secure(target), target.path().as_bytes());
+        let fits = |entry: &&StoredCookie| {
+            let cookie = entry.cookie.parts();
+            let of_host = cookie.domain == *host || !cookie.host_only && scope::domain_match(&host, &cookie.domain);
+            of_host
+                && (is_secure || !cookie.secure)
+                && !entry.cookie.is_expired(now)
+                && scope::path_match(path, &cookie.path)
+        };
+        let mut found: Vec<&StoredCookie> = entries.iter().filter(fits).collect();
+        match self.style {
+            StateFileStyle::Standard => {
+                found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born))
+            }
+            StateFileStyle::Curl => {
+                // curl first collects this many and then sorts them.
+                found.truncate(MAX_SENT);
+                found.sort_by_key(|entry| {
+                    let parts = entry.cookie.parts();
+                    Reverse((parts.path.len(), parts.domain.len(), parts.name.len(), entry.born))
+                });
+            }
+        }
+        found.into_iter().map(|entry| &entry.cookie).collect()
+    }
+
+    /// Iterates over all cookies, oldest first, expired ones included.
+    pub fn iter(&self) -> impl Iterator<Item = &Cookie> {
+        let mut all: Vec<&StoredCookie> = self.sites.values().flatten().collect();
+        all.sort_by_key(|entry| entry.born);
+        all.into_iter().map(|entry| &entry.cookie)
+    }
+
+    /// Removes the session cookies (`-j`).
+    pub fn clear_session(&mut self) {
+        self.retain(|cookie| !cookie.is_session());
+    }
+
+    /// Removes expired cookies.
+    pub fn clear_expired(&mut self, now: u64) {
+        self.retain(|cookie| !cookie.is_expired(now));
+    }
+
+    /// Removes a cookie; returns `true` if it was in the jar.
+    pub fn remove(&mut self, key: &CookieKey) -> bool {
+        let before = self.len;
+        self.retain_in(Some(key), |cookie| cookie.key() != *key);
+        self.len < before
+    }
+
+    /// Keeps only the cookies for which `keep` returns `true`. The others leave the file too at its
+    /// next save.
+    pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
+        self.retain_in(None, keep);
+    }
+
+    fn retain_in(&mut self, only: Option<&CookieKey>, mut keep: impl FnMut(&Cookie) -> bool) {
+        self.clock += 1;
+        let (clock, removed) = (self.clock, &mut self.removed);
+        let mut sweep = |entries: &mut Vec<StoredCookie>| {
+            entries.retain(|entry| {
+                let stays = keep(&entry.cookie);
+                if !stays && entry.in_file {
+                    removed.insert(entry.cookie.key(), clock);
+                }
+                stays
+            });
+        };
+        match only {
+            Some(key) => {
+                if let Some(entries) = self.sites.get_mut(scope::site(&key.domain)) {
+                    sweep(entries);
+                }
+            }
+            None => self.sites.values_mut().for_each(&mut sweep),
+        }
+        self.sites.retain(|_, entries| !entries.is_empty());
+        self.len = self.sites.values().map(Vec::len).sum();
+    }
+
+    /// Returns the changes since the file was read or last [`saved`](CookieStore::saved).
+    pub fn changes(&self) -> CookieChanges {
+        let mut set: Vec<&StoredCookie> =
+            self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
+        set.sort_by_key(|entry| entry.born);
+        CookieChanges {
+            upto: self.clock,
+            set: set.into_iter().map(|entry| entry.cookie.clone()).collect(),
+            removed: self.removed.keys().cloned().collect(),
+        }
+    }
+
+    /// Marks these changes as written. Later changes remain to be written.
+    pub fn saved(&mut self, changes: &CookieChanges) {
+        self.saved = self.saved.max(changes.upto);
+        self.removed.retain(|_, when| *when > changes.upto);
+        for key in changes.set.iter().map(Cookie::key) {
+            let entry = self.sites.get_mut(scope::site(&key.domain)).and_then(|entries| position(entries, &key));
+            match entry {
+                Some(entry) => entry.in_file = true,
+                // It was removed while it was being written.
+                None => {
+                    self.clock += 1;
+                    self.removed.insert(key, self.clock);
+                }
+            }
+        }
+    }
+
+    /// Applies curl's rule for paths: `/a/` becomes `/a`, so that both match, and one replaces the
+    /// other.
+    fn in_manner(&self, mut cookie: Cookie) -> Cookie {
+        let path = &mut cookie.0.path;
+        if self.style == StateFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
+            path.pop();
+        }
+        cookie
+    }
+
+    fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> SetCookieOutcome {
+        self.clock += 1;
+        let (key, clock) = (cookie.key(), self.clock);
+        let changed = if from_file { 0 } else { clock };
+        // A cookie that is set again must not be deleted from the file.
+        let was_in_file = self.removed.remove(&key).is_some();
+        let site = Box::from(scope::site(&key.domain));
+        let entries = self.sites.entry(site).or_default();
+        if let Some(entry) = position(entries, &key) {
+            entry.cookie = cookie;
+            entry.changed = changed.max(if from_file { entry.changed } else { 0 });
+            entry.in_file |= from_file;
+            return SetCookieOutcome::Replaced;
+        }
+        entries.push(StoredCookie { cookie, born: clock, changed, in_file: from_file || was_in_file });
+        self.len += 1;
+        if entries.len() > MAX_PER_SITE {
+            evict(entries, now);
+            self.len -= 1;
+        }
+        if self.len > MAX_COOKIES
+            && let Some(entries) = self.sites.values_mut().max_by_key(|entries| entries.len())
+        {
+            // From the site that has most: many cookies of one site go before one of a quiet site
+            // does.
+            evict(entries, now);
+            self.len -= 1;
+        }
+        SetCookieOutcome::Added
+    }
+
+    /// Returns `true` if a cookie from an insecure peer would shadow a Secure one of the same name
+    /// for the same hosts and paths (§5.7, step 18).
+    fn hides_secure(&self, new: &Cookie) -> bool {
+        let new = new.parts();
+        self.sites.get(scope::site(&new.domain)).into_iter().flatten().any(|entry| {
+            let old = entry.cookie.parts();
+            old.secure
+                && old.name == new.name
+                && (scope::domain_match(&old.domain, &new.domain) || scope::domain_match(&new.domain, &old.domain))
+                && scope::path_match(&new.path, old.path.strip_suffix(b"/").unwrap_or(&old.path))
+        })
+    }
+}
+
+fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e mut StoredCookie> {
+    entries.iter_mut().find(|entry| {
+        let parts = entry.cookie.parts();
+        parts.name == key.name
+            && parts.domain == key.domain
+            && parts.path == key.path
+            && parts.host_only == key.host_only
+    })
+}
+
+/// Evicts cookies (§5.7, at its end): expired ones first, then those without Secure, then the one
+/// set longest ago.
+fn evict(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
+    let rank = |entry: &StoredCookie| {
+        let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
+        (!ended, entry.cookie.parts().secure, entry.changed, entry.born)
+    };
+    let victim = (0..entries.len()).min_by_key(|at| rank(&entries[*at]));
+    if let Some(at) = victim {
+        entries.remove(at);
+    }
+}
+
+/// Parses a `Set-Cookie:` line of a file, which curl accepts. Such a line answers no request:
+/// without a Domain the cookie belongs to `host`, if the caller knows one.
+pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
+    let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
+    let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
+    let is_told = host.filter(|_| text.is_empty());
+    let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;
+    let host_only = widest == MaxScope::Host || is_told.is_some();
+    let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
+    Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })
+}

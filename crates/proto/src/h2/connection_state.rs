@@ -1,0 +1,67 @@
+//! The state of the peer and of the timers.
+
+use crate::time::Timestamp;
+
+/// The values of the peer's SETTINGS.
+#[derive(Debug)]
+pub(crate) struct PeerSettings {
+    /// True if the SETTINGS have arrived.
+    pub(crate) seen: bool,
+    pub(crate) max_streams: u32,
+    pub(crate) window: u32,
+    pub(crate) max_frame: u32,
+    pub(crate) max_head: Option<u32>,
+}
+
+/// The number of bytes that may arrive on streams that are gone, as one account for all of them.
+/// Remembering every reset stream would take unbounded memory; forgetting some would end
+/// connections by mistake.
+#[derive(Default, Debug)]
+pub(crate) struct ClosedStreamAllowance {
+    bytes: u64,
+    blocks: u32,
+    any: bool,
+}
+
+impl ClosedStreamAllowance {
+    pub(crate) fn add(&mut self, window: i64) {
+        self.bytes += window.max(0) as u64;
+        // A head, trailers, and a few interim heads between.
+        self.blocks = self.blocks.saturating_add(4);
+        self.any = true;
+    }
+
+    pub(crate) fn data(&mut self, length: u32) -> bool {
+        let left = self.bytes.checked_sub(u64::from(length)).filter(|_| self.any);
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
+
+    pub(crate) fn block(&mut self) -> bool {
+        let left = self.blocks.checked_sub(1);
+        self.blocks = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// The times relevant to timeouts.
+#[derive(Default, Debug)]
+pub(crate) struct ConnectionTimers {
+    /// The time at which our SETTINGS were sent, until they are acknowledged.
+    pub(crate) settings: Option<Timestamp>,
+    pub(crate) settings_done: bool,
+    /// The time at which input last arrived.
+    pub(crate) heard: Timestamp,
+    /// The time at which a PING was sent that has not been answered.
+    pub(crate) ping: Option<Timestamp>,
+    /// The number of bodies that are held back.
+    pub(crate) holding: u32,
+}
+
+impl ConnectionTimers {
+    /// Returns the time since which nothing was received, or the time of an unanswered PING if that
+    /// is later.
+    pub(crate) fn silent_since(&self) -> Timestamp {
+        self.ping.map_or(self.heard, |ping| ping.max(self.heard))
+    }
+}

@@ -1,0 +1,312 @@
+//! Receive windows (RFC 9113 §5.2, §6.9): the amount that may be in flight or unreleased, and its
+//! division among streams.
+//!
+//! ```text
+//!   connection  |<──────────────────────────── total (the memory budget) ─────────────────────────────>|
+//!               |  held: delivered, not released  |  pending: released, not announced  |  peer's window |
+//!
+//!   budget      |  initial × streams that may open  |             pool for growth             |
+//! ```
+//!
+//! **Bound.** The peer can never send more than the connection's window, and only released bytes
+//! reopen it. All streams together therefore hold at most `total`, whichever of them are not read.
+//!
+//! **No starvation.** A stream's target (window and held bytes together) is its own part of
+//! `total`, and a stream begins only while its initial window is free. Streams that nobody reads
+//! therefore cannot use up the part promised to another.
+//!
+//! **Batching.** A stream's window is announced when half of its target is free. The connection's
+//! window is announced when the peer has no more left than could be announced: half of the total
+//! when all is released, and less when much is held, so that a remainder is never withheld.
+//!
+//! **Growth.** A stream that uses up half of its window within one round trip is limited by it: its
+//! rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2, and the window
+//! is empty before an update arrives. Its target is then doubled, up to its share of the pool. The
+//! round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive
+//! PINGs. Rejected: a PING for each measurement, which looks like a flood to some servers. A driver
+//! that does not release takes longer than a round trip, so its windows stay as they are.
+
+use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
+use crate::time::Timestamp;
+use core::time::Duration;
+
+/// The smallest update of the connection's window that is worth a frame, unless the peer has
+/// nothing left.
+const WORTH_A_FRAME: u64 = 4 * 1024;
+
+/// The receive window of one stream.
+#[derive(Debug)]
+pub(crate) struct StreamReceiveWindow {
+    /// The number of bytes that the peer may still send.
+    pub(crate) window: i64,
+    /// The number of bytes received, or announced by a frame's header, and not released.
+    pub(crate) held: u64,
+    /// The target for `window` and `held` together.
+    target: u64,
+    /// The time of the last announcement of the window.
+    since: Option<Timestamp>,
+}
+
+impl StreamReceiveWindow {
+    /// Records a frame of this length.
+    pub(crate) fn take(&mut self, length: u32) -> bool {
+        self.window -= i64::from(length);
+        self.window >= 0
+    }
+
+    /// Raises the window.
+    pub(crate) fn widen(&mut self, difference: u32) {
+        self.window += i64::from(difference);
+        self.target += u64::from(difference);
+    }
+}
+
+/// The receive window of the connection.
+#[derive(Debug)]
+pub(crate) struct ReceiveWindow {
+    total: u64,
+    initial: u64,
+    /// The number of bytes that the peer may still send.
+    window: i64,
+    /// The number of released bytes that were not announced yet.
+    pending: u64,
+    /// The number of bytes held by streams that have ended.
+    orphaned: u64,
+    /// The sum of the windows of all open streams above the initial window.
+    grown: u64,
+    rtt: Option<Duration>,
+}
+
+impl ReceiveWindow {
+    pub(crate) fn new(total: u32, initial: u32) -> ReceiveWindow {
+        ReceiveWindow {
+            total: u64::from(total),
+            initial: u64::from(initial),
+            window: i64::from(INITIAL_WINDOW),
+            pending: u64::from(total.saturating_sub(INITIAL_WINDOW)),
+            orphaned: 0,
+            grown: 0,
+            rtt: None,
+        }
+    }
+
+    /// Returns the first increment, from the size that every window begins with to the total.
+    pub(crate) fn open(&mut self) -> Option<u32> {
+        self.announce()
+    }
+
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    pub(crate) fn round_trip(&mut self, sample: Duration) {
+        self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
+    }
+
+    /// Returns `true` if there is room for one more stream beside `open` ones.
+    pub(crate) fn admits(&self, open: usize) -> bool {
+        self.has_room(self.initial, open)
+    }
+
+    fn has_room(&self, initial: u64, open: usize) -> bool {
+        initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
+    }
+
+    /// Raises the initial window, unless that is no increase or not free for all open streams and
+    /// one more. Returns the increment for open streams.
+    pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
+        let wider = u64::from(initial);
+        let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
+        if !self.has_room(wider, open) {
+            return None;
+        }
+        self.initial = wider;
+        Some(difference as u32)
+    }
+
+    pub(crate) fn begin(&self) -> StreamReceiveWindow {
+        StreamReceiveWindow { window: self.initial as i64, held: 0, target: self.initial, since: None }
+    }
+
+    /// Records a frame of this length.
+    pub(crate) fn take(&mut self, length: u32) -> bool {
+        self.window -= i64::from(length);
+        self.window >= 0
+    }
+
+    /// Ends a stream; the driver still has the bytes that it held.
+    pub(crate) fn end(&mut self, inbound: &StreamReceiveWindow) {
+        self.grown -= inbound.target - self.initial;
+        self.orphaned += inbound.held;
+    }
+
+    /// Releases bytes that nobody holds: padding, or payload of a stream that is gone. Returns the
+    /// increment to announce, if any.
+    ///
+    /// Also called with 0 after each frame: the frame may have left the peer with less than is
+    /// pending, and without further releases the rest would never be announced.
+    pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
+        self.pending += bytes;
+        let left = self.window.max(0) as u64;
+        if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
+    }
+
+    /// Releases bytes of a stream that had ended, at most as many as are held.
+    pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
+        let bytes = bytes.min(self.orphaned);
+        self.orphaned -= bytes;
+        self.give(bytes)
+    }
+
+    fn announce(&mut self) -> Option<u32> {
+        let increment = self.pending.min((MAX_WINDOW - self.window.max(0)) as u64);
+        self.pending -= increment;
+        self.window += increment as i64;
+        if increment == 0 { None } else { Some(increment as u32) }
+    }
+
+    /// Releases bytes of a stream. Returns the increments of the stream and of the connection to
+    /// announce.
+    ///
+    /// `left` is the rest of the body, if known; `open` and `expected` are the numbers of streams
+    /// that are open and that may be.
+    pub(crate) fn release(
+        &mut self,
+        inbound: &mut StreamReceiveWindow,
+        bytes: u64,
+        now: Timestamp,
+        left: Option<u64>,
+        (open, expected): (usize, u64),
+    ) -> (Option<u32>, Option<u32>) {
+        let bytes = bytes.min(inbound.held);
+        inbound.held -= bytes;
+        (self.raise(inbound, now, left, open, expected), self.give(bytes))
+    }
+
+    fn raise(
+        &mut self,
+        inbound: &mut StreamReceiveWindow,
+        now: Timestamp,
+        left: Option<u64>,
+        open: usize,
+        expected: u64,
+    ) -> Option<u32> {
+        let window = inbound.window.max(0) as u64;
+        if left.is_some_and(|left| left < window) {
+            // The rest fits, so an update would be useless. It is not if the rest fits exactly: a
+            // server that learns of the end after the last byte sends a DATA frame without payload,
+            // and some send none while the window is 0.
+            return None;
+        }
+        let free = inbound.target.saturating_sub(window + inbound.held);
+        if free == 0 || free < inbound.target / 2 {
+            return None;
+        }
+        if let (Some(since), Some(rtt)) = (inbound.since, self.rtt)
+            && now - since <= rtt
+        {
+            let more = self.growth(inbound, open, expected);
+            inbound.target += more;
+            self.grown += more;
+        }
+        inbound.since = Some(now);
+        let increment = inbound.target - window - inbound.held;
+        inbound.window += increment as i64;
+        Some(increment as u32)
+    }
+
+    /// Returns the growth allowed to a stream: at most its present size, the rest of its share of
+    /// the pool, and the rest of the pool.
+    ///
+    /// The pool is the part of the budget that further streams do not need, but at least half of
+    /// it.
+    fn growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
+        let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
+        let pool = self.total - needed;
+        let share = pool / open.max(1) as u64;
+        let has = inbound.target - self.initial;
+        // Small streams may have taken more than the half that is kept for them.
+        let used = self.grown + self.orphaned + self.initial * open as u64;
+        inbound
+            .target
+            .min(share.saturating_sub(has))
+            .min(pool.saturating_sub(self.grown))
+            .min(self.total.saturating_sub(used))
+            .min((MAX_WINDOW as u64).saturating_sub(inbound.target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u32 = 1024;
+
+    fn used_up(
+        intake: &mut ReceiveWindow,
+        stream: &mut StreamReceiveWindow,
+        bytes: u32,
+        now: Timestamp,
+    ) -> (Option<u32>, Option<u32>) {
+        assert!(stream.take(bytes) && intake.take(bytes));
+        stream.held += u64::from(bytes);
+        intake.release(stream, u64::from(bytes), now, None, (1, 100))
+    }
+
+    #[test]
+    fn window_grows_if_half_lasts_under_a_roundtrip() {
+        let mut intake = ReceiveWindow::new(4096 * KIB, 64 * KIB);
+        assert_eq!(intake.open(), Some(4096 * KIB - INITIAL_WINDOW));
+        intake.round_trip(Duration::from_nanos(300));
+        intake.round_trip(Duration::from_nanos(100));
+        intake.round_trip(Duration::from_nanos(200));
+        let mut stream = intake.begin();
+        assert_eq!(used_up(&mut intake, &mut stream, 31 * KIB, Timestamp(0)), (None, None));
+        assert_eq!(
+            used_up(&mut intake, &mut stream, KIB, Timestamp(0)),
+            (Some(32 * KIB), None),
+            "nothing to compare with"
+        );
+        let (now, later) = (Timestamp(100), Timestamp(201));
+        assert_eq!(used_up(&mut intake, &mut stream, 32 * KIB, now), (Some(96 * KIB), None), "doubled");
+        assert_eq!(used_up(&mut intake, &mut stream, 64 * KIB, later), (Some(64 * KIB), None), "slow enough");
+        for _ in 0..10 {
+            let half = (stream.target / 2) as u32;
+            used_up(&mut intake, &mut stream, half, later);
+        }
+        assert_eq!(stream.target, 64 * 1024 + 2048 * 1024, "its share: half of the budget is for others");
+        intake.end(&stream);
+        assert_eq!(intake.grown, 0);
+    }
+
+    #[test]
+    fn connection_window_withholds_no_remainder() {
+        let mut intake = ReceiveWindow::new(1024 * KIB, 256 * KIB);
+        intake.open();
+        let mut stuck = [(); 3].map(|()| intake.begin());
+        for stream in &mut stuck {
+            assert!(stream.take(256 * KIB) && intake.take(256 * KIB));
+            stream.held += u64::from(256 * KIB);
+        }
+        assert!(intake.admits(3));
+        assert!(!intake.admits(4));
+        let mut moving = intake.begin();
+        let mut announced = 0;
+        for _ in 0..100 {
+            announced += used_up(&mut intake, &mut moving, 64 * KIB, Timestamp(0)).1.unwrap_or(0);
+        }
+        assert!(announced > 6_000 * KIB, "three quarters are held, and the fourth stream went on: {announced}");
+    }
+
+    #[test]
+    fn known_remainder_needs_no_window_update() {
+        let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
+        let mut stream = intake.begin();
+        assert!(stream.take(48 * KIB));
+        stream.held = u64::from(48 * KIB);
+        let left = Some(u64::from(16 * KIB) - 1);
+        assert_eq!(intake.release(&mut stream, 48 * 1024, Timestamp(0), left, (1, 1)).0, None);
+        let left = Some(u64::from(16 * KIB));
+        assert_eq!(intake.release(&mut stream, 0, Timestamp(0), left, (1, 1)).0, Some(48 * KIB));
+    }
+}

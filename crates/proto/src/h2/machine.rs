@@ -1,0 +1,376 @@
+//! The connection: takes requests, returns events.
+//!
+//! A driver calls, in this order: [`H2Machine::enqueue`], with [`H2Machine::send_body`] and
+//! [`H2Machine::finish_body`] as [`H2Machine::body_credit`] allows; then [`H2Machine::output`], and
+//! [`H2Machine::advance_output`] for the bytes that the socket took; then [`H2Machine::step`] with the bytes
+//! that the socket delivered, until [`H2Event::NeedInput`]; and [`H2Machine::release`] for consumed
+//! payload. `receive.rs` reads, `control.rs` has frames about the connection, `send.rs` request
+//! bodies; [`h2`](super) has the state diagram and an example.
+
+use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSettings};
+use super::flood_limits::FloodCounts;
+use super::flow_control::ReceiveWindow;
+use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
+use super::receive::H2FrameReader;
+use super::request;
+use super::streams::{OpenStreams, RequestStream, ResponsePhase, UploadState};
+use super::{
+    BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
+    ResetReason,
+};
+use crate::hpack::{HpackDecoder, HpackEncoder};
+use crate::output_buffer::OutputBuffer;
+use crate::response_error::ResponseError;
+use crate::time::Timestamp;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The number of streams that a peer is assumed to accept before its SETTINGS arrive. RFC 9113
+/// §6.5.2 advises peers to allow at least that.
+const STREAMS_ASSUMED: u32 = 100;
+
+/// The size of the compression table for requests. A larger one would help only with very many
+/// different cookies.
+const ENCODER_TABLE: u32 = 4096;
+
+/// One HTTP/2 connection, client side.
+#[derive(Debug)]
+pub struct H2Machine {
+    pub(crate) config: H2Config,
+    pub(crate) output: OutputBuffer,
+    pub(crate) streams: OpenStreams,
+    pub(crate) encoder: HpackEncoder,
+    pub(crate) decoder: HpackDecoder,
+    pub(crate) reader: H2FrameReader,
+    pub(crate) intake: ReceiveWindow,
+    pub(crate) tally: FloodCounts,
+    pub(crate) peer: PeerSettings,
+    pub(crate) clocks: ConnectionTimers,
+    /// Events to report before more is read.
+    pub(crate) due: VecDeque<H2Event>,
+    /// The send window of the connection.
+    pub(crate) send_window: i64,
+    pub(crate) next_id: u32,
+    pub(crate) closing: Option<CloseReason>,
+    /// The last stream that the peer's GOAWAY allows.
+    pub(crate) last_allowed: u32,
+    /// The number of acknowledgements since the output was empty.
+    pub(crate) unread: u32,
+    /// The bytes that the peer may still send on streams that were reset locally, since they may
+    /// cross the RST_STREAM.
+    pub(crate) stale: ClosedStreamAllowance,
+    pub(crate) name: Vec<u8>,
+}
+
+impl H2Machine {
+    /// Creates an open connection that has transferred nothing yet. The output begins with the
+    /// preface and our SETTINGS; requests may follow at once (RFC 9113 §3.4).
+    pub fn new(mut config: H2Config) -> H2Machine {
+        // Offsets in a head are 32 bits wide.
+        config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
+        config.limits.trailer_bytes = config.limits.trailer_bytes.min(u32::MAX as usize);
+        config.max_frame_size = config.max_frame_size.clamp(*FRAME_SIZES.start(), *FRAME_SIZES.end());
+        config.connection_window = config.connection_window.clamp(INITIAL_WINDOW, MAX_WINDOW as u32);
+        config.stream_window = config.stream_window.clamp(1, config.connection_window);
+        let mut intake = ReceiveWindow::new(config.connection_window, config.stream_window);
+        let mut output = OutputBuffer::default();
+        let out = output.tail();
+        out.extend_from_slice(frame::PREFACE);
+        frame::settings(
+            &[
+                (setting::HEADER_TABLE_SIZE, config.header_table_size),
+                (setting::ENABLE_PUSH, 0),
+                (setting::INITIAL_WINDOW_SIZE, config.stream_window),
+                (setting::MAX_FRAME_SIZE, config.max_frame_size),
+                (setting::MAX_HEADER_LIST_SIZE, config.limits.head_bytes as u32),
+            ],
+            out,
+        );
+        if let Some(increment) = intake.open() {
+            frame::window_update(0, increment, out);
+        }
+        H2Machine {
+            output,
+            streams: OpenStreams::default(),
+            encoder: HpackEncoder::new(ENCODER_TABLE),
+            // Until our SETTINGS are acknowledged, the peer may use the defaults.
+            decoder: HpackDecoder::new(config.header_table_size.max(ENCODER_TABLE)),
+            reader: H2FrameReader::default(),
+            intake,
+            tally: FloodCounts::new(config.floods),
+            peer: PeerSettings {
+                seen: false,
+                max_streams: STREAMS_ASSUMED,
+                window: INITIAL_WINDOW,
+                max_frame: *FRAME_SIZES.start(),
+                max_head: None,
+            },
+            clocks: ConnectionTimers::default(),
+            due: VecDeque::new(),
+            send_window: i64::from(INITIAL_WINDOW),
+            next_id: 1,
+            closing: None,
+            last_allowed: u32::MAX,
+            unread: 0,
+            stale: ClosedStreamAllowance::default(),
+            name: Vec::new(),
+            config,
+        }
+    }
+
+    /// Returns `true` if [`H2Machine::enqueue`] would accept a valid request now.
+    pub fn can_enqueue(&self) -> bool {
+        self.refusal().is_none()
+    }
+
+    fn refusal(&self) -> Option<RequestError> {
+        let limit = self.max_concurrent();
+        if let Some(reason) = self.closing {
+            Some(RequestError::Closed(reason))
+        } else if self.next_id > MAX_WINDOW as u32 {
+            Some(RequestError::Closed(CloseReason::StreamsExhausted))
+        } else if self.streams.len() >= limit as usize {
+            Some(RequestError::TooManyStreams { limit })
+        } else if !self.intake.admits(self.streams.len()) {
+            Some(RequestError::NoWindow)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the number of requests that may be unanswered at a time: the peer's limit (100 until
+    /// it is known) or [`H2Config::max_streams`], whichever is less.
+    pub fn max_concurrent(&self) -> u32 {
+        self.peer.max_streams.min(self.config.max_streams)
+    }
+
+    /// Raises the initial window of responses to this many bytes, also for open requests, if that
+    /// exceeds [`H2Config::stream_window`] and fits the connection's window. Never shrinks a window,
+    /// since the peer may be using all of it.
+    pub fn widen(&mut self, stream_window: u32) {
+        if self.is_over() {
+            return;
+        }
+        let Some(difference) = self.intake.widen(stream_window, self.streams.len()) else { return };
+        frame::settings(&[(setting::INITIAL_WINDOW_SIZE, stream_window)], self.output.tail());
+        self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
+    }
+
+    /// Appends a request's head to the output. An error leaves everything unchanged.
+    pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let facts = request::check(request, self.peer.max_head)?;
+        self.start_clocks(now);
+        let id = self.next_id;
+        self.next_id += 2;
+        let upload = match request.body {
+            BodyLength::None | BodyLength::Known(0) => UploadState::Finished,
+            BodyLength::Known(left) => UploadState::Known { left },
+            BodyLength::Chunked => UploadState::Open,
+        };
+        let hold = request.expect_continue && upload != UploadState::Finished;
+        self.clocks.holding += u32::from(hold);
+        let start = self.output.position();
+        let out = self.output.tail();
+        let place = out.len();
+        out.resize(place + frame::HEADER, 0);
+        request::write(request, &facts, &mut self.encoder, &mut self.name, out);
+        frame::wrap_block(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
+        self.streams.insert(
+            id,
+            RequestStream {
+                response_to: facts.response_to,
+                upload,
+                hold_until: hold.then(|| now + self.config.expect_timeout),
+                send_window: i64::from(self.peer.window),
+                inbound: self.intake.begin(),
+                phase: ResponsePhase::Head,
+                interim: 0,
+                head_bytes: 0,
+                started: false,
+                reads_on: false,
+                trailers: None,
+                start,
+            },
+        );
+        Ok(RequestId(u64::from(id)))
+    }
+
+    /// Returns the bytes to send, in one piece. Call it after every round of [`H2Machine::step`] and
+    /// [`H2Machine::release`] too: window updates and acknowledgements collect here.
+    pub fn output(&self) -> &[u8] {
+        self.output.pending()
+    }
+
+    /// Records that the transport took `n` bytes of [`H2Machine::output`].
+    pub fn advance_output(&mut self, n: usize) {
+        self.output.advance(n);
+        if self.output.pending().is_empty() {
+            self.unread = 0;
+        }
+    }
+
+    /// Reads the next event from `input`, which begins at the first byte not consumed before.
+    ///
+    /// Call `step` until [`H2Event::NeedInput`]: all of the input is consumed then, even parts of
+    /// frames, so the caller never keeps a remainder. After an error no more can be read
+    /// ([`ResponseError::Closed`]); the output then ends with a GOAWAY that tells the peer the
+    /// reason, and [`H2Machine::unanswered`] lists the lost requests.
+    pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H2Step, H2Error> {
+        self.start_clocks(now);
+        let result = self.receive(now, input);
+        if let Err(error) = result {
+            self.fail(error);
+        }
+        result
+    }
+
+    /// Records that the sink took this many bytes of the response's body. They no longer count
+    /// against the windows, which are raised in large steps.
+    ///
+    /// Release every byte of every [`H2Event::Body`] sooner or later, even after the response is
+    /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
+    pub fn release(&mut self, now: Timestamp, id: RequestId, n: u64) {
+        let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
+        let number = number(id);
+        let (stream, conn) = match self.streams.get_mut(number) {
+            Some(stream) => {
+                let left = stream.left();
+                self.intake.release(&mut stream.inbound, n, now, left, (open, expected))
+            }
+            None => (None, self.intake.release_orphaned(n)),
+        };
+        if self.is_over() {
+            return;
+        }
+        for (number, increment) in [(number, stream), (0, conn)] {
+            if let Some(increment) = increment {
+                frame::window_update(number, increment, self.output.tail());
+            }
+        }
+    }
+
+    /// Cancels a response: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
+    /// follows. Returns `true` if the request was open.
+    pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
+        let open = self.drop_stream(number(id), Some(code)).is_some();
+        // Its last events may be due already.
+        let before = self.due.len();
+        self.due.retain(|event| event.id() != Some(id));
+        open || self.due.len() < before
+    }
+
+    /// Removes a stream. With a code its other half may still be open: the peer is told, and may
+    /// continue to send for a while.
+    pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStream> {
+        let mut stream = self.streams.remove(id)?;
+        self.clocks.holding -= u32::from(stream.hold_until.is_some());
+        if let Some(code) = code {
+            if !self.is_over() {
+                frame::rst_stream(id, code, self.output.tail());
+            }
+            self.stale.add(stream.inbound.window);
+        }
+        let undelivered = self.reader.abandon(id);
+        stream.inbound.held -= undelivered.min(stream.inbound.held);
+        self.intake.end(&stream.inbound);
+        self.give_back(undelivered);
+        Some(stream)
+    }
+
+    /// Releases received bytes that nobody holds.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        if let Some(increment) = self.intake.give(bytes) {
+            frame::window_update(0, increment, self.output.tail());
+        }
+    }
+
+    /// Ends the stream of a malformed response; the connection continues.
+    pub(crate) fn violated(&mut self, id: u32, error: H2Error) {
+        if self.drop_stream(id, Some(error.code())).is_some() {
+            let reason = ResetReason::Violation(error);
+            self.due.push_back(H2Event::Reset { id: RequestId(u64::from(id)), reason, retryable: false });
+        }
+    }
+
+    /// Records that the peer closed its side. Pass all input to [`H2Machine::step`] first.
+    ///
+    /// A response in HTTP/2 cannot end this way, so the result is always an error that names the
+    /// truncated part ([`ResponseError::EndedIdle`] if nothing was lost).
+    pub fn end_of_input(&mut self) -> H2Error {
+        let error = match self.closing {
+            Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => {
+                return H2Error::Response(ResponseError::Closed(reason));
+            }
+            _ if self.streams.is_empty() => H2Error::Response(ResponseError::EndedIdle),
+            _ if self.streams.iter().any(|stream| stream.started) => {
+                H2Error::EndedInResponse { open: self.streams.len() }
+            }
+            _ => H2Error::Response(ResponseError::EndedBeforeResponse),
+        };
+        self.reader.close();
+        self.closing = Some(CloseReason::PeerClosed);
+        error
+    }
+
+    pub(crate) fn fail(&mut self, error: H2Error) {
+        if matches!(error, H2Error::Response(ResponseError::Closed(_))) {
+            return;
+        }
+        frame::go_away(error.code(), self.output.tail());
+        self.reader.close();
+        self.due.clear();
+        self.closing = Some(CloseReason::Broken);
+    }
+
+    /// Sends GOAWAY once and takes no further requests. Open requests continue.
+    pub fn go_away(&mut self) {
+        if self.closing.is_none() {
+            self.closing = Some(CloseReason::Local);
+            frame::go_away(ErrorCode::NO_ERROR, self.output.tail());
+        }
+    }
+
+    /// Iterates over the requests without a complete response, in order.
+    pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
+        self.streams.ids().map(|id| RequestId(u64::from(id)))
+    }
+
+    /// Returns `true` if anything of the response to this open request was received.
+    pub fn response_started(&self, id: RequestId) -> bool {
+        self.streams.get(number(id)).is_some_and(|stream| stream.started)
+    }
+
+    /// Returns `true` if a byte of this open request was sent. A request without any may use
+    /// another connection, whatever its method.
+    pub fn request_left(&self, id: RequestId) -> bool {
+        self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
+    }
+
+    /// Returns the shortest round trip measured.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.intake.rtt()
+    }
+
+    /// Returns `true` if the connection is open with nothing to send and no unanswered request.
+    pub fn is_idle(&self) -> bool {
+        self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
+    }
+
+    /// Returns the reason to take no further request. After [`CloseReason::GoAway`] and
+    /// [`CloseReason::Local`], close the connection when the last open request is complete.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        match self.closing {
+            None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),
+            closing => closing,
+        }
+    }
+}
+
+/// Returns the number of a request's stream; 0, which no request has, for an id that never existed.
+pub(crate) fn number(id: RequestId) -> u32 {
+    u32::try_from(id.0).unwrap_or(0)
+}

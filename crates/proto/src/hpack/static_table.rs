@@ -1,0 +1,117 @@
+//! The static table (RFC 7541, Appendix A).
+
+/// The entries in the order of the appendix; the first has index 1.
+pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
+    (b":authority", b""),
+    (b":method", b"GET"),
+    (b":method", b"POST"),
+    (b":path", b"/"),
+    (b":path", b"/index.html"),
+    (b":scheme", b"http"),
+    (b":scheme", b"https"),
+    (b":status", b"200"),
+    (b":status", b"204"),
+    (b":status", b"206"),
+    (b":status", b"304"),
+    (b":status", b"400"),
+    (b":status", b"404"),
+    (b":status", b"500"),
+    (b"accept-charset", b""),
+    (b"accept-encoding", b"gzip, deflate"),
+    (b"accept-language", b""),
+    (b"accept-ranges", b""),
+    (b"accept", b""),
+    (b"access-control-allow-origin", b""),
+    (b"age", b""),
+    (b"allow", b""),
+    (b"authorization", b""),
+    (b"cache-control", b""),
+    (b"content-disposition", b""),
+    (b"content-encoding", b""),
+    (b"content-language", b""),
+    (b"content-length", b""),
+    (b"content-location", b""),
+    (b"content-range", b""),
+    (b"content-type", b""),
+    (b"cookie", b""),
+    (b"date", b""),
+    (b"etag", b""),
+    (b"expect", b""),
+    (b"expires", b""),
+    (b"from", b""),
+    (b"host", b""),
+    (b"if-match", b""),
+    (b"if-modified-since", b""),
+    (b"if-none-match", b""),
+    (b"if-range", b""),
+    (b"if-unmodified-since", b""),
+    (b"last-modified", b""),
+    (b"link", b""),
+    (b"location", b""),
+    (b"max-forwards", b""),
+    (b"proxy-authenticate", b""),
+    (b"proxy-authorization", b""),
+    (b"range", b""),
+    (b"referer", b""),
+    (b"refresh", b""),
+    (b"retry-after", b""),
+    (b"server", b""),
+    (b"set-cookie", b""),
+    (b"strict-transport-security", b""),
+    (b"transfer-encoding", b""),
+    (b"user-agent", b""),
+    (b"vary", b""),
+    (b"via", b""),
+    (b"www-authenticate", b""),
+];
+
+/// The number of pseudo-fields, which are the first entries.
+const PSEUDO: usize = 14;
+
+/// A match for a field in the static table.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum StaticMatch {
+    /// Name and value.
+    Field(u32),
+    /// The name alone, under this index.
+    Name(u32),
+    Nothing,
+}
+
+/// Looks up a field. Few names have the same length, so the walk compares little more than lengths;
+/// a hash of the name would cost as much.
+pub(super) fn find(name: &[u8], value: &[u8]) -> StaticMatch {
+    let mut found = StaticMatch::Nothing;
+    let part = if name.first() == Some(&b':') { 0..PSEUDO } else { PSEUDO..TABLE.len() };
+    for (place, (known, known_value)) in part.clone().zip(&TABLE[part]) {
+        if known.len() != name.len() || *known != name {
+            continue;
+        }
+        let index = place as u32 + 1;
+        if *known_value == value {
+            return StaticMatch::Field(index);
+        }
+        if found == StaticMatch::Nothing {
+            found = StaticMatch::Name(index);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_fields_are_found() {
+        assert_eq!(find(b":method", b"POST"), StaticMatch::Field(3));
+        assert_eq!(find(b":method", b"PUT"), StaticMatch::Name(2));
+        assert_eq!(find(b":path", b"/x"), StaticMatch::Name(4));
+        assert_eq!(find(b"www-authenticate", b""), StaticMatch::Field(61));
+        assert_eq!(find(b"www-authenticate", b"x"), StaticMatch::Name(61));
+        assert_eq!(find(b"x-other", b""), StaticMatch::Nothing);
+        for (place, (name, value)) in TABLE.iter().enumerate() {
+            assert_eq!(find(name, value), StaticMatch::Field(place as u32 + 1));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Bytes waiting to be sent, and the number of bytes sent since the connection began.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The capacity kept while nothing waits: a connection in a pool should cost little.
+const KEPT: usize = 4 * 1024;
+
+#[derive(Default)]
+pub(crate) struct OutputBuffer {
+    bytes: Vec<u8>,
+    /// The number of bytes at the front that have been sent. Moving the rest each time would make a
+    /// long output quadratic.
+    start: usize,
+    sent: u64,
+}
+
+impl OutputBuffer {
+    pub(crate) fn pending(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Removes bytes that the transport has taken.
+    pub(crate) fn advance(&mut self, n: usize) {
+        debug_assert!(n <= self.pending().len(), "more was sent than was there");
+        let n = n.min(self.pending().len());
+        self.sent += n as u64;
+        self.start += n;
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+            if self.bytes.capacity() > KEPT {
+                self.bytes.shrink_to(KEPT);
+            }
+        }
+    }
+
+    /// Returns the end, to append to. Drops bytes already sent if they are the larger part.
+    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+        if self.start > self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        &mut self.bytes
+    }
+
+    /// Returns the number of bytes sent since the connection began.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Returns the position of the next byte to be appended, counted like [`OutputBuffer::sent`].
+    pub(crate) fn position(&self) -> u64 {
+        self.sent + self.pending().len() as u64
+    }
+}
+
+/// Prints only lengths: the bytes may hold credentials.
+impl fmt::Debug for OutputBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutputBuffer").field("pending", &self.pending().len()).field("sent", &self.sent).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_hold_while_bytes_move() {
+        let mut output = OutputBuffer::default();
+        output.tail().extend_from_slice(b"0123456789");
+        output.advance(7);
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789"[..], 7, 10));
+        output.tail().extend_from_slice(b"ab");
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789ab"[..], 7, 12));
+        output.advance(5);
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b""[..], 12, 12));
+    }
+
+    #[test]
+    fn drained_buffer_is_freed() {
+        let mut output = OutputBuffer::default();
+        output.tail().resize(100_000, 0);
+        output.advance(100_000);
+        assert!(output.bytes.capacity() <= KEPT);
+    }
+}
